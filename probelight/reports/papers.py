@@ -38,7 +38,7 @@ from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
 if TYPE_CHECKING:
-    from probelight.reports.curve.summary import Summary
+    from probelight.reports.curve.scores import Summary
 
 TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
 PAPER_DOSE = 3000  # examples of inoculation in Richardson & Sabharwal 2020
@@ -364,7 +364,7 @@ def _of_curves(results: Results, printed: pd.DataFrame) -> Iterator[dict[str, An
             yield _ours(numbers[start], entry.model, key, entry, about=about, runs=(run.key,))
     if not results.of("curve"):
         return
-    from probelight.reports.curve.summary import summaries
+    from probelight.reports.curve.scores import summaries
 
     for summary in summaries(results):
         curve = summary.curve
@@ -379,14 +379,14 @@ def _of_curves(results: Results, printed: pd.DataFrame) -> Iterator[dict[str, An
 
 def _of_curve(number: str, summary: Summary, score: ScoreKey) -> dict[str, Any]:
     """Return a number of a curve, with the runs of the points that it is made of."""
-    from probelight.reports.curve.summary import LANGUAGE
+    from probelight.reports.curve.scores import LANGUAGE
 
     curve = summary.curve
     untrained = curve.at(STANDARD, 0) if score.name == "zero_shot" else None
     by, about = "", ""
     if untrained is None:
         known = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-        about = ", ".join(filter(None, (known, curve.told_apart)))
+        about = ", ".join(filter(None, (known, curve.variant)))
     elif untrained.mode != curve.mode and way(untrained.mode):
         by = about = f"by {way(untrained.mode)}"
     controls = [STANDARD, *([LANGUAGE[score.name]] if score.name in LANGUAGE else [])]

@@ -62,7 +62,8 @@ class Made:
         return not (self.figures or self.tables or self.summary)
 
 
-MEDALS = "curve.medals:medals_table"  # the one maker that is also given a file, with its rule
+MEDALS = "curve.medals:medals_table"  # these two are also given a file, with their rule
+NOT_JUDGED = "curve.medals:not_judged"
 ZERO_SHOT = (
     "zero_shot.scores:zero_shot_table",
     "zero_shot.scores:parts_table",
@@ -109,18 +110,18 @@ SECTIONS = (
         "Learning curves",
         ("curve",),
         tables=(
-            "curve.summary_tables:own_summary_tables",
+            "curve.tables:own_summary_tables",
             MEDALS,
-            "curve.tables:curve_against_table",
-            "curve.parts:curve_parts_table",
+            "curve.tables:against_table",
+            "curve.tables:parts_table",
             "curve.tables:curve_table",
         ),
         figures=(
-            "curve.figures.models:models_figure",
-            "curve.figures.controls:control_figures",
+            "curve.figures:models_figure",
+            "curve.figures:control_figures",
         ),
-        summary=("curve.findings:summary",),
-        printed={"curve": ("curve.summary_tables:curve_summary_tables", MEDALS)},
+        summary=("curve.scores:summary", NOT_JUDGED),
+        printed={"curve": ("curve.tables:summary_tables", MEDALS)},
     ),
     Section(
         "analyses",
@@ -268,7 +269,7 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
     for section in _shown(results):
         figures = _make(section.figures, results)
         tables = _make(section.tables, results, medals)
-        summary = " ".join(_make(section.summary, results))
+        summary = " ".join(_make(section.summary, results, medals))
         made = Made(section.name, section.title, figures, tables, summary)
         found += [] if made.is_empty else [made]
     for kind in ("tables", "figures"):
@@ -303,6 +304,7 @@ def _make(names: Iterable[str], results: Results, medals: Path | None = None) ->
     found: list[Any] = []
     for name in names:
         make = resolve_name(f"probelight.reports.{name}")
-        made = make(results, medals) if name == MEDALS else make(results)
+        with_rule = name in (MEDALS, NOT_JUDGED)
+        made = make(results, medals) if with_rule else make(results)
         found += made if isinstance(made, list | tuple) else [made]
     return tuple(one for one in found if one is not None and one != "")

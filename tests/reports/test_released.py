@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.curve.summary import summaries
+from probelight.reports.curve.scores import summaries
 from probelight.reports.published import ScoreKey
 from probelight.reports.released import on_paper_task, on_released, paper_model
 from probelight.results.load import Run, load_results

@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar
 
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError
-from probelight.reports.curve.curve import FULL, Curve
-from probelight.reports.curve.facts import NO_LANGUAGE
-from probelight.reports.curve.summary import (
-    Summary,
-    baselines,
-    difference,
-    random_twin,
-    rivals,
-    summaries,
-)
-from probelight.reports.kit.columns import attributes, field, fields, text
-from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.table import Across, Column, Declared, Table
-from probelight.reports.kit.text import ABSENT, points, rate
+from probelight.reports.curve.curves import FULL, NO_LANGUAGE
+from probelight.reports.curve.scores import Summary, difference, random_twin, rivals, summaries
+from probelight.reports.table import Cell, Column, Table, framed, table, text
+from probelight.reports.words import ABSENT, points, rate
 from probelight.results.load import Results
 
-Medal = Literal["full", "partial", "none", "not judged"]
 MARKS = {"full": "✓ full", "partial": "~ partial", "none": "✗ none", "not judged": ABSENT}
 CONDITIONS = ("high", "above baselines", "needs language")
 RULE_PATH = Path(__file__).with_name("medals.yaml")
@@ -72,139 +61,109 @@ class MedalRule:
         )
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """One model on one probe.
-
-    Attributes:
-        met: Whether each of `CONDITIONS` holds; empty where it was not judged.
-        lacking: What a judgement would have needed.
-    """
-
-    summary: Summary
-    medal: Medal
-    met: tuple[bool, ...] = ()
-    lacking: tuple[str, ...] = ()
-
-    @property
-    def curve(self) -> Curve:
-        """What was judged."""
-        return self.summary.curve
-
-
-def read_rule(path: Path = RULE_PATH) -> MedalRule:
-    """Reads a rule; keys that are left out keep their defaults.
+def read_rule(path: Path | None = None) -> MedalRule:
+    """Read a rule, the shipped one for None; keys that are left out keep their defaults.
 
     Raises:
         ConfigError: If the file is no YAML mapping, or a key or value is not one of the rule's.
     """
+    path = path or RULE_PATH
     rule = typed(MedalRule, read_yaml(path), str(path), ConfigError)
     if not (0 <= rule.high <= 1 and 1 <= rule.partial <= len(CONDITIONS)):
         raise ConfigError(f"{path}: high must be in 0..1 and partial in 1..{len(CONDITIONS)}")
     return rule
 
 
-def judge(summary: Summary, others: Sequence[Summary], rule: MedalRule) -> Judgement:
-    """Judges one curve against the others of its probe."""
-    twin, lower = random_twin(summary, others), baselines(summary, others)
-    language = summary.lang_gap(NO_LANGUAGE)
-    own = summary.weighted_sum
-    lacking = ["a no-language control"] * (language is None)
-    lacking += ["a baseline"] * (rule.need_baseline and not lower)
-    lacking += ["random weights"] * (rule.need_random and twin is None)
-    lacking += ["a chance level"] * (summary.curve.chance is None)
-    lacking += ["hits"] * (own is None or own.ci_low is None)
-    gaps = [difference("weighted_sum", summary, other) for other in rivals(summary, others)]
-    lacking += ["the baselines' curves on the same items and points"] * (None in map(_low, gaps))
-    if lacking:
-        return Judgement(summary, "not judged", lacking=tuple(lacking))
-    met = (
-        _is_high(summary, rule.high),
-        _is_above(summary, gaps, rule.above_baselines),
-        (_low(language) or 0.0) > rule.lang_sense,
-    )
-    number = sum(met)
-    medal: Medal = "full" if all(met) else "partial" if number >= rule.partial else "none"
-    return Judgement(summary, medal, met)
-
-
-def judgements(results: Results, rule: MedalRule) -> list[Judgement]:
-    """Every model on every probe, each by the curve that LangSense is from (not `linear`)."""
-    found = summaries(results)
-    return [
-        judge(summary, found, rule)
-        for summary in found
-        if summary.role == "model" and summary.curve.mode != "linear"
-    ]
-
-
 def medals_table(results: Results, rule_path: Path | None = None) -> Table | None:
-    """Probes by models, with the conditions that each met, by a file's rule or the shipped one."""
-    rule = read_rule(rule_path or RULE_PATH)
-    found = judgements(results, rule)
-    columns: list[Column[Judgement]] = [
-        text("probe", lambda one: one.curve.probe, "probe", lambda one: _how(one, found)),
-        attributes("model", lambda one: one.curve),
-        field("split", lambda one: one.curve.where),
-        attributes("mode learning_rate", lambda one: one.curve),
-    ]
-    across: Across[Judgement] = Across(
-        lambda one: one.curve.model,
-        lambda one: (one.curve.probe, _how(one, found)),
-        lambda model: [
-            text(model, lambda one: MARKS[one.medal], small=_why),
-            attributes("medal"),
-            fields(_conditions),
-            field("lacking", lambda one: ", ".join(one.lacking)),
-        ],
-    )
-    judged = [one for one in found if not one.lacking]
-    note = (
+    """Make the table of medals, probes by models, by a file's rule or the shipped one."""
+    rule = read_rule(rule_path)
+    found = framed(judgements(results, rule))
+    if found.empty or (found.medal == "not judged").all():
+        return None
+
+    def mark(row: Any) -> Cell:
+        met = [name for name in CONDITIONS if getattr(row, name.replace(" ", "_"))]
+        return Cell(MARKS[row.medal], ", ".join(met))
+
+    return table(
+        "curve_medals",
+        "Medals",
         f"{rule.words} The marks of the paper's table 12 did not survive in its text, so only ours "
-        "are here."
+        "are here.",
+        found,
+        [text("probe", "probe", "_how")],
+        rows="probe _how",
+        across="model",
+        each=[Column("medal", mark, "left")],
+        shown=found[found.medal != "not judged"],
+        csv="probe model split mode learning_rate medal high above_baselines needs_language "
+        "lacking",
     )
-    if found and not judged:
-        lacking = dict.fromkeys(name for one in found for name in one.lacking)
-        note = f"No curve is judged: all lack {', '.join(lacking)}."
-    return Declared("curve_medals", "Medals", note, columns, across).of(found, judged)
 
 
-def _is_high(summary: Summary, needed: float) -> bool:
-    chance = summary.curve.chance or 0.0
-    best = max(e.value for e in (summary.zero_shot, summary.weighted_sum) if e is not None)
-    return (best - chance) / (1 - chance) >= needed
+def not_judged(results: Results, rule_path: Path | None = None) -> str:
+    """Return why no curve has a medal; empty where one is judged."""
+    found = [row["lacking"] for row in judgements(results, read_rule(rule_path))]
+    if not all(found):
+        return ""
+    lacking = dict.fromkeys(name for names in found for name in names.split(", "))
+    return f"No curve is judged for a medal, for want of {', '.join(lacking)}." if found else ""
 
 
-def _is_above(summary: Summary, gaps: Sequence[Estimate | None], margin: float) -> bool:
-    majority, own = summary.curve.majority, _low(summary.weighted_sum) or 0.0
-    if majority is not None and own - majority <= margin:
-        return False
-    return all((_low(gap) or 0.0) > margin for gap in gaps)
+def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
+    """Return a row for each model on each probe, by the curve that LangSense is from.
+
+    `medal` is one of `MARKS`, `lacking` names what a judgement would have needed, and each of
+    `CONDITIONS` is whether it was met, None where the curve is not judged.
+    """
+    found = [s for s in summaries(results) if s.role == "model" and s.curve.mode != "linear"]
+    rows = []
+    for summary in found:
+        curve, place = summary.curve, (summary.curve.probe, summary.curve.mode)
+        alike = (s.curve for s in found if (s.curve.probe, s.curve.mode) == place)
+        how = [curve.where, "whole network" * (curve.mode == FULL)]
+        if len({other.learning_rate for other in alike}) > 1:
+            how.append(f"rate {rate(curve.learning_rate)}")
+        medal, met, lacking = judge(summary, summaries(results), rule)
+        names = (name.replace(" ", "_") for name in CONDITIONS)
+        conditions = dict(zip(names, met or (None,) * len(CONDITIONS), strict=True))
+        judged = {"medal": medal, "lacking": ", ".join(lacking)}
+        rows.append({**curve.record, **conditions, **judged, "_how": ", ".join(filter(None, how))})
+    return rows
 
 
-def _low(estimate: Estimate | None) -> float | None:
-    return None if estimate is None else estimate.ci_low
+def judge(
+    summary: Summary, others: Sequence[Summary], rule: MedalRule
+) -> tuple[str, tuple[bool, ...], list[str]]:
+    """Judge a curve against the others of its probe.
 
-
-def _how(one: Judgement, found: Sequence[Judgement]) -> str:
-    """What tells apart the curves of a model on a probe: its split, its mode, its rate."""
-    curve = one.curve
-    alike = {
-        other.curve.learning_rate
-        for other in found
-        if (other.curve.probe, other.curve.mode) == (curve.probe, curve.mode)
+    Returns:
+        The medal; whether each of `CONDITIONS` holds, empty where the curve is not judged; and what
+        a judgement would have needed.
+    """
+    chance, majority = summary.curve.chance, summary.curve.majority
+    hurdles, own = rivals(summary, others), summary.weighted_sum
+    language = summary.lang_gap(NO_LANGUAGE)
+    gaps = [difference("weighted_sum", summary, other) for other in hurdles]
+    margins = [None if gap is None else gap.ci_low for gap in gaps]
+    needed = {
+        "a no-language control": language is not None,
+        "a baseline": not rule.need_baseline or "baseline" in [one.role for one in hurdles],
+        "random weights": not rule.need_random or random_twin(summary, others) is not None,
+        "a chance level": chance is not None,
+        "hits": own is not None and own.ci_low is not None,
+        "the baselines' curves on the same items and points": None not in margins,
     }
-    said = [curve.where, "whole network" if curve.mode == FULL else ""]
-    said.append(f"rate {rate(curve.learning_rate)}" if len(alike) > 1 else "")
-    return ", ".join(filter(None, said))
-
-
-def _why(one: Judgement) -> str:
-    if one.lacking:
-        return f"lacks {', '.join(one.lacking)}"
-    return ", ".join(name for name, holds in zip(CONDITIONS, one.met, strict=True) if holds)
-
-
-def _conditions(one: Judgement) -> dict[str, object]:
-    met = one.met or (None,) * len(CONDITIONS)
-    return {name.replace(" ", "_"): holds for name, holds in zip(CONDITIONS, met, strict=True)}
+    lacking = [name for name, is_there in needed.items() if not is_there]
+    if lacking or own is None or own.ci_low is None or language is None or chance is None:
+        return "not judged", (), lacking
+    if majority is not None:
+        margins.append(own.ci_low - majority)
+    highest = max(own.value, summary.zero_shot.value if summary.zero_shot else 0.0)
+    met = (
+        (highest - chance) / (1 - chance) >= rule.high,
+        all(margin > rule.above_baselines for margin in margins if margin is not None),
+        (language.ci_low or 0.0) > rule.lang_sense,
+    )
+    medal = "full" if all(met) else "partial" if sum(met) >= rule.partial else "none"
+    return medal, met, lacking

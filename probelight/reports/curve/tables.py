@@ -1,235 +1,460 @@
-"""The points of learning curves as a table, and what pre-training gave."""
+"""The tables of learning curves: the paper's summaries, every point, rivals and parts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import median, stdev
+from typing import Any
 
+from probelight.metrics.intervals import wilson
+from probelight.metrics.learning_curve import WEIGHTS
 from probelight.probes.controls import STANDARD
-from probelight.reports.curve.curve import Curve, Difference, Point
-from probelight.reports.curve.facts import curves
-from probelight.reports.curve.lines import points_text
-from probelight.reports.curve.summary import Score, Summary, difference, rivals, summaries
-from probelight.reports.kit.columns import (
-    ACCURACY,
-    SIZE,
-    accuracy,
-    attributes,
-    column,
-    field,
-    gap,
-    share,
-    size,
-    text,
-    whole,
+from probelight.reports import table as kit
+from probelight.reports import words
+from probelight.reports.curve.curves import FULL, MODES, Curve, Point, curves, mean_estimate
+from probelight.reports.curve.scores import (
+    LANGUAGE,
+    PAPER_SPLIT,
+    SENSE,
+    Score,
+    Summary,
+    difference,
+    published,
+    rivals,
+    summaries,
 )
-from probelight.reports.kit.runs import runs_of
-from probelight.reports.kit.table import Across, Cell, Column, Declared, Heading, Table
-from probelight.reports.kit.text import (
-    ABSENT,
-    INTERVAL,
-    between,
-    percent,
-    points,
-    points_between,
-    rate,
-)
+from probelight.reports.estimates import Estimate
+from probelight.reports.published import PublishedCurve, ScoreKey, published_templates, short_name
+from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
 from probelight.results.load import Results
+from probelight.results.row import Row, Subset
+
+PAPER = "Talmor et al. 2020"
+TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
+ZERO_SHOT = ScoreKey("zero_shot")
+UNCLIPPED = "_unclipped"
+VALUE = "value ci_low ci_high"
+GAP = "standard_minus_control difference_low difference_high"
+BEFORE, AFTER = "zero_shot zero_shot_low zero_shot_high", "trained trained_low trained_high"
+RIVALLED: dict[Score, str] = {"zero_shot": "zero-shot", "weighted_sum": "WS", "maximum": "MAX"}
+Record = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Place:
-    """A point of a curve; `number` is the curve's place among all."""
+def own_summary_tables(results: Results) -> list[Table]:
+    """Make the summary tables without the paper's rows: the page has a section of those."""
+    return summary_tables(results, with_paper=False)
 
-    number: int
-    curve: Curve
-    control: str
-    point: Point
 
-    @property
-    def num_items(self) -> int | None:
-        """Items measured."""
-        return self.point.num_items
+def summary_tables(results: Results, *, with_paper: bool = True) -> list[Table]:
+    """Make a table of each probe, as the paper has them: one for MC-MLM, another for MC-QA.
 
-    @property
-    def num_groups(self) -> int | None:
-        """Groups that items are drawn in."""
-        return self.curve.num_groups
+    Args:
+        results: The results.
+        with_paper: Whether people see the paper's rows among ours; the csv file always has them.
+    """
+    by_place: dict[tuple[str, bool], list[Summary]] = {}
+    for summary in summaries(results):
+        place = (summary.curve.probe, summary.curve.mode == FULL)
+        by_place.setdefault(place, []).append(summary)
+    made = (_summary_table(*place, by_place[place], with_paper) for place in sorted(by_place))
+    return [one for one in made if one is not None]
 
-    @property
-    def gap(self) -> Difference | None:
-        """Standard minus control."""
-        if self.control == STANDARD:
-            return None
-        return self.curve.difference(self.control, self.point.num_train)
 
-    @property
-    def stuck(self) -> int | None:
-        """Seeds that did not learn what they were trained on."""
-        return self.point.stuck(self.curve.chance)
+def _summary_table(
+    probe: str, is_full: bool, found: Sequence[Summary], with_paper: bool
+) -> Table | None:
+    """Make the table of a probe: people see a model in a row, the csv file has a line a score."""
+    modes = [mode for mode in TRAINED if any(s.curve.mode == mode for s in found)]
+    paper = published(probe)
+    if not any(ScoreKey("ws", mode) in row.scores for row in paper for mode in modes):
+        paper = []
+    # The curves of a model by mode are a row; those of further learning rates are another.
+    by_row: dict[object, list[Summary]] = {}
+    for summary in found:
+        place = (summary.curve.model, summary.curve.source)
+        others = [one for one in by_row.get(place, []) if one.curve.mode == summary.curve.mode]
+        by_row.setdefault((*place, summary.curve.learning_rate) if others else place, []).append(
+            summary
+        )
+    records: list[Record] = []
+    lines: list[list[Record]] = []
+    for own in by_row.values():
+        ours = list(_our_records(own))
+        records += ours
+        lines.append([record for record in ours if record["_is_shown"]])
+        row = own[0].paper
+        if row in paper:
+            gaps = {record["_score"]: record["difference"] for record in lines[-1]}
+            lines.append(list(_paper_records(row, gaps)))
+    seen = [line[0]["_paper"] for line in lines if line]
+    for row in paper:
+        records += _paper_records(row, {})
+        lines += [list(_paper_records(row, {}))] * (row not in seen)
+    shown = [{**one, "_line": n} for n, line in enumerate(lines) for one in line]
+    senses = LANGUAGE | {name: c for summary in found for name, c in summary.senses.items()}
+    return table(
+        f"curve_summary_{probe}{'_full' * is_full}",
+        f"{probe.replace('_', ' ')}{' (questions)' * is_full}: its curves in a few numbers",
+        _summary_note(found, paper if with_paper else []),
+        records,
+        [text("model", "_name", "_about"), text("points", "_points")],
+        rows="_line",
+        across="_score",
+        each=lambda score: [_score_column(score)],
+        values=[
+            *([] if is_full else [ZERO_SHOT]),
+            *(ScoreKey(name, mode) for mode in modes for name in ("ws", "max")),
+            *(ScoreKey(name + end) for name in senses for end in ("", UNCLIPPED)),
+        ],
+        shown=kit.framed(one for one in shown if with_paper or not one["_paper"]),
+        csv=f"source probe model split train mode learning_rate points score {VALUE} paper "
+        "difference",
+    )
+
+
+def _our_records(own: Sequence[Summary]) -> Iterator[Record]:
+    """Return the scores of a model's curves, by mode; people see those without a mode once."""
+    first = own[0].curve
+    rates = [
+        f"{TRAINED[s.curve.mode]} {words.rate(s.curve.learning_rate)}"
+        for s in own
+        if s.curve.learning_rate is not None
+    ]
+    start = first.at(STANDARD, 0)
+    by = words.way(start.mode) if start and start.mode != first.mode else ""
+    about = [f"rates {', '.join(rates)}"] * bool(rates) + [f"zero-shot by {by}"] * bool(by)
+    for summary in own:
+        senses = summary.senses.items()
+        gaps = {ScoreKey(name + UNCLIPPED): summary.lang_gap(c) for name, c in senses}
+        for score, estimate in (*summary.scores.items(), *gaps.items()):
+            if estimate is None:
+                continue
+            is_shown = bool(score.mode) or summary is own[0]  # the paper's LangSense is the MLP's
+            paper = summary.beside_paper(score) if is_shown else None
+            yield {
+                **summary.curve.record,
+                **_named(VALUE, estimate),
+                "source": "this report",
+                "points": " ".join(map(str, summary.sizes)),
+                "score": score.name,
+                "paper": paper,
+                "difference": None if paper is None else estimate.value - paper,
+                "num_seeds": None if score == ZERO_SHOT else summary.curve.num_seeds,
+                "_name": short_name(first.model),
+                "_about": ", ".join(filter(None, [first.where, *about])),
+                "_points": _points_text(own[0].sizes),
+                "_score": score,
+                "_is_shown": is_shown,
+                "_paper": None,
+            }
+
+
+def _paper_records(row: PublishedCurve, gaps: dict[ScoreKey, float | None]) -> Iterator[Record]:
+    """Return the paper's scores of a model, with ours minus these where they are comparable."""
+    for score, value in row.scores.items():
+        yield {
+            **{"probe": row.probe, "model": row.model, "split": PAPER_SPLIT, "mode": score.mode},
+            **{"source": f"{PAPER}, table {row.table}", "score": score.name, "value": value},
+            **{"_name": f"{PAPER}: {row.short_name}", "_about": f"table {row.table}"},
+            **{"_points": _points_text(list(WEIGHTS)), "_paper": row},
+            **{"_score": score, "_gap": gaps.get(score)},
+        }
+
+
+def _score_column(score: ScoreKey) -> Column:
+    """Make the column of a score, with the paper's numbers as it prints them."""
+    sense = score.name.removesuffix(UNCLIPPED)
+    if score.name == sense:
+        column = kit.accuracy("zero-shot %", VALUE, group="untrained")
+        if score.mode:
+            column = kit.accuracy(f"{sense.upper()} %", VALUE, group=TRAINED[score.mode])
+    if sense.startswith(SENSE):
+        group = f"LangSense {sense.removeprefix(SENSE).replace('_', ' ')}"
+        column = kit.gap("clipped" if sense == score.name else "unclipped", VALUE, group=group)
+
+    def show(row: Any) -> Cell | str:
+        if row._paper:
+            apart = "" if words.missing(row._gap) else f"ours {words.points(row._gap)}"
+            return Cell(f"{100 * row.value:.0f}", apart)
+        shown = column.show(row)
+        if column.label == "clipped" and isinstance(shown, Cell):  # it has no sign
+            return Cell(shown.text.replace("+", ""), shown.detail.replace("+", ""))
+        return shown
+
+    return replace(column, show=show)
+
+
+def _summary_note(found: Sequence[Summary], paper: Sequence[PublishedCurve]) -> str:
+    note = (
+        "WS: accuracies at N = 62 to 4,000 averaged with falling weights (0.23 to 0.07). MAX: the "
+        "best of them, chosen on the items that it is measured on, as in the paper, so a little "
+        "too high. LangSense: the same weighted sum over standard minus control, in points, "
+        "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
+        "sum is next to it (pert: key words perturbed; nolang: no language)."
+    )
+    if groups := {s.curve.num_groups for s in found if s.curve.num_groups is not None}:
+        numbers = " or ".join(map(words.count, sorted(groups)))
+        note += (
+            " Below each number its 95% interval, over items and over seeds (the items in "
+            f"{numbers} groups; of few groups or seeds it is wide)."
+        )
+    else:
+        note += " There is no interval: the runs did not record which items were right."
+    if part := [s for s in found if not s.complete and s.sizes]:
+        sums = "; ".join(dict.fromkeys(f"N = {_points_text(s.sizes)}" for s in part))
+        note += f" Sums over {sums} are renormalised and compared with no number of the paper."
+    if paper:
+        note += (
+            f" Rows of {PAPER} are its table {paper[0].table}; “ours” is ours minus the paper's, "
+            "given for the same model (and word vectors) on the released train and dev files with "
+            "all seven points."
+        )
+    trained = dict.fromkeys(s.curve.train for s in found if s.curve.train)
+    return note + "".join(f" Train rows: {rows}." for rows in trained)
 
 
 def curve_table(results: Results) -> Table | None:
-    """Learning curves: mean over seeds by number of examples, controls, and the difference."""
+    """Make the table of all points: means over seeds, controls, and the difference."""
     found = curves(results)
-    places = [
-        Place(number, curve, control, point)
+    frame = kit.framed(
+        {**_point_record(curve, control, point), "_curve": number}
         for number, curve in enumerate(found)
         for control, line in curve.points.items()
         for point in line
-    ]
-    stuck = any(p.stuck is not None for p in places if p.control == STANDARD)
-    columns: list[Column[Place]] = [
-        text("probe", lambda p: p.curve.probe, "probe split", lambda p: p.curve.where),
-        text("model", lambda p: p.curve.model, "model"),
-        text("trained", lambda p: p.point.mode, "mode", lambda p: _rate(p.curve)),
-        attributes("learning_rate", lambda p: p.curve),
-        attributes("control"),
-        whole("N", lambda p: p.point.num_train, "num_train"),
-        share("chance", lambda p: p.curve.chance, "chance"),
-    ]
-    if any(curve.scored_chance != curve.chance for curve in found):
-        columns.append(share("chance, empty choices too", lambda p: p.curve.scored_chance))
-    across: Across[Place] = Across(
-        lambda p: p.control,
-        lambda p: (p.number, p.point.num_train),
-        lambda control: _of_control(control, stuck),
-        [STANDARD, *sorted({control for curve in found for control in curve.controls})],
     )
+    if frame.empty:
+        return None
     note = (
-        f"{INTERVAL} of the mean over seeds, over groups of items and over seeds (the items alone "
-        "where a run did not record which were right). Of "
-        "few groups or seeds the intervals are wide. Then the median seed, and the lowest and "
-        "highest. The difference is in percentage points on the same items and seeds, with its "
-        "interval, or else its lowest and highest seed."
+        f"{words.INTERVAL} of the mean over seeds, over groups of items and over seeds (the items "
+        "alone where a run did not record which were right). Of few groups or seeds the intervals "
+        "are wide. Then the median seed, and the lowest and highest. The difference is in "
+        "percentage points on the same items and seeds, with its interval, or else its lowest and "
+        "highest seed."
     )
-    if stuck:
+    if frame.num_at_chance[frame.control == STANDARD].notna().any():
         note += (
             " At chance: runs whose accuracy on their own training examples is not above chance; "
             "they stay in the mean."
         )
-    return Declared(
+    of_standard = [
+        kit.accuracy("accuracy %"),
+        kit.number("median", "median", words.percent),
+        Column("over seeds", lambda row: words.between(row.seed_min, row.seed_max) or words.ABSENT),
+        whole("seeds", "_seeds"),
+        text("at chance", "_at_chance"),
+        kit.size(),
+    ]
+    of_control = [kit.accuracy("accuracy %"), Column("standard − control", _difference_cell)]
+    controls = sorted({control for curve in found for control in curve.controls})
+    scored = share("chance, empty choices too", "_scored_chance")
+    # People see no spread of a single seed. An interval without hits is from the items alone,
+    # however few seeds there are.
+    over_seeds = ["median", "seed_min", "seed_max"]
+    shown = frame.assign(
+        **frame[over_seeds].where(frame.num_seeds > 1),
+        _seeds=frame.num_seeds,
+        num_seeds=frame._seeds_with_hits,
+    )
+    return table(
         "learning_curve",
         "Learning curves",
         note,
-        columns,
-        across,
-        f"model probe mode split learning_rate control num_train {ACCURACY} median seed_min "
-        f"seed_max seed_sd num_seeds num_at_chance {SIZE} chance",
-        lambda p: runs_of(p.point),
-    ).of(places, sorted(places, key=lambda p: (p.number, p.point.num_train)))
-
-
-def _of_control(control: str, stuck: bool) -> list[Column[Place]]:
-    """The standard curve says more of its seeds, a control how far it is from that."""
-    group = control.replace("_", " ")
-    accuracies: Column[Place] = accuracy(
-        "accuracy %", lambda p: p.curve.estimate(p.control, p.point.num_train), ACCURACY, group
+        frame,
+        [
+            text("probe", "probe", "split"),
+            text("model", "model"),
+            text("trained", "mode", "_rate"),
+            whole("N", "num_train"),
+            share("chance", "chance"),
+            *([scored] if any(c.scored_chance != c.chance for c in found) else []),
+            share("majority", "majority"),
+        ],
+        rows="_curve num_train",
+        across="_group",
+        each=lambda group: of_standard if group == STANDARD else of_control,
+        values=[STANDARD, *(control.replace("_", " ") for control in controls)],
+        shown=shown.sort_values(["_curve", "num_train"], kind="stable"),
+        csv=f"model probe mode split learning_rate control num_train {ACCURACY} median seed_min "
+        f"seed_max seed_sd num_seeds num_at_chance {SIZE} chance majority {GAP} difference_min "
+        "difference_max",
     )
-    at_chance: Column[Place] = column(
-        Heading("at chance", group=group),
-        lambda p: p,
-        lambda p: Cell(ABSENT if p.stuck is None else f"{p.stuck} of {len(p.point.trained)}"),
-        "num_at_chance",
-        lambda p: (p.stuck,),
+
+
+def _point_record(curve: Curve, control: str, point: Point) -> Record:
+    values, rows = point.values, [*point.by_seed.values()]
+    apart = None if control == STANDARD else curve.difference(control, point.num_train)
+    record = {
+        **curve.record,
+        **_named(ACCURACY, curve.estimate(control, point.num_train)),
+        **_named(GAP, apart),
+        "mode": point.mode,
+        "control": control,
+        "num_train": point.num_train,
+        "median": median(values),
+        "seed_min": min(values),
+        "seed_max": max(values),
+        "seed_sd": stdev(values) if len(values) > 1 else None,
+        "num_seeds": len(values),
+        "num_at_chance": None,
+        "num_items": point.num_items,
+        "difference_min": apart and apart.lowest,
+        "difference_max": apart and apart.highest,
+        "_group": control.replace("_", " "),
+        "_rate": f"rate {words.rate(curve.learning_rate)}" if curve.learning_rate else "",
+        "_scored_chance": curve.scored_chance,
+        "_seeds_with_hits": len(curve.item_scores.get((control, point.num_train), ())),
+        "_paired_seeds": apart and apart.num_seeds,
+        "_at_chance": None,
+        "_runs": [row.run_dir.rpartition("/")[2] for row in rows],
+    }
+    if curve.chance is not None and point.trained:
+        stuck = 0
+        for row in point.trained.values():
+            items = row.num_items or point.num_train
+            low = (
+                wilson(round(row.value * items, 6), items)[0] if row.ci_low is None else row.ci_low
+            )
+            stuck += low <= curve.chance
+        record |= {"num_at_chance": stuck, "_at_chance": f"{stuck} of {len(point.trained)}"}
+    return record
+
+
+def _difference_cell(row: Any) -> Cell | str:
+    """Show the difference with its interval, or else its lowest and highest seed."""
+    if words.missing(row.standard_minus_control) or not words.missing(row.difference_low):
+        return kit.gap("", GAP).show(row)
+    seeds = words.points_between(row.difference_min, row.difference_max)
+    return Cell(
+        words.points(row.standard_minus_control), seeds if row._paired_seeds > 1 else "one seed"
     )
-    seeds: list[Column[Place]] = [
-        column(
-            Heading("median", group=group),
-            lambda p: p.point,
-            lambda point: Cell(percent(point.median) if len(point.values) > 1 else ABSENT),
-            "median",
-            lambda point: (point.median,),
-        ),
-        column(
-            Heading("over seeds", group=group),
-            lambda p: (min(p.point.values), max(p.point.values), len(p.point.values) > 1),
-            lambda ends: Cell(between(*ends[:2]) if ends[2] else ABSENT),
-            "seed_min seed_max",
-            lambda ends: ends,
-        ),
-        field("seed_sd", lambda p: p.point.spread),
-        whole("seeds", lambda p: len(p.point.values), "num_seeds", group),
-        at_chance if stuck else at_chance.hidden,
-        size("n", lambda p: p, SIZE, group),
-    ]
-    from_standard: Column[Place] = column(
-        Heading("standard − control", group=group),
-        lambda p: p.gap,
-        _gap_cell,
-        "standard_minus_control difference_low difference_high difference_min difference_max",
-        lambda gap: (gap.mean, *gap.interval, gap.low, gap.high) if gap else (None,) * 5,
-    )
-    if control == STANDARD:
-        return [accuracies, *seeds, from_standard.hidden]
-    return [accuracies, *(one.hidden for one in seeds), from_standard]
 
 
-def _rate(curve: Curve) -> str:
-    return f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-
-
-def _gap_cell(gap: Difference | None) -> Cell:
-    """With its interval, or else its lowest and highest seed."""
-    if gap is None:
-        return Cell(ABSENT)
-    if gap.interval[0] is not None:
-        return Cell(points(gap.mean), points_between(*gap.interval))
-    seeds = points_between(gap.low, gap.high) if gap.num_seeds > 1 else "one seed"
-    return Cell(points(gap.mean), seeds)
-
-
-@dataclass(frozen=True)
-class Rivals:
-    """A model beside what it has to be better than."""
-
-    one: Summary
-    other: Summary
-
-    @property
-    def sizes(self) -> list[int]:
-        """The points with a weight that both have."""
-        return [size for size in self.one.sizes if size in self.other.sizes]
-
-
-def curve_against_table(results: Results) -> Table | None:
-    """Each model against its architecture with random weights and against the baselines."""
+def against_table(results: Results) -> Table | None:
+    """Make the table of each model against its random weights and against the baselines."""
     found = summaries(results)
-    columns: list[Column[Rivals]] = [
-        text("probe", lambda p: p.one.curve.probe, "probe split", lambda p: p.one.curve.where),
-        field("mode", lambda p: p.one.curve.mode),
-        text("model", lambda p: p.one.curve.model, "model", lambda p: p.one.curve.mode),
-        text("against", lambda p: p.other.curve.model, "against"),
-        text("points", lambda p: points_text(p.sizes)),
-        field("points", lambda p: " ".join(map(str, p.sizes))),
-        *_compared("zero_shot", "zero-shot"),
-        *_compared("weighted_sum", "WS"),
-        *_compared("maximum", "MAX"),
-    ]
-    return Declared(
+    frame: list[Record] = []
+    shown: list[Record] = []
+    for summary in found:
+        for other in rivals(summary, found) if summary.role == "model" else ():
+            sizes = [size for size in summary.sizes if size in other.sizes]
+            record = summary.curve.record
+            record |= {"against": other.curve.model, "points": " ".join(map(str, sizes))}
+            record |= {"_points": _points_text(sizes), "_pair": len(frame)}
+            record["_runs"] = record["_runs"] + other.curve.record["_runs"]
+            seeds = [n for s in (summary, other) if (n := s.curve.num_seeds)]
+            for score, name in RIVALLED.items():
+                apart = difference(score, summary, other)
+                drawn = 1 if score == "zero_shot" else min(seeds, default=None)
+                shown.append({**record, **_named(VALUE, apart), "_score": name, "num_seeds": drawn})
+                record |= _named(f"{score}_difference {score}_low {score}_high", apart)
+            frame.append(record)
+    full = " ".join(f"{score}_difference {score}_low {score}_high" for score in RIVALLED)
+    return table(
         "curve_against",
         "What pre-training gave",
-        "Each model beside the same architecture with random weights, trained the same way, and "
-        "beside the baselines over word vectors. Differences are in percentage points over the "
-        "points that both have, with 95% intervals that pair items and seeds: one that holds 0 "
-        "shows nothing that pre-training gave. Other vectors, other baselines: their names are in "
-        "brackets.",
-        columns,
-    ).of([Rivals(s, other) for s in found if s.role == "model" for other in rivals(s, found)])
+        "Each model minus the same architecture with random weights, trained the same way, and "
+        "minus the baselines over word vectors, in percentage points over the points that both "
+        "have, with 95% intervals that pair items and seeds: one that holds 0 shows nothing that "
+        "pre-training gave. Other vectors, other baselines: their names are in brackets.",
+        frame,
+        [
+            text("probe", "probe", "split"),
+            text("model", "model", "mode"),
+            text("against", "against"),
+            text("points", "_points"),
+        ],
+        rows="_pair",
+        across="_score",
+        each=[kit.gap("difference", VALUE)],
+        shown=kit.framed(shown),
+        csv=f"probe split mode model against points {full}",
+    )
 
 
-def _compared(score: Score, group: str) -> list[Column[Rivals]]:
-    """A score of both, where it is over the same points, and the difference."""
+def parts_table(results: Results) -> Table | None:
+    """Make the table of parts of a probe, before training and at the largest N.
 
-    def alike(pair: Rivals) -> bool:
-        return score == "zero_shot" or pair.one.sizes == pair.other.sizes
+    Talmor et al. 2020, table 6: by template, by set of choices, and on items whose group is in no
+    train row.
+    """
+    records = [record for curve in curves(results) for record in _part_records(curve)]
+    note = (
+        "Accuracy by template and by set of choices, before training and at the largest N (mean "
+        "over seeds). With each is its 95% interval from the items (Wilson, averaged over seeds); "
+        "parts are small, and their intervals wide."
+    )
+    if any(record["_published"] for record in records):
+        note += (
+            " The paper's column is its table 6: BERT-WWM on items that annotators agreed on, so "
+            "not the same measure; one of our templates may hold two of the paper's."
+        )
+    frame = kit.framed(records)
+    return table(
+        "curve_parts",
+        "Which parts are known, and which are learned",
+        note,
+        frame,
+        [
+            text("probe", "probe", "split"),
+            text("model", "model", "mode"),
+            text("part", "_name"),
+            whole("n", "num_items"),
+            kit.accuracy("zero-shot %", BEFORE),
+            whole("N", "num_train"),
+            kit.accuracy("trained %", AFTER),
+            kit.number("change", "_change", words.points),
+            kit.number("paper %", "_published", str),
+        ],
+        # Intervals are from the items alone, however few seeds there are.
+        shown=frame.drop(columns="num_seeds", errors="ignore"),
+        csv=f"probe model mode split part num_items {BEFORE} num_train {AFTER} num_seeds",
+    )
 
-    return [
-        accuracy("model %", lambda p: getattr(p.one, score) if alike(p) else None, "", group),
-        accuracy("other %", lambda p: getattr(p.other, score) if alike(p) else None, "", group),
-        gap(
-            "difference",
-            lambda p: difference(score, p.one, p.other),
-            f"{score}_difference {score}_low {score}_high",
-            group,
-        ),
-    ]
+
+def _part_records(curve: Curve) -> Iterator[Record]:
+    place, modes = (curve.probe, curve.model, curve.split), curve.modes
+    by_part: dict[Subset, list[Row]] = {}
+    for row in (row for run in curve.runs for row in run.rows):
+        is_own = (row.probe, row.model, row.split) == place and row.mode in modes
+        is_rate = row.learning_rate in (None, curve.learning_rate)
+        if row.subset and row.metric == "accuracy" and is_own and is_rate:
+            by_part.setdefault(row.subset, []).append(row)
+    for part, rows in by_part.items():
+        last = max(row.num_train or 0 for row in rows)
+        untrained = [row for row in rows if not row.num_train]
+        trained = [row for row in rows if last and row.num_train == last]
+        before, after = (mean_estimate(own) if own else None for own in (untrained, trained))
+        name = "/".join(part["words"]) if part.kind == "choices" else part.text
+        name = str(part["name"]) if part.kind == "template" else name
+        printed = [
+            f"{100 * row.accuracy:.0f}"
+            for row in published_templates()
+            if part.kind == "template" and (row.probe, row.template) == (curve.probe, name)
+        ]
+        yield {
+            **curve.record,
+            **_named(BEFORE, before),
+            **_named(AFTER, after),
+            "part": part.text,
+            "num_items": rows[0].num_items,
+            "num_train": last or None,
+            "num_seeds": len(trained) or None,
+            "_name": name,
+            "_change": after.value - before.value if before and after else None,
+            "_published": " / ".join(printed) or None,
+            "_runs": [row.run_dir.rpartition("/")[2] for row in (*untrained, *trained)],
+        }
+
+
+def _named(names: str, estimate: Estimate | None) -> Record:
+    """Return a number and the ends of its interval by their names, divided by blanks."""
+    known = estimate and (estimate.value, *estimate.bounds)
+    return dict(zip(names.split(), known or (None, None, None), strict=True))
+
+
+def _points_text(sizes: Sequence[int]) -> str:
+    """Return the points that a sum is made of; the whole curve by its ends."""
+    if list(sizes) == list(WEIGHTS):
+        return f"all {len(WEIGHTS)}"
+    return ", ".join(map(words.count, sizes)) if sizes else words.ABSENT

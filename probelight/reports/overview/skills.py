@@ -33,8 +33,8 @@ from probelight.results.load import Results, Run
 from probelight.results.row import Role
 
 if TYPE_CHECKING:
-    from probelight.reports.curve.curve import Curve
-    from probelight.reports.curve.summary import Summary
+    from probelight.reports.curve.curves import Curve
+    from probelight.reports.curve.scores import Summary
     from probelight.reports.inoculation.doses import Dose
     from probelight.reports.inoculation.runs import Series
 
@@ -157,7 +157,7 @@ def _asked(results: Results) -> Iterator[Verdict]:
     untrained = {(row.probe, row.split, row.model): row for row in entries.itertuples()}
     trained: dict[tuple[str, str, str], list[Summary]] = {}
     if results.of("curve"):
-        from probelight.reports.curve.summary import summaries
+        from probelight.reports.curve.scores import summaries
 
         # Of several curves that which LangSense is from, not `linear`.
         for one in sorted(summaries(results), key=lambda s: s.curve.mode == "linear"):
@@ -192,7 +192,7 @@ def _asked(results: Results) -> Iterator[Verdict]:
         judged = judge(case)
         if len(curves) > 1:
             curve = curves[0].curve
-            which = (curve.mode, f"rate {rate(curve.learning_rate)}", curve.told_apart)
+            which = (curve.mode, f"rate {rate(curve.learning_rate)}", curve.variant)
             by_which = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
             judged = replace(judged, reason=judged.reason + by_which)
         skill = Skill("asked", probe, split)
@@ -210,8 +210,8 @@ def _curve_case(
         untrained: What a zero-shot run says of the same, where the curve has no such point.
         twins: What the architecture scored before training with random weights.
     """
-    from probelight.reports.curve.summary import random_twin, summaries
-    from probelight.reports.curve.sums import estimate
+    from probelight.reports.curve.curves import estimate
+    from probelight.reports.curve.scores import random_twin, summaries
 
     curve = own[0].curve
     lines = [(one.curve, control) for one in own for control in one.curve.controls]
@@ -230,7 +230,7 @@ def _curve_case(
                     continue
                 if other is curve and number == size:
                     paired = curve.difference(control, size)
-                    gap = paired.interval if paired else (None, None)
+                    gap = paired.bounds if paired else (None, None)
                 else:
                     less = estimate([(1.0, curve, STANDARD, size), (-1.0, other, control, number)])
                     gap = less.bounds if less else (None, None)
@@ -252,7 +252,7 @@ def _curve_case(
 
 def _curve_runs(results: Results, curve: Curve) -> list[Run]:
     """The runs of a curve by number of examples."""
-    from probelight.reports.curve.facts import origin_of
+    from probelight.reports.curve.curves import origin_of
 
     place = curve.probe, curve.model, curve.split
     found = [
@@ -388,7 +388,7 @@ def partial_inputs(results: Results) -> tuple[PartialInput, ...]:
                 found.append(PartialInput(one.probe, one.split, how, Estimate.of(one.value)))
     if results.of("curve"):
         from probelight.reports.audit.facts import PARTIAL_KINDS
-        from probelight.reports.curve.facts import curves
+        from probelight.reports.curve.curves import curves
 
         for curve in curves(results):
             rows = (row for p in curve.points.get(STANDARD, ()) for row in p.by_seed.values())

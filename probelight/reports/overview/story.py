@@ -113,7 +113,7 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
 
 def _curve(results: Results, best_first: Sequence[Verdict]) -> list[str]:
     """The curve with a control of the skill with the best verdict."""
-    from probelight.reports.curve.facts import NO_LANGUAGE, curves
+    from probelight.reports.curve.curves import NO_LANGUAGE, curves
 
     def rank(place: tuple[str, str]) -> int:
         return next((i for i, v in enumerate(best_first) if (v.skill.probe, v.model) == place), 99)

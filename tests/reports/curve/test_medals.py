@@ -8,13 +8,16 @@ import pytest
 
 from probelight.io.errors import ConfigError
 from probelight.reports.curve.medals import (
-    Medal,
     MedalRule,
     judgements,
     medals_table,
+    not_judged,
     read_rule,
 )
+from probelight.reports.sections import made_sections
 from probelight.results.load import load_results
+from tests.fixtures.curves import shares
+from tests.fixtures.report import labels, records
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
@@ -25,9 +28,9 @@ def line(standard: float, no_language: float) -> Callable[[str, int, int], float
     return lambda control, num_train, seed: standard if control == "standard" else no_language
 
 
-def medal(folder: Path, rule: MedalRule | None = None) -> tuple[Medal, tuple[bool, ...]]:
+def medal(folder: Path, rule: MedalRule | None = None) -> tuple[str, tuple[bool | None, ...]]:
     (found,) = judgements(load_results(folder), rule or MedalRule())
-    return found.medal, found.met
+    return found["medal"], (found["high"], found["above_baselines"], found["needs_language"])
 
 
 def test_the_shipped_rule_is_the_default_one() -> None:
@@ -51,7 +54,7 @@ def test_medals_by_hand(
     standard: float,
     control: float,
     baseline: float,
-    expected: tuple[Medal, tuple[bool, ...]],
+    expected: tuple[str, tuple[bool, ...]],
     tmp_path: Path,
     write_curve_runs: Write,
 ) -> None:
@@ -95,38 +98,43 @@ def test_what_lacks_a_control_or_a_baseline_is_not_judged(
 ) -> None:
     write_curve_runs(tmp_path, line(0.9, 0.5), controls=["standard"], sizes=(62,))
     write_run(tmp_path, "old", rows.curve("other", "standard", {62: [50, 60]}, 100))
-    first, second = judgements(load_results(tmp_path), MedalRule())
-    assert first.lacking == ("a no-language control", "a baseline")
-    assert second.lacking == ("a no-language control", "a baseline", "a chance level", "hits")
-    table = medals_table(load_results(tmp_path), MedalRule())
-    assert table is not None
-    assert table.rows == ()
-    assert table.note == (
-        "No curve is judged: all lack a no-language control, a baseline, a chance level, hits."
+    results = load_results(tmp_path)
+    lacking = [one["lacking"] for one in judgements(results, MedalRule())]
+    assert lacking == [
+        "a no-language control, a baseline",
+        "a no-language control, a baseline, a chance level, hits",
+    ]
+    assert medals_table(results) is None
+    assert not_judged(results) == (
+        "No curve is judged for a medal, for want of a no-language control, a baseline, a chance "
+        "level, hits."
     )
-    (baselineless, _) = judgements(load_results(tmp_path), MedalRule(need_baseline=False))
-    assert baselineless.lacking == ("a no-language control",)
+    (baselineless, _) = judgements(results, MedalRule(need_baseline=False))
+    assert baselineless["lacking"] == "a no-language control"
 
 
 def test_baselines_of_other_items_do_not_count(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,))
     write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,), num_items=80)
     (found,) = judgements(load_results(tmp_path), MedalRule())
-    assert found.lacking == ("the baselines' curves on the same items and points",)
+    assert found["lacking"] == "the baselines' curves on the same items and points"
 
 
 def test_table_says_the_rule_and_what_was_met(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,))
     write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
     write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,), mode="linear")
-    table = medals_table(load_results(tmp_path), MedalRule(high=0.25))
+    rule = tmp_path / "rule.yaml"
+    rule.write_text("high: 0.25\n")
+    table = medals_table(load_results(tmp_path), rule)
     assert table is not None
-    assert [column.label for column in table.columns] == ["probe", "embedded"]
+    assert labels(table) == ["probe", "embedded: medal"]
+    assert not_judged(load_results(tmp_path)) == ""
     (row,) = table.rows
     assert (row[0].text, row[0].detail) == ("age_comparison", "dev")
     assert (row[1].text, row[1].detail) == ("✓ full", "high, above baselines, needs language")
     assert "at least 25% of the way from chance" in table.note
-    (record,) = table.records
+    (record,) = records(table)
     assert (record["medal"], record["needs_language"]) == ("full", True)
 
 
@@ -152,3 +160,20 @@ def test_a_rule_may_say_only_what_it_changes(tmp_path: Path) -> None:
     path = tmp_path / "rule.yaml"
     path.write_text("high: 1\n")
     assert read_rule(path) == MedalRule(high=1)
+
+
+def test_the_medals_go_by_the_rule_that_was_given(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, shares, sizes=(0, 62))
+    write_curve_runs(tmp_path, lambda *place: 0.6, model=BASELINE, sizes=(0, 62))
+    results, rule = load_results(tmp_path), tmp_path / "rule.yaml"
+    marks = []
+    for high in (0.5, 0.9):  # from 50% by chance the mean of 90% is four fifths of the way
+        rule.write_text(f"high: {high}\n")
+        [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
+        [medals] = [one for one in section.tables if one.name == "curve_medals"]
+        marks.append(medals.rows[0][1].text)
+    assert marks == ["✓ full", "~ partial"]
+    rule.write_text("need_random: true\n")
+    [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
+    assert "curve_medals" not in [one.name for one in section.tables]
+    assert section.summary.endswith("No curve is judged for a medal, for want of random weights.")

@@ -2,19 +2,189 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from probelight.reports.curve.findings import learned
-from probelight.reports.curve.parts import curve_parts_table
-from probelight.reports.curve.tables import curve_against_table, curve_table
-from probelight.reports.kit.table import Cell
+from probelight.reports.curve.tables import (
+    against_table,
+    curve_table,
+    own_summary_tables,
+    parts_table,
+    summary_tables,
+)
+from probelight.reports.table import Cell, Table, to_csv
 from probelight.results.load import load_results
+from tests.fixtures import subsets
 from tests.fixtures.curves import shares
-from tests.fixtures.report import labels, named, tables
+from tests.fixtures.report import labels, named, records, tables
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
+
+
+def summary_table(folder: Path) -> Table:
+    """The only summary table, as the terminal has it."""
+    (table,) = summary_tables(load_results(folder))
+    assert table is not None
+    return table
+
+
+def test_summary_stands_among_the_papers_rows(tmp_path: Path, write_curve_runs: Write) -> None:
+    own = {"model": "roberta-large", "train": "train of age_comparison"}
+    write_curve_runs(tmp_path, shares, **own)
+    write_curve_runs(tmp_path, shares, mode="linear", **own)
+    table = summary_table(tmp_path)
+    assert table.name == "curve_summary_age_comparison"
+    assert {len(row) for row in table.rows} == {len(table.columns)}
+    ours, paper = named(table, 0), named(table, 1)
+    assert ours["model"] == Cell("RoBERTa-L", "dev, rates MLP 0.001, linear 0.001")
+    assert ours["untrained: zero-shot %"].text == "50.0"
+    assert ours["MLP: WS %"].text == "90.0"
+    assert ours["MLP: WS %"].detail
+    assert ours["LangSense pert: clipped"].text == "0.0"
+    assert ours["LangSense pert: unclipped"].text == "−5.0"
+    assert ours["LangSense nolang: unclipped"].text == "+40.0"
+    assert ours["points"] == Cell("all 7")
+    assert paper["model"] == Cell("Talmor et al. 2020: RoBERTa-L", "table 2")
+    assert paper["untrained: zero-shot %"] == Cell("98", "ours −48.0")
+    assert paper["linear: MAX %"] == Cell("100", "ours −10.0")
+    assert paper["LangSense nolang: clipped"] == Cell("51", "ours −11.0")
+    others = [row[0].text for row in table.rows[2:]]
+    assert others == [
+        f"Talmor et al. 2020: {name}"
+        for name in ("BERT-WWM", "BERT-L", "RoBERTa-B", "BERT-B", "MLM-baseline")
+    ]
+    assert "Train rows: train of age_comparison." in table.note
+
+
+def test_records_carry_full_numbers_and_their_source(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    write_curve_runs(tmp_path, shares, model="roberta-large")
+    table = summary_table(tmp_path)
+    by_score = {(r["source"], r["model"], r["mode"], r["score"]): r for r in records(table)}
+    ours = by_score["this report", "roberta-large", "mlp", "ws"]
+    assert ours["value"] == pytest.approx(0.9)
+    assert ours["difference"] == pytest.approx(0.9 - 0.98)
+    unclipped = by_score["this report", "roberta-large", "mlp", "langsense_pert_unclipped"]
+    assert unclipped["value"] == pytest.approx(-0.05)
+    assert unclipped["paper"] is None
+    source = "Talmor et al. 2020, table 2"
+    assert by_score[source, "bert-base-uncased", "linear", "ws"]["value"] == 0.5
+    assert by_score[source, "bert-base-uncased", "", "zero_shot"]["value"] == 0.49
+
+
+def test_renormalised_sums_stand_beside_nothing(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, shares, model="roberta-large", sizes=(0, 62, 125))
+    table = summary_table(tmp_path)
+    ours, paper = named(table, 0), named(table, 1)
+    assert ours["points"] == Cell("62, 125")
+    assert paper["MLP: WS %"] == Cell("98")
+    assert paper["untrained: zero-shot %"].detail == "ours −48.0"
+    assert "Sums over N = 62, 125 are renormalised" in table.note
+
+
+def test_probes_of_ones_own_have_no_paper(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, shares, model="roberta-large", probe="age_small")
+    table = summary_table(tmp_path)
+    assert len(table.rows) == 1
+    assert "Talmor" not in table.note
+
+
+def test_questions_have_a_table_without_zero_shot(tmp_path: Path, write_curve_runs: Write) -> None:
+    more = {"model": "roberta-large", "chance": 1 / 3, "mode": "full"}
+    write_curve_runs(tmp_path, shares, probe="property_conjunction", **more)
+    write_curve_runs(tmp_path, shares, probe="age_comparison", **more)
+    both = summary_tables(load_results(tmp_path))
+    names = ["curve_summary_age_comparison_full", "curve_summary_property_conjunction_full"]
+    assert [table.name for table in both] == names
+    # Figure 2D: the paper's table of this probe is of MC-MLM, so it does not stand here.
+    assert len(both[0].rows) == 1
+    assert labels(both[1])[:4] == [
+        *("model", "points", "whole network: WS %", "whole network: MAX %")
+    ]
+    assert named(both[1], 1)["whole network: MAX %"] == Cell("87", "ours +3.0")
+
+
+def test_learning_rates_have_a_row_each(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.curve("p", "standard", {62: [50, 60]}, 100)
+    other = [{**row, "learning_rate": 1e-4} for row in found]
+    write_run(tmp_path, "a", [*found, *other])
+    table = summary_table(tmp_path)
+    details = [row[0].detail for row in table.rows]
+    assert details == ["dev, rates MLP 0.0001", "dev, rates MLP 0.001"]
+
+
+def test_langsense_is_told_of_every_control(tmp_path: Path, write_curve_runs: Write) -> None:
+    def lines(control: str, num_train: int, seed: int) -> float:
+        return 0.9 if control == "standard" else 0.6
+
+    controls = ("standard", "no_language", "word_salad")
+    write_curve_runs(tmp_path, lines, controls=controls, sizes=(62, 125))
+    table = summary_table(tmp_path)
+    row = named(table, 0)
+    assert row["LangSense nolang: unclipped"].text == "+30.0"
+    assert row["LangSense word salad: clipped"].text == "30.0"
+    assert row["LangSense word salad: unclipped"].text == "+30.0"
+    assert row["LangSense pert: clipped"].text == "–"
+    scores = [record["score"] for record in records(table) if record["source"] == "this report"]
+    assert {"langsense_word_salad", "langsense_word_salad_unclipped"} <= set(scores)
+
+
+def test_a_model_has_its_modes_in_one_row(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, shares, mode="mlp", sizes=(0, 62))
+    write_curve_runs(tmp_path, lambda *place: 0.6, mode="linear", sizes=(0, 62, 4000))
+    table = summary_table(tmp_path)
+    row = named(table, 0)
+    assert row["model"] == Cell("embedded", "dev, rates MLP 0.001, linear 0.001")
+    assert (row["MLP: WS %"].text, row["linear: WS %"].text) == ("90.0", "60.0")
+    # What has no mode is the MLP's: zero-shot, the points, and LangSense.
+    assert (row["untrained: zero-shot %"].text, row["points"].text) == ("50.0", "62")
+    assert row["LangSense nolang: clipped"].text == "40.0"
+    assert "Sums over N = 62; N = 62, 4,000 are renormalised" in table.note
+    assert table.runs[0][0].startswith("curve-")
+
+
+def test_a_row_says_how_choices_got_their_scores_without_training(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    for mode, sizes in (("causal_likelihood", (0,)), ("mlp", (62,)), ("linear", (62,))):
+        write_curve_runs(tmp_path, shares, mode=mode, sizes=sizes)
+    write_curve_runs(tmp_path, shares, model="untrained", mode="causal_likelihood", sizes=(0,))
+    table = summary_table(tmp_path)
+    trained, alone = named(table, 0), named(table, 1)
+    about = "dev, rates MLP 0.001, linear 0.001, zero-shot by causal likelihood"
+    assert (trained["model"].detail, alone["model"].detail) == (about, "dev")
+    assert [row["untrained: zero-shot %"].text for row in (trained, alone)] == ["50.0", "50.0"]
+    assert (alone["points"], alone["MLP: WS %"]) == (Cell("–"), Cell("–"))
+
+
+def test_the_page_has_the_papers_rows_in_a_section_of_their_own(demo_folder: Path) -> None:
+    [shown], [page] = (
+        make(load_results(demo_folder)) for make in (summary_tables, own_summary_tables)
+    )
+    assert shown is not None
+    assert page is not None
+    assert to_csv(shown) == to_csv(page)
+    assert [len(table.rows) for table in (shown, page)] == [1 + 6, 1]
+    assert ["Talmor" in table.note for table in (shown, page)] == [True, False]
+
+
+def test_intervals_of_two_seeds_are_too_few(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, shares, sizes=(0, 62), seeds=(1, 3))
+    row = named(summary_table(tmp_path), 0)
+    assert row["MLP: WS %"] == Cell("90.0", "too few")
+    assert row["LangSense nolang: unclipped"] == Cell("+40.0", "too few")
+    assert row["untrained: zero-shot %"].detail not in ("", "too few")  # nothing was trained
+    table = curve_table(load_results(tmp_path))
+    assert table is not None
+    assert named(table, 1)["standard: accuracy %"] == Cell("90.0", "too few")
+    assert named(table, 1)["standard: seeds"] == Cell("2")
+    assert named(table, 1)["no language: standard − control"] == Cell("+40.0", "too few")
+    assert records(table)[1]["ci_low"] is not None
 
 
 def test_what_pre_training_gave(tmp_path: Path, write_curve_runs: Write) -> None:
@@ -23,25 +193,23 @@ def test_what_pre_training_gave(tmp_path: Path, write_curve_runs: Write) -> None
     random = "embedded (random weights)"
     write_curve_runs(tmp_path, lambda *place: shares(*place) - 0.2, model=random, **lower)
     write_curve_runs(tmp_path, shares, model="MLM-baseline (word_vectors)", sizes=(0, 62, 125))
-    table = curve_against_table(load_results(tmp_path))
+    table = against_table(load_results(tmp_path))
     assert table is not None
     first, second = named(table, 0), named(table, 1)
     assert first["against"] == Cell("embedded (random weights)")
     assert first["points"] == Cell("62")
     assert first["zero-shot: difference"].text == "+20.0"
     assert first["WS: difference"].text == "+20.0"
-    # The model's WS is of two points, the other's of one: they do not stand side by side.
-    assert first["WS: model %"] == Cell("–")
     assert second["against"] == Cell("MLM-baseline (word_vectors)")
     assert second["WS: difference"] == Cell("0.0", "−3.2 to +3.2")
-    assert second["WS: other %"].text == "90.0"
-    assert table.records[0]["weighted_sum_difference"] == pytest.approx(0.2)
+    assert table.runs[0] != table.runs[1]
+    assert records(table)[0]["weighted_sum_difference"] == pytest.approx(0.2)
 
 
 def test_nothing_to_hold_against_is_no_table(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, shares, sizes=(62,))
-    assert curve_against_table(load_results(tmp_path)) is None
-    assert curve_parts_table(load_results(tmp_path)) is None
+    assert against_table(load_results(tmp_path)) is None
+    assert parts_table(load_results(tmp_path)) is None
 
 
 def test_points_with_medians_and_stuck_runs(tmp_path: Path, write_curve_runs: Write) -> None:
@@ -57,7 +225,7 @@ def test_points_with_medians_and_stuck_runs(tmp_path: Path, write_curve_runs: Wr
     assert row["standard: at chance"] == Cell("3 of 3")
     assert row["no language: standard − control"].text == "+40.0"
     assert row["no language: standard − control"].detail.count("to") == 1
-    record = table.records[0]
+    record = records(table)[0]
     assert record["num_at_chance"] == 3
     assert record["seed_sd"] == pytest.approx(0.05)
 
@@ -101,5 +269,25 @@ def test_chance_is_given_with_and_without_the_empty_choices_of_a_model(
     assert table is not None
     assert named(table, 0)["chance"].text == "25.0"
     assert named(table, 0)["chance, empty choices too"].text == "20.0"
-    said = "chance 25.0% among the real choices, 20.0% among those scored"
-    assert said in " ".join(learned(results))
+
+
+def test_parts_untrained_and_at_the_end(tmp_path: Path, write_curve_runs: Write) -> None:
+    parts = [
+        subsets.template("has"),
+        subsets.template("larger"),
+        subsets.choices("older", "younger"),
+    ]
+    more = {"probe": "always_never", "subsets": parts, "seeds": (1,), "sizes": (0, 62, 125)}
+    write_curve_runs(tmp_path, shares, **more)
+    table = parts_table(load_results(tmp_path))
+    assert table is not None
+    assert [row[2].text for row in table.rows] == ["has", "larger", "older/younger"]
+    first = named(table, 0)
+    assert (first["n"].text, first["N"].text) == ("30", "125")
+    assert first["paper %"] == Cell("61")
+    assert named(table, 1)["paper %"] == Cell("47 / 30")
+    record = records(table)[0]
+    # Every fourth item from the first on, counted in the hits themselves.
+    assert record["num_items"] == 30
+    assert 0.3 < float(str(record["zero_shot"])) < 0.7
+    assert float(str(record["trained"])) > 0.7

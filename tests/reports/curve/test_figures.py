@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from probelight.reports.curve.figures.controls import control_figures
+from probelight.reports.curve.figures import bands, control_figures, heading, models_figure
+from probelight.reports.curve.scores import summaries
 from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 
@@ -53,7 +54,7 @@ def test_many_panels_of_a_probe_are_cut_and_said(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("probelight.reports.figure.MAX_PANELS", 2)
-    monkeypatch.setattr("probelight.reports.curve.figures.controls.MAX_PANELS", 2)
+    monkeypatch.setattr("probelight.reports.curve.figures.MAX_PANELS", 2)
     for name in ("a", "b", "c"):
         found = rows.curve("p", "standard", {62: [5], 125: [6]}, 10, model=name)
         write_run(tmp_path, name, found)
@@ -80,3 +81,33 @@ def test_a_control_that_has_no_look_of_its_own_is_drawn_under_its_name(
     write_curve_runs(tmp_path, shares, controls=controls, sizes=(0, 62))
     [figure] = control_figures(load_results(tmp_path))
     assert {"standard", "no language", "word salad"} <= set(texts_of(figure))
+
+
+def test_models_stand_side_by_side(tmp_path: Path, write_curve_runs: Write) -> None:
+    for model in ("roberta-large", "embedded"):
+        write_curve_runs(tmp_path, shares, model=model, sizes=(62, 125))
+    results = load_results(tmp_path)
+    models = models_figure(results)
+    assert models is not None
+    [controls] = control_figures(results)
+    assert (models.name, controls.name) == ("learning_curve_models", "learning_curve")
+    said = texts_of(models)
+    assert {"RoBERTa-L", "embedded", "age comparison", "MLP · dev"} <= set(said)
+    assert "no language" not in said
+    assert {"RoBERTa-L", "embedded"} <= set(texts_of(controls))
+
+
+def test_a_heading_leaves_out_what_all_panels_share(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    write_curve_runs(tmp_path, shares, model="roberta-large", sizes=(0, 62))
+    [summary] = summaries(load_results(tmp_path))
+    where = "MLP · dev · rate 0.001"
+    assert heading(summary.curve, "model") == ("RoBERTa-L", f"age comparison · {where}")
+    assert heading(summary.curve, "probe") == ("age comparison", f"RoBERTa-L · {where}")
+    assert heading(summary.curve, "") == ("age comparison", "MLP · dev")
+    assert bands([summary]).endswith("95% intervals from groups of items and seeds.")
+
+
+def test_bands_without_hits_are_of_the_items_alone(demo_folder: Path) -> None:
+    assert "the items alone" in bands(summaries(load_results(demo_folder)))

@@ -8,9 +8,16 @@ from types import SimpleNamespace
 import pytest
 
 from probelight.metrics.learning_curve import WEIGHTS
-from probelight.reports.curve.summary import Summary, baselines, difference, random_twin, summaries
+from probelight.reports.curve.scores import (
+    Summary,
+    difference,
+    random_twin,
+    rivals,
+    summaries,
+    summary,
+)
 from probelight.reports.published import ScoreKey
-from probelight.results.load import load_results
+from probelight.results.load import Results, load_results
 from tests.fixtures.curves import shares
 
 ZERO_SHOT, NO_LANG = ScoreKey("zero_shot"), ScoreKey("langsense_nolang")
@@ -19,7 +26,7 @@ Write = Callable[..., None]
 WriteRun = Callable[..., Path]
 
 
-def read(folder: Path) -> list[Summary]:
+def read(folder: Path) -> tuple[Summary, ...]:
     return summaries(load_results(folder))
 
 
@@ -110,9 +117,9 @@ def test_who_is_held_against_whom(tmp_path: Path, write_curve_runs: Write) -> No
     assert [one.role for one in (model, random, baseline)] == ["model", "control", "baseline"]
     assert [model.curve.mode, linear.curve.mode] == ["mlp", "linear"]
     assert random_twin(model, found) is random
-    assert baselines(model, found) == [baseline]
+    assert rivals(model, found) == [random, baseline]
     assert random_twin(linear, found) is None
-    assert baselines(linear, found) == []
+    assert rivals(linear, found) == []
 
 
 def test_differences_pair_items_and_seeds(tmp_path: Path, write_curve_runs: Write) -> None:
@@ -190,3 +197,74 @@ def test_langsense_stands_beside_the_papers_mode_and_whole_control(
         part.beside_paper(ScoreKey("langsense_pert")),
         part.beside_paper(WS),
     ) == (0.31, 0.98)
+
+
+def line(untrained: float, standard: float, control: float) -> Callable[[str, int, int], float]:
+    def shares(name: str, num_train: int, seed: int) -> float:
+        return untrained if num_train == 0 else standard if name == "standard" else control
+
+    return shares
+
+
+def test_the_paragraph_names_what_was_known_and_learned(
+    tmp_path: Path, write_curve_runs: Write, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    sizes = {"sizes": (0, 62), "controls": ("standard", "no_language")}
+    write_curve_runs(tmp_path, line(0.8, 0.9, 0.5), probe="known", **sizes)
+    write_curve_runs(tmp_path, line(0.8, 0.9, 0.5), probe="known", mode="linear", **sizes)
+    write_curve_runs(tmp_path, line(0.5, 0.9, 0.5), probe="new", **sizes)
+    write_curve_runs(tmp_path, line(0.5, 0.2, 0.5), probe="wrong", **sizes)
+    # A majority of 62% is within the interval of 63%; chance is below it.
+    write_curve_runs(tmp_path, line(0.63, 0.9, 0.9), probe="frequent", **sizes, num_items=240)
+    for path in tmp_path.glob("runs/curve-frequent*/result.json"):
+        path.write_text(path.read_text().replace('"value": 0.52', '"value": 0.62'))
+    random = {"model": "embedded (random weights)"}
+    write_curve_runs(tmp_path, line(0.9, 0.6, 0.5), probe="new", **sizes, **random)
+    before, after = summary(load_results(tmp_path)).split(" At its largest N, ")
+    assert before == (
+        "Before any training, embedded was no better than always giving the most frequent answer "
+        "on frequent; above chance on known; not distinguishable from chance on new and wrong."
+    )
+    assert after == (
+        "embedded was above chance and not distinguishable from its no language control on "
+        "frequent; above chance and above its no language control on known and new; below chance "
+        "and below its no language control on wrong."
+    )
+    # What a model knew is in the paragraph of its zero-shot runs.
+    write_run(tmp_path, "zero", rows.zero_shot("other", 30, 60, 2))
+    assert summary(load_results(tmp_path)).startswith("At its largest N, ")
+
+
+def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for probe, controls in (("p", [52, 50]), ("q", [40, 41]), ("r", [40])):
+        write_run(tmp_path, f"{probe}a", rows.curve(probe, "standard", {62: [51, 52]}, 100))
+        write_run(tmp_path, f"{probe}b", rows.curve(probe, "no_language", {62: controls}, 100))
+        write_run(tmp_path, f"{probe}c", rows.zero_shot(probe, 60, 100, 2))
+    chance = "not distinguishable from chance and"
+    assert summary(load_results(tmp_path)) == (
+        f"At its largest N, embedded was {chance} not distinguishable from its no language control "
+        f"on p; {chance} above its no language control on q; {chance} not compared by an interval "
+        "with its no language control on r."
+    )
+
+
+def test_the_paragraph_has_baselines_alone_and_settings_of_a_probe_apart(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.curve("p", "standard", {62: [90, 90]}, 100, model="MLM-baseline (x)")
+    other = [{**row, "learning_rate": 1e-4} for row in found]
+    write_run(tmp_path, "a", [*found, *other])
+    assert summary(load_results(tmp_path)) == (
+        "At its largest N, MLM-baseline (x) was without a chance level or an interval to compare "
+        "with on p (mlp, dev, rate 0.0001) and p (mlp, dev, rate 0.001)."
+    )
+
+
+def test_a_folder_without_curves_has_no_paragraph(demo_folder: Path) -> None:
+    assert summary(Results("empty", ())) == ""
+    assert summary(load_results(demo_folder)) == (
+        "At its largest N, embedded was above chance and above its no language control on "
+        "age_comparison."
+    )

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from probelight.metrics.learning_curve import WEIGHTS
+from probelight.reports.curve.curves import Curve, Point, curves, estimate
+from probelight.reports.curve.scores import Summary, rivals, summaries
+from probelight.reports.curve.tables import curve_table, parts_table
+from probelight.reports.estimates import Estimate
+from probelight.results.load import load_results
+from probelight.results.row import Row
+from tests.fixtures import subsets
+from tests.fixtures.report import records
+
+WriteRun = Callable[..., Path]
+
+
+@pytest.fixture
+def curve(demo_folder: Path) -> Curve:
+    (found,) = curves(load_results(demo_folder))
+    return found
+
+
+def test_mean_over_seeds(curve: Curve) -> None:
+    assert list(curve.means()) == [0, 62, 125, 250, 500]
+    assert curve.controls == ["no_language"]
+    assert curve.chance == 0.5
+    assert curve.learning_rate == 1e-3
+    point = curve.at("standard", 62)
+    assert point is not None
+    assert point.values == [262 / 500, 281 / 500]
+    assert point.mean == pytest.approx(0.543)
+    assert point.num_items == 500
+
+
+def test_without_hits_the_interval_is_the_mean_of_the_seeds(curve: Curve) -> None:
+    found, point = curve.estimate("standard", 62), curve.at("standard", 62)
+    assert found is not None
+    assert point is not None
+    lows = [row.ci_low or 0 for row in point.by_seed.values()]
+    assert found.ci_low == pytest.approx(sum(lows) / 2)
+    assert curve.num_seeds is None
+
+
+def test_difference_is_paired_by_seed(curve: Curve) -> None:
+    gap = curve.difference("no_language", 62)
+    assert gap is not None
+    # Seeds 1 and 2: 262 - 249 = 13 and 281 - 262 = 19 of 500 items.
+    assert gap.value == pytest.approx(16 / 500)
+    assert (gap.lowest, gap.highest) == pytest.approx((13 / 500, 19 / 500))
+    assert (gap.num_seeds, gap.bounds) == (2, (None, None))
+    single = curve.difference("no_language", 0)
+    assert single is not None
+    assert (single.value, single.num_seeds) == (pytest.approx(-7 / 500), 1)
+
+
+def test_only_shared_seeds_are_compared(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.curve("p", "standard", {62: [50, 90]}, 100))
+    write_run(tmp_path, "b", rows.curve("p", "no_language", {62: [40], 125: [40]}, 100))
+    (found,) = curves(load_results(tmp_path))
+    gap = found.difference("no_language", 62)
+    assert gap is not None
+    assert (gap.value, gap.num_seeds) == (pytest.approx(0.1), 1)
+    assert found.difference("no_language", 125) is None
+    assert found.chance is None
+
+
+def test_intervals_are_over_items_and_seeds_where_hits_are_kept(
+    tmp_path: Path, write_curve_runs: Callable[..., None]
+) -> None:
+    def shares(control: str, num_train: int, seed: int) -> float:
+        return 0.5 if control == "no_language" else 0.6 + 0.1 * (seed - 2)
+
+    write_curve_runs(tmp_path, shares, sizes=(62,), controls=("standard", "no_language"))
+    (found,) = curves(load_results(tmp_path))
+    measured = found.estimate("standard", 62)
+    assert measured is not None
+    # Items alone give 0.6 +- 0.09; three seeds 0.1 apart have a mean with a standard error of
+    # 0.058, which is 0.25 with Student's quantile of 4.30 for two degrees of freedom.
+    assert 0.4 < (measured.ci_high or 0) - (measured.ci_low or 1) < 0.5
+    assert measured.value == pytest.approx(0.6)
+    gap = found.difference("no_language", 62)
+    assert gap is not None
+    assert (gap.ci_low or 1) < 0.1 < (gap.ci_high or 0)
+    assert (found.majority, found.num_seeds) == (pytest.approx(0.52), 3)
+    assert found.estimate("standard", 125) is None
+
+
+def test_learning_rates_and_modes_are_curves_of_their_own(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    mlp = rows.curve("p", "standard", {0: [50], 62: [60]}, 100)
+    other_rate = {**mlp[1], "learning_rate": 1e-4, "value": 0.7}
+    write_run(tmp_path, "a", [*mlp, other_rate])
+    write_run(tmp_path, "b", rows.curve("p", "standard", {62: [61]}, 100, mode="linear"))
+    found = curves(load_results(tmp_path))
+    settings = [(curve.mode, curve.learning_rate, list(curve.means())) for curve in found]
+    # The untrained point has no rate and belongs to both.
+    assert settings == [("linear", 1e-3, [62]), ("mlp", 1e-4, [0, 62]), ("mlp", 1e-3, [0, 62])]
+
+
+def test_train_accuracy_is_no_curve(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = [{**row, "split": "train"} for row in rows.curve("p", "standard", {62: [60]}, 100)]
+    write_run(tmp_path, "a", found)
+    assert curves(load_results(tmp_path)) == ()
+
+
+def test_other_train_rows_and_stages_are_curves_of_their_own(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    own, lent = "train of p", "train of q, not the probe's own"
+    for name, right, facts in (
+        ("a", 60, {"train": own}),
+        ("b", 80, {"train": lent}),
+        ("c", 70, {"train": own, "first_stage": True}),
+    ):
+        [row] = rows.curve("p", "standard", {62: [right]}, 100)
+        write_run(tmp_path / name, name, [row, {**row, "subset": subsets.template("t")}], **facts)
+    results = load_results(tmp_path)
+    found = curves(results)
+    assert [(curve.means(), curve.where) for curve in found] == [
+        ({62: 0.6}, f"dev: {own}"),
+        ({62: 0.7}, f"dev: {own}, after a first stage"),
+        ({62: 0.8}, f"dev: {lent}"),
+    ]
+    first, *others = summaries(results)
+    assert rivals(first, others) == []
+    parts = parts_table(results)
+    assert parts is not None
+    assert [record["trained"] for record in records(parts)] == [0.6, 0.7, 0.8]
+
+
+def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for name, sizes, mode in (
+        ("a", {0: [50]}, "causal_likelihood"),
+        ("b", {62: [60]}, "mlp"),
+        ("c", {62: [61]}, "linear"),
+    ):
+        [row] = rows.curve("p", "standard", sizes, 100, mode=mode)
+        write_run(tmp_path, name, [row, {**row, "subset": subsets.template("t")}])
+    other = rows.curve("p", "standard", {0: [40]}, 100, mode="causal_likelihood", model="alone")
+    write_run(tmp_path, "d", other)
+    results = load_results(tmp_path)
+    found = {(curve.model, curve.mode): curve for curve in curves(results)}
+    assert {place: curve.means() for place, curve in found.items()} == {
+        ("alone", "causal_likelihood"): {0: 0.4},
+        ("embedded", "linear"): {0: 0.5, 62: 0.61},
+        ("embedded", "mlp"): {0: 0.5, 62: 0.6},
+    }
+    table = curve_table(results)
+    assert table is not None
+    shown = [(r["model"], r["mode"], r["num_train"]) for r in records(table)]
+    likely = "causal_likelihood"
+    assert shown == [
+        ("alone", likely, 0),
+        ("embedded", likely, 0),
+        ("embedded", "linear", 62),
+        ("embedded", likely, 0),
+        ("embedded", "mlp", 62),
+    ]
+    parts = parts_table(results)
+    assert parts is not None
+    assert [(r["zero_shot"], r["trained"]) for r in records(parts)] == [(0.5, 0.61), (0.5, 0.6)]
+
+
+def test_sums_of_points() -> None:
+    """One seed, without hits, so that nothing has an interval."""
+    by_size = {
+        "standard": {0: 0.5, 10: 0.95, 62: 0.6, 125: 0.9},
+        "control": {62: 0.5, 250: 0.7},
+    }
+    points = {
+        control: [Point(n, {1: Row(value=value)}) for n, value in line.items()]
+        for control, line in by_size.items()
+    }
+    curve = Curve("m", "p", "mlp", "dev", 1e-3, 0.5, points)
+    assert estimate([]) is None
+    assert estimate([(1.0, curve, "standard", 0)]) == Estimate(0.5)
+    assert estimate([(1.0, curve, "standard", 62), (-1.0, curve, "control", 125)]) is None
+    found = estimate([(0.5, curve, "standard", 62), (-0.5, curve, "control", 62)])
+    assert found is not None
+    assert found.value == pytest.approx(0.05)
+    # Weights are those of the points that are there; N = 10 has none, but may be the best.
+    summary = Summary(curve)
+    first, second = WEIGHTS[62], WEIGHTS[125]
+    weighted = (0.6 * first + 0.9 * second) / (first + second)
+    assert summary.weighted_sum is not None
+    assert summary.weighted_sum.value == pytest.approx(weighted)
+    assert summary.maximum == Estimate(0.95)
+    gap = summary.lang_gap("control")
+    assert gap is not None
+    assert gap.value == pytest.approx(0.1)
