@@ -30,10 +30,10 @@ from probelight.reports.curve.curves import (
     estimate,
     interval_of,
 )
-from probelight.reports.estimates import Estimate, verdict_of
+from probelight.reports.estimates import VERDICTS, Estimate, verdict_of
 from probelight.reports.published import PublishedCurve, ScoreKey, published_curves
 from probelight.reports.released import on_released
-from probelight.reports.zero_shot.scores import MOST_MODELS, VERDICTS, zero_shots
+from probelight.reports.zero_shot.scores import MOST_MODELS, zero_shots
 from probelight.results.load import Results
 from probelight.results.row import Role
 
