@@ -171,12 +171,12 @@ def published_curves() -> tuple[PublishedCurve, ...]:
     """Return the learning-curve tables of Talmor et al. 2020."""
     rows = published()
     rows = rows[(rows.paper == "Talmor et al. 2020") & (rows.num_choices.notna())]
-    return tuple(
-        PublishedCurve(
-            *place, {ScoreKey(row.metric, row.mode): row.value for row in own.itertuples()}
-        )
-        for place, own in rows.groupby(["table", "probe", "model", "name"], sort=False)
-    )
+    found = []
+    place = ["table", "probe", "model", "name"]
+    for (table, probe, model, name), own in rows.groupby(place, sort=False):
+        scores = {ScoreKey(row.metric, row.mode): row.value for row in own.itertuples()}
+        found.append(PublishedCurve(table, probe, model, name, scores))
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)

@@ -140,8 +140,8 @@ def _inoculated(dose: Dose) -> dict[str, Any]:
     if (cost := dose.estimate("inoculation_cost")) is not None:
         change = cost.negative
         row |= zip(CHANGE.split(), (change.value, *change.bounds), strict=True)
-        if "_model" in row and dose.interpretable:
-            theirs = _printed(dose.series.probe, INOCULATED, "", row["_model"])
+        theirs = _printed(dose.series.probe, INOCULATED, "", row.get("_model", "none of them"))
+        if theirs and dose.interpretable:
             row["change_minus_paper"] = change.value - theirs.value
     return row
 

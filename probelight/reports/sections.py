@@ -72,7 +72,7 @@ ZERO_SHOT = (
     "zero_shot.rules:rules_table",
     "zero_shot.rules:flips_table",
 )
-AUDIT = ("audit.tables:audit_table", "audit.tables:rules_table", "audit.tables:words_table")
+AUDIT = ("audit:audit_table", "audit:rules_table", "audit:words_table")
 SECTIONS = (
     Section(
         "overview",
@@ -213,7 +213,7 @@ SECTIONS = (
         "Is the probe any good?",
         ("audit",),
         tables=AUDIT,
-        summary=("audit.findings:summary",),
+        summary=("audit:summary",),
         printed={"audit": AUDIT},
     ),
     Section(

@@ -380,14 +380,14 @@ def partial_inputs(results: Results) -> tuple[PartialInput, ...]:
     """Return all scores without the question, whatever they were trained on."""
     found = list[PartialInput]()
     if results.of("audit"):
-        from probelight.reports.audit.facts import PARTIAL, entries
+        from probelight.reports.audit import PARTIAL, baselines
 
-        for one in entries(results):
-            if one.ours and one.group == PARTIAL:
+        for one in baselines(results).itertuples():
+            if one.group == PARTIAL:
                 how = CHOICES if one.sees_choices else _by(one.model)
-                found.append(PartialInput(one.probe, one.split, how, Estimate.of(one.value)))
+                found.append(PartialInput(one.probe, one.split, how, Estimate.of(one)))
     if results.of("curve"):
-        from probelight.reports.audit.facts import PARTIAL_KINDS
+        from probelight.reports.audit import PARTIAL_KINDS
         from probelight.reports.curve.curves import curves
 
         for curve in curves(results):
