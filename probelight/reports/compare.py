@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from probelight.metrics.comparisons import compact_letters
 from probelight.reports import table as tables
-from probelight.reports.table import (
-    ACCURACY,
-    SIZE,
-    Cell,
-    Column,
-    Table,
-    accuracy,
-    framed,
-    gap,
-    number,
-    text,
-    whole,
-)
-from probelight.reports.words import (
-    ABSENT,
-    BY_GROUPS,
-    INTERVAL,
-    count,
-    missing,
-    points,
-    points_between,
-    probability,
-    sample,
-)
+from probelight.reports import words
+from probelight.reports.estimates import Estimate
+from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, text
 from probelight.results.details import ComparisonDetails
-from probelight.results.load import Results, Run
+from probelight.results.frames import results_frame
+from probelight.results.load import Results
 
 if TYPE_CHECKING:
     from probelight.reports.figure import Figure  # matplotlib takes a second to import
@@ -42,8 +22,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 ORDER = ("zero shot", "learning curve", "original task", "before inoculation", "inoculated")
 PLACE = "probe split answered setting"
-TESTS = ("mcnemar_p", "p_value", "adjusted_p_value", "smallest_difference")
-MEASURED = ("ci_low", "ci_high", *SIZE.split())
+TESTS = ["mcnemar_p", "p_value", "adjusted_p_value", "smallest_difference"]
 MOST_ACROSS = 3  # systems that have columns; more have rows
 MOST_DRAWN = 30
 MOST_LETTERS = 66  # of a label
@@ -54,93 +33,66 @@ def differences(results: Results) -> pd.DataFrame:
     """Return a row for each two systems, in the order of the sets.
 
     `difference` is the accuracy of the `first` minus that of the `second`; `are_apart` where that
-    is told from chance, over all comparisons of the set. `place` names the set's split and setting,
-    `num_runs` is the larger number of seeds of the two, `num_pairs` that of the comparisons that
+    is told from chance, over all comparisons of the set. `about` names the set's split and setting,
+    `most_runs` is the larger number of seeds of the two, `num_pairs` that of the comparisons that
     p-values were adjusted for.
     """
-    return framed(one for run, details in _comparisons(results) for one in _pairs(run, details))
+    rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'versus'")
+    tests = rows.pivot(index=["path", "subset"], columns="metric", values="value")
+    found = _of_sets(results, rows[rows.metric == "difference"])
+    found = found.join(tests.reindex(columns=TESTS), on=["path", "subset"])
+    found["difference"] = found.value
+    for name in ("first", "second"):
+        found[name] = [part[name] for part in found.part]
+    found["are_apart"] = found.adjusted_p_value < LEVEL
+    found["most_runs"] = [
+        max(runs.get(name) or 1 for name in pair)
+        for runs, *pair in zip(found.all_runs, found["first"], found["second"], strict=True)
+    ]
+    return found
 
 
 @lru_cache(maxsize=2)
 def systems(results: Results) -> pd.DataFrame:
-    """Return a row for each system on each set, the best one first.
+    """Return a row for each `system` on each set, the best one first.
 
     Systems that are not told from each other share one of their `letters`.
     """
-    found = []
-    for run, details in _comparisons(results):
-        rows = {
-            row.subset["label"]: row
-            for row in run.rows
-            if row.subset and row.subset.kind == "model" and row.metric == "accuracy"
-        }
-        names = sorted(rows, key=lambda name: -rows[name].value)
-        ranks = {name: rank for rank, name in enumerate(names)}
-        apart = {
-            (min(two), max(two))
-            for pair in _pairs(run, details)
-            for two in [(ranks[pair["first"]], ranks[pair["second"]])]
-            if pair["are_apart"]
-        }
-        letters = compact_letters(len(names), apart)
-        for name, letter in zip(names, letters, strict=True):
-            row = rows[name]
-            found.append(
-                {
-                    **_place(run, details),
-                    "system": name,
-                    "letters": letter,
-                    "accuracy": row.value,
-                    **{name: getattr(row, name) for name in MEASURED},
-                    "num_runs": details.num_runs.get(name),
-                }
-            )
-    return framed(found)
+    rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'model'")
+    found = _of_sets(results, rows[rows.metric == "accuracy"]).rename(columns={"value": "accuracy"})
+    found["system"] = [part["label"] for part in found.part]
+    pairs = zip(found.all_runs, found.system, strict=True)
+    found["num_runs"] = [runs.get(system) for runs, system in pairs]
+    found = found.sort_values(
+        ["rank", "accuracy"], ascending=[True, False], kind="stable", ignore_index=True
+    )
+    apart = differences(results).query("are_apart")
+    letters: list[str] = []
+    for path, of_set in found.groupby("path", sort=False):
+        places = {system: place for place, system in enumerate(of_set.system)}
+        told = apart[apart.path == path]
+        two = [[places[a], places[b]] for a, b in zip(told["first"], told["second"], strict=True)]
+        letters += compact_letters(len(of_set), {(min(pair), max(pair)) for pair in two})
+    found["letters"] = letters
+    return found
 
 
-def _comparisons(results: Results) -> list[tuple[Run, ComparisonDetails]]:
-    found = [(run, run.detail(ComparisonDetails)) for run in results.of("compare") if run.rows]
-
-    def order(one: tuple[Run, ComparisonDetails]) -> tuple[object, ...]:
-        run, details = one
-        # A setting begins or ends with a number: of examples.
-        digits = "".join(letter for letter in details.setting if letter.isdigit())
-        place = run.probe, run.rows[0].split, int(digits or 0), details.setting
-        return ORDER.index(details.answered), *place, run.key
-
-    return sorted(((run, details) for run, details in found if details), key=order)
-
-
-def _place(run: Run, details: ComparisonDetails) -> dict[str, Any]:
-    split = run.rows[0].split
-    return {
-        "probe": run.probe,
-        "split": split,
-        "answered": details.answered,
-        "setting": details.setting,
-        "place": ", ".join(filter(None, (split, details.answered, details.setting))),
-        "path": run.path,
-        "_runs": run.key,
-    }
-
-
-def _pairs(run: Run, details: ComparisonDetails) -> list[dict[str, Any]]:
-    pairs: dict[Any, dict[str, Any]] = {}
-    for row in run.rows:
-        if row.subset and row.subset.kind == "versus":
-            pair = pairs.setdefault(row.subset, {**dict(row.subset.fields), **dict.fromkeys(TESTS)})
-            pair[row.metric] = row.value
-            if row.metric == "difference":
-                pair |= {name: getattr(row, name) for name in MEASURED}
-    for pair in pairs.values():
-        p_value = pair["adjusted_p_value"]
-        pair |= {
-            **_place(run, details),
-            "are_apart": p_value is not None and p_value < LEVEL,
-            "num_pairs": details.num_pairs,
-            "num_runs": max(details.num_runs.get(pair[name]) or 1 for name in ("first", "second")),
-        }
-    return [pair for pair in pairs.values() if "difference" in pair]
+def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows in the order of the sets, with what each comparison recorded."""
+    sets = []
+    for run in results.of("compare"):
+        if (details := run.detail(ComparisonDetails)) and run.rows:
+            # A setting begins or ends with a number: of examples.
+            digits = "".join(letter for letter in details.setting if letter.isdigit())
+            split, answered, setting = run.rows[0].split, details.answered, details.setting
+            order = ORDER.index(answered), run.probe, split, int(digits or 0), setting, run.key
+            about = ", ".join(filter(None, (split, answered, setting)))
+            counts = details.num_runs, details.num_pairs
+            sets.append((order, run.path, answered, setting, about, *counts))
+    columns = ["rank", "path", "answered", "setting", "about", "all_runs", "num_pairs"]
+    frame = pd.DataFrame(sorted(sets, key=lambda one: one[0]), columns=columns)
+    found = frame.assign(rank=range(len(frame))).merge(rows, on="path")
+    return found.assign(_runs=found.run)
 
 
 def systems_table(results: Results) -> Table | None:
@@ -148,31 +100,27 @@ def systems_table(results: Results) -> Table | None:
     found = systems(results)
     if found.empty:
         return None
-    details = [details for _, details in _comparisons(results)]
-    names = list(dict.fromkeys(name for one in details for name in one.num_runs))
+    names = list(dict.fromkeys(name for runs in found.all_runs for name in runs))
     are_across = len(names) <= MOST_ACROSS
-    has_seeds = any((one or 1) > 1 for one in found.num_runs)
-    of_system = [
-        accuracy("accuracy %"),
-        text("letters", "letters"),
-        *([whole("seeds", "num_runs")] if has_seeds else []),
-    ]
-    name = text("system", "system")
+    of_system = [tables.accuracy("accuracy %"), text("letters", "letters")]
+    if any((number or 1) > 1 for number in found.num_runs):
+        of_system.append(tables.whole("seeds", "num_runs"))
     return tables.table(
         "compared_systems",
         "Which systems are not told apart?",
-        f"{INTERVAL} ({BY_GROUPS}; over seeds too where there are several). Systems that share a "
-        "letter are not told apart (Piepho 2004), which does not say that they are equally good.",
+        f"{words.INTERVAL} ({words.BY_GROUPS}; over seeds too where there are several). Systems "
+        "that share a letter are not told apart (Piepho 2004), which does not say that they are "
+        "equally good.",
         found,
         [
             Column(
                 "probe",
                 lambda row: Cell(
-                    row.probe, f"{row.place}, {sample(row.num_items, row.num_groups)}"
+                    row.probe, f"{row.about}, {words.sample(row.num_items, row.num_groups)}"
                 ),
                 "left",
             ),
-            *([] if are_across else [name, *of_system]),
+            *([] if are_across else [text("system", "system"), *of_system]),
         ],
         rows="path",
         across="system" if are_across else "",
@@ -189,12 +137,12 @@ def differences_table(results: Results) -> Table | None:
         return None
     pairs = set(zip(found["first"], found["second"], strict=True))
     tests = "p: McNemar's exact test, by groups where items come in groups."
-    if (found.num_runs > 1).any():
+    if (found.most_runs > 1).any():
         tests += (
             " Where a system has several seeds, that test takes each item's mean over them, and p "
             "is not below that of the interval, which knows of seeds too (Sellam et al. 2022)."
         )
-    made = " and ".join(map(count, sorted(set(found.num_pairs))))
+    made = " and ".join(map(words.count, sorted(set(found.num_pairs))))
     pair = Column("first − second", lambda row: Cell(row.first, f"− {row.second}"), "left")
     seen = "smallest_difference"
     title = "Are the differences real?"
@@ -209,10 +157,10 @@ def differences_table(results: Results) -> Table | None:
         "with probability 80% (Connor 1987); a smaller one may be there unseen.",
         found,
         [
-            text("probe", "probe", "place"),
+            text("probe", "probe", "about"),
             *([] if len(pairs) == 1 else [pair]),
-            gap("difference", "difference ci_low ci_high"),
-            number("p", "p_value", _p),
+            tables.gap("difference", "difference ci_low ci_high"),
+            tables.number("p", "p_value", _p),
             Column(
                 "adjusted p",
                 lambda row: Cell(_p(row.adjusted_p_value), "told apart" if row.are_apart else ""),
@@ -233,8 +181,8 @@ def differences_figure(results: Results) -> Figure | None:
     if found.empty:
         return None
     # The largest ones are kept, and are in the order of their sign.
-    largest = found.sort_values("difference", key=abs, ascending=False, kind="stable")
-    shown = largest[:MOST_DRAWN].sort_values("difference", ascending=False, kind="stable")
+    largest = found.loc[found.difference.abs().nlargest(MOST_DRAWN).index]
+    shown = largest.sort_values("difference", ascending=False, kind="stable")
     with styled():
         canvas = Canvas(figsize=(7.4, 0.9 + 0.36 * len(shown)))
         canvas.set_layout_engine("constrained")
@@ -243,7 +191,7 @@ def differences_figure(results: Results) -> Figure | None:
         labels = []
         for place, row in enumerate(shown.itertuples()):
             color = BLUE if row.are_apart else MUTED
-            if not (missing(row.ci_low) or missing(row.ci_high)):
+            if not (words.missing(row.ci_low) or words.missing(row.ci_high)):
                 ends = [100 * row.ci_low, 100 * row.ci_high]
                 axis.plot(ends, [place] * 2, color=color, linewidth=1.3)
             axis.plot(
@@ -251,10 +199,10 @@ def differences_figure(results: Results) -> Figure | None:
                 color=color if row.are_apart else PAPER,
             )  # fmt: skip
             axis.annotate(
-                points(row.difference), (1.01, place), xycoords=("axes fraction", "data"),
+                words.points(row.difference), (1.01, place), xycoords=("axes fraction", "data"),
                 va="center", fontsize=8, annotation_clip=False,
             )  # fmt: skip
-            lines = f"{row.first} − {row.second}", f"{row.probe} ({row.place})"
+            lines = f"{row.first} − {row.second}", f"{row.probe} ({row.about})"
             labels.append("\n".join(map(_short, lines)))
         axis.set_yticks(range(len(shown)), labels, fontsize=7)
         axis.set_ylim(len(shown) - 0.4, -0.6)
@@ -283,25 +231,22 @@ def summary(results: Results) -> str:
     found = differences(results)
     if found.empty:
         return ""
-    apart = found[found.are_apart.astype(bool)]
+    apart = found[found.are_apart]
     if len(found) == 1:
         told = f"The two systems are {'told' if len(apart) else 'not told'} apart."
     else:
         verb = "tells" if len(apart) < 2 else "tell"
         told = f"Of {len(found)} comparisons, {len(apart) or 'none'} {verb} two systems apart."
     if len(apart):
-        row = apart.loc[apart.difference.abs().astype(float).idxmax()]
-        better, worse, low, high = row["first"], row["second"], row.ci_low, row.ci_high
-        if row.difference < 0:
-            better, worse, low, high = (
-                worse,
-                better,
-                *(None if missing(end) else -end for end in (high, low)),
-            )
+        row = apart.loc[apart.difference.abs().idxmax()]
+        gap, better, worse = Estimate.of(row), row["first"], row["second"]
+        if gap.value < 0:
+            gap, better, worse = gap.negative, worse, better
         return (
-            f"{told} The largest difference: on {row.probe} ({row.place}) {better} is "
-            f"{_unsigned(abs(row.difference))} points better than {worse} (95% interval "
-            f"{points_between(low, high)}, adjusted p {probability(row.adjusted_p_value)})."
+            f"{told} The largest difference: on {row.probe} ({row.about}) {better} is "
+            f"{_unsigned(gap.value)} points better than {worse} (95% interval "
+            f"{words.points_between(*gap.bounds)}, adjusted p "
+            f"{words.probability(row.adjusted_p_value)})."
         )
     seen = found.smallest_difference.dropna()
     if seen.empty:
@@ -318,12 +263,12 @@ def summary(results: Results) -> str:
 
 def _p(value: float | None) -> str:
     if value is None:
-        return ABSENT
+        return words.ABSENT
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _unsigned(value: float | None) -> str:
-    return "" if value is None else points(value).removeprefix("+")
+    return "" if value is None else words.points(value).removeprefix("+")
 
 
 def _short(label: str) -> str:

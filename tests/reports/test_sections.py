@@ -78,8 +78,9 @@ def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
         for name in re.findall(r"^def ((?!_)\w+)\(results: Results", path.read_text("utf-8"), re.M)
         if name.endswith(("_table", "_tables", "_figure", "_figures"))
     }
-    made_by_all = {"sections:made_tables"}
-    assert written - made_by_all == {*TABLES, *PRINTED, *FIGURES}
+    # All of them, and one that the papers' tables end with.
+    made_by_others = {"sections:made_tables", "science_models:science_models_table"}
+    assert written - made_by_others == {*TABLES, *PRINTED, *FIGURES}
 
 
 def test_what_is_printed_is_on_the_page() -> None:
