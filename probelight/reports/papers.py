@@ -139,6 +139,11 @@ def _is_here(table: PaperTable, results: Results) -> bool:
                 found = [one.paper_model for one in grids(results) if one.name == SIZES]
                 return PAPER_SIZES_MODEL in found
             return any(one.published and one.name != SIZES for one in grids(results))
+        case "curve_medals":
+            from probelight.reports.curve.medals import medals_table
+
+            if medals_table(results) is None:
+                return False
         case "unigrams":
             return any({row.probe for row in run.rows} & {*table.probes} for run in runs)
         case "audit":

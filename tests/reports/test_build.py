@@ -15,7 +15,7 @@ def test_everything_is_written(demo_report: Path) -> None:
     found = sorted(p.relative_to(demo_report).as_posix() for p in demo_report.rglob("*.*"))
     figures = ("arrows", "inoculation", "learning_curve", "selection", "zero_shot")
     tables = (
-        "curve_medals curve_summary_age_comparison data inoculation learning_curve models "
+        "curve_summary_age_comparison data inoculation learning_curve models "
         "predicted_shares runs software verdicts zero_shot zero_shot_parts"
     ).split()
     assert found == sorted(

@@ -204,7 +204,9 @@ def curves(results: Results) -> tuple[Curve, ...]:
     found: dict[tuple[str, str, str, str, str, bool], list[tuple[Row, Run]]] = {}
     for run in results.of("curve"):
         for row in filter(_is_point, run.rows):
-            place = (row.probe, row.model, row.mode, row.split, *origin_of(run))
+            details = run.detail(CurveDetails) or CurveDetails()
+            setting = (details.train, details.first_stage)
+            place = (row.probe, row.model, row.mode, row.split, *setting)
             found.setdefault(place, []).append((row, run))
     # Heads that do not begin with the model's answers have these, in the scorer's mode, as N = 0 of
     # each curve; where nothing was trained they are a curve alone.
@@ -253,12 +255,6 @@ def curves(results: Results) -> tuple[Curve, ...]:
             variant = [curve.train, "after a first stage" * curve.first_stage]
             made[at] = replace(curve, variant=", ".join(filter(None, variant)))
     return tuple(made)
-
-
-def origin_of(run: Run) -> tuple[str, bool]:
-    """Return how the train rows of a run were got, and whether it trained on others first."""
-    details = run.detail(CurveDetails) or CurveDetails()
-    return details.train, details.first_stage
 
 
 def mean_estimate(rows: Iterable[Row]) -> Estimate:

@@ -188,7 +188,7 @@ def _asked(results: Results) -> Iterator[Verdict]:
         if curves:
             role, section = curves[0].role, "curves"
             case = _curve_case(results, curves, case, twins)
-            runs += _curve_runs(results, curves[0].curve)
+            runs += sorted(curves[0].curve.runs, key=lambda run: run.rows[0].num_train or 0)
         judged = judge(case)
         if len(curves) > 1:
             curve = curves[0].curve
@@ -248,22 +248,6 @@ def _curve_case(
     end = score(f"after {count(last)} examples", last) if last else None
     majority = untrained.majority if curve.majority is None else curve.majority
     return Case(curve.chance, majority, start or untrained.start, end, gain if last else None)
-
-
-def _curve_runs(results: Results, curve: Curve) -> list[Run]:
-    """The runs of a curve by number of examples."""
-    from probelight.reports.curve.curves import origin_of
-
-    place = curve.probe, curve.model, curve.split
-    found = [
-        run
-        for run in results.of("curve")
-        if origin_of(run) == (curve.train, curve.first_stage)
-        for row in run.rows[:1]
-        if (row.probe, row.model, row.split) == place and row.mode in curve.modes
-        if row.learning_rate in (None, curve.learning_rate)
-    ]
-    return sorted(found, key=lambda run: run.rows[0].num_train or 0)
 
 
 def _paired(results: Results) -> Iterator[Verdict]:
