@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, product
 from math import isclose
 from typing import Any
@@ -25,6 +25,7 @@ from probelight.results.predictions import ContextLine, read_context_lines
 PAPER_MODELS = ("bert-base-uncased", "bert-large-uncased")
 PLACE = ["model", "probe", "subset", "perturbation"]  # what a model was asked
 SPREAD = "_sd"  # after a metric: its standard deviation over shuffles
+ENDS = {"": "value", "_ci_low": "ci_low", "_ci_high": "ci_high", SPREAD: "sd"}  # of csv columns
 ACCURACY, SURVIVAL = "accuracy", "survival"  # at each k
 SENSITIVITY, MARGIN = "sensitivity", "sensitivity_margin"
 PERTURBATIONS = {
@@ -75,7 +76,8 @@ def diagnosed(results: Results) -> pd.DataFrame:
     rows = rows.assign(model=rows.path.map(labels)).drop_duplicates([*PLACE, "metric"], keep="last")
     is_spread = rows.metric.str.endswith(SPREAD)
     spread = rows[is_spread].assign(metric=rows.metric.str.removesuffix(SPREAD), sd=rows.value)
-    found = rows.merge(spread[[*PLACE, "metric", "sd"]], how="left", on=[*PLACE, "metric"])
+    keys = [*PLACE, "metric"]
+    found = rows[~is_spread].merge(spread[[*keys, "sd"]], how="left", on=keys)
     found["title"] = [SETS[name].title for name in found.probe]
     perturbed = [PERTURBATIONS.get(name, name.replace("_", " ")) for name in found.perturbation]
     parts = zip(found.subset, perturbed, strict=True)
@@ -121,11 +123,6 @@ def accuracy_table(results: Results, *, with_paper: bool = True) -> Table | None
     )
 
 
-def own_accuracy_table(results: Results) -> Table | None:
-    """Make the same table without the paper's columns, which the page has elsewhere."""
-    return accuracy_table(results, with_paper=False)
-
-
 def survival_table(results: Results) -> Table | None:
     """Make the table of the contexts that keep an expected word when perturbed (section 7.1)."""
     return _completions(
@@ -141,12 +138,7 @@ def survival_table(results: Results) -> Table | None:
 
 
 def sensitivity_table(results: Results, *, with_paper: bool = True) -> Table | None:
-    """Make the table of the completions that models prefer (tables 5, 9, 12 and 14 of the paper).
-
-    Args:
-        results: The results.
-        with_paper: Whether people see the paper's numbers; the csv file has them always.
-    """
+    """Make the table of the completions that models prefer, with tables 5, 9, 12 and 14."""
     return _completions(
         results,
         {SENSITIVITY: "prefers %", MARGIN: "by 0.01 %"},
@@ -160,9 +152,9 @@ def sensitivity_table(results: Results, *, with_paper: bool = True) -> Table | N
     )
 
 
-def own_sensitivity_table(results: Results) -> Table | None:
-    """Make the same table without the paper's columns, which the page has elsewhere."""
-    return sensitivity_table(results, with_paper=False)
+# The page has the paper's numbers in tables of their own.
+own_accuracy_table = partial(accuracy_table, with_paper=False)
+own_sensitivity_table = partial(sensitivity_table, with_paper=False)
 
 
 def _completions(
@@ -183,39 +175,40 @@ def _completions(
     for row in rows[rows.metric.isin([*metrics])].to_dict("records"):
         place = {name: row[name] for name in (*PLACE, "num_items", "title", "condition")}
         record = found.setdefault(tuple(row[name] for name in PLACE), place | {"_runs": row["run"]})
-        metric = row["metric"]
-        record |= {metric: row["value"], metric + SPREAD: row["sd"], f"_{metric}": _counted(row)}
-        record |= {f"{metric}_{end}": row[end] for end in ("ci_low", "ci_high")}
-    papers = []
-    for model, metric in product(PAPER_MODELS, metrics):
-        names = f"{model}_{metric}", f"{model}_{metric}{SPREAD}"
-        for record in found.values():
-            record[names[0]] = paper(model, metric, record)
-            record[names[1]] = paper(model, metric + SPREAD, record)
-        if any(record[names[0]] is not None for record in found.values()):
-            papers.append((*names, metrics[metric], f"{short_name(model)} (paper)"))
+        record |= {row["metric"] + end: row[column] for end, column in ENDS.items()}
+        record[f"_{row['metric']}"] = _counted(row)
     measured = [metric for metric in metrics if any(metric in record for record in found.values())]
-    csv = [*PLACE, "num_items", *(name for names in papers for name in names[:2])]
-    csv += [metric + end for metric in measured for end in ("", "_ci_low", "_ci_high", SPREAD)]
+    papers = [
+        (model, metric)
+        for model, metric in product(PAPER_MODELS, metrics)
+        if any(paper(model, metric, record) is not None for record in found.values())
+    ]
+    for (model, metric), end, record in product(papers, ("", SPREAD), found.values()):
+        record[f"{model}_{metric}{end}"] = paper(model, metric + end, record)
+
+    def of_paper(model: str, metric: str) -> Column:
+        ends = (metric, metric + SPREAD)
+        return Column(
+            metrics[metric],
+            lambda row: _with_spread(*(paper(model, one, vars(row)) for one in ends)),
+            group=f"{short_name(model)} (paper)",
+        )
+
+    def of_model(metric: str) -> Column:
+        return Column(metrics[metric], lambda row: vars(row)[f"_{metric}"] or Cell(ABSENT))
+
+    csv = [*PLACE, "num_items", *(f"{m}_{one}{end}" for m, one in papers for end in ("", SPREAD))]
     return tables.table(
         name,
         title,
         f"{note} Paper: Ettinger (2020), tables {source}." if papers and source else note,
         found.values(),
-        [text("set", "title", "condition"), *(_of_paper(*one) for one in papers if source)],
+        [text("set", "title", "condition"), *(of_paper(*one) for one in papers if source)],
         rows="probe subset perturbation",
         across="model",
-        each=[_share(metrics[metric], f"_{metric}") for metric in measured],
-        csv=" ".join(csv),
+        each=[of_model(metric) for metric in measured],
+        csv=" ".join([*csv, *(metric + end for metric in measured for end in ENDS)]),
     )
-
-
-def _of_paper(name: str, spread: str, label: str, group: str) -> Column:
-    return Column(label, lambda row: _with_spread(vars(row)[name], vars(row)[spread]), group=group)
-
-
-def _share(label: str, name: str) -> Column:
-    return Column(label, lambda row: vars(row)[name] or Cell(ABSENT))
 
 
 def _counted(row: Mapping[str, Any]) -> Cell:
@@ -236,7 +229,7 @@ def first_words_table(results: Results) -> Table | None:
     """Make the table of what the first words tell (sections 9.1 to 9.4 of the paper)."""
     rows = diagnosed(results)
     known = [SENSITIVITY, MARGIN, *at_each_k(results, ACCURACY), *at_each_k(results, SURVIVAL)]
-    found = rows[~rows.metric.isin(known) & ~rows.metric.str.endswith(SPREAD)]
+    found = rows[~rows.metric.isin(known)]
     order = [*found.metric.unique()]
     found = found.assign(
         _share=[_counted(row) for row in found.to_dict("records")],
@@ -255,7 +248,7 @@ def first_words_table(results: Results) -> Table | None:
         [text("set", "title", "condition"), text("measured", "_measured")],
         rows="probe metric subset perturbation",
         across="model",
-        each=[_share("share %", "_share")],
+        each=[Column("share %", lambda row: row._share)],
         csv="model probe metric subset perturbation value ci_low ci_high num_items",
     )
 

@@ -23,6 +23,7 @@ BLOCK = ["model", "original_task", "selection"]  # heat maps next to each other
 QUESTIONS = ["probe", "report_split", "hops"]  # a row of a heat map
 WRONG = ["rank", "distractors", "distractor_hops"]  # a column of it
 FEW = 10  # items; a cell of fewer is merged with those of the next distances
+MERGED = f"Distances with under {FEW} items are merged with the next ones of the same kind."
 
 
 @lru_cache(maxsize=2)
@@ -30,17 +31,29 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the cells of the heat maps, each by itself and as they are shown.
 
     The columns are `BLOCK`, `QUESTIONS`, `WRONG`, `dose`, `accuracy` (mean over seeds),
-    `num_items` (of a seed) and `_runs`, its keys. Those that are shown have `last_hops` as well:
-    cells of under `FEW` items are merged, in a row of a kind of wrong answers, with the next ones.
+    `num_items` (of a seed) and `_runs`, its keys. Those that are shown have `last_hops` as well, as
+    cells of under `FEW` items are merged, in a row of a kind of wrong answers, with the next ones;
+    `block`, `row` and `column` are what people call their place.
     """
-    columns = [*BLOCK, *QUESTIONS, *WRONG, "dose", "run", "right", "num_items"]
-    asked = pd.DataFrame([*_inoculated(results), *_zero_shot(results)], columns=columns)
     place = [*BLOCK, *QUESTIONS, *WRONG]
+    columns = [*place, "dose", "run", "right", "num_items"]
+    asked = pd.DataFrame([*_inoculated(results), *_zero_shot(results)], columns=columns)
     cells = _over_seeds(asked, place)
-    merged = _merged(cells)
-    spans = [merged[key] for key in places(asked, place)]
-    asked["distractor_hops"], asked["last_hops"] = ([span[i] for span in spans] for i in (0, 1))
-    return cells, _over_seeds(asked, [*place, "last_hops"])
+    spans = _merged(cells)
+    merged = [spans[key] for key in asked[place].itertuples(index=False, name=None)]
+    asked["distractor_hops"], asked["last_hops"] = ([span[i] for span in merged] for i in (0, 1))
+    shown = _over_seeds(asked, [*place, "last_hops"])
+    names: dict[str, list[str]] = {"block": [], "row": [], "column": []}
+    for one in shown.itertuples():
+        origin = f" · originally {one.original_task}" if one.original_task else ""
+        warning = " · chosen on the reported items" if one.selection == ON_REPORTED else ""
+        names["block"].append(f"{one.model}{origin}{warning}")
+        split = f" ({one.report_split})" if one.report_split else ""
+        hops = "1 hop" if one.hops == 1 else f"{one.hops} hops"
+        names["row"].append(f"{one.probe.replace('_', ' ')}{split}, {hops}")
+        last = f"–{one.last_hops}" if one.last_hops != one.distractor_hops else ""
+        names["column"].append(wrong_answers(one.distractors, one.distractor_hops) + last)
+    return cells, shown.assign(**names)
 
 
 def _inoculated(results: Results) -> Iterator[tuple[Any, ...]]:
@@ -111,11 +124,6 @@ def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
 def difficulty_table(results: Results) -> Table | None:
     """Make the table of the heat maps: a row is what is asked, a column a dose."""
     cells, shown = heat_maps(results)
-    names = shown.assign(
-        _block=[block_name(*place) for place in places(shown, BLOCK)],
-        _questions=[questions_name(*place) for place in places(shown, QUESTIONS)],
-        _wrong=[wrong_name(*place) for place in places(shown, [*WRONG[1:], "last_hops"])],
-    )
     return tables.table(
         "difficulty",
         "By hops and wrong answers",
@@ -125,26 +133,18 @@ def difficulty_table(results: Results) -> Table | None:
         f"{MERGED} The csv file has each by itself.",
         cells,
         [
-            text("model", "_block"),
-            text("questions", "_questions"),
-            text("wrong answers", "_wrong"),
+            text("model", "block"),
+            text("questions", "row"),
+            text("wrong answers", "column"),
             whole("n", "num_items"),
         ],
         rows=" ".join([*BLOCK, *QUESTIONS, *WRONG]),
         across="dose",
         each=lambda dose: [share(dose_title(dose), "accuracy", group="accuracy %")],
         values=sorted(cells.dose.unique()),
-        shown=names,
+        shown=shown,
         csv=" ".join([*BLOCK, *QUESTIONS, *WRONG[1:], "dose", "accuracy", "num_items"]),
     )
-
-
-MERGED = f"Distances with under {FEW} items are merged with the next ones of the same kind."
-
-
-def places(frame: pd.DataFrame, names: list[str]) -> list[tuple[Any, ...]]:
-    """Return the values of some columns, row by row."""
-    return [*frame[names].itertuples(index=False, name=None)]
 
 
 def dose_title(dose: int, inoculated: bool = True) -> str:
@@ -154,21 +154,6 @@ def dose_title(dose: int, inoculated: bool = True) -> str:
     return "before (k = 0)" if inoculated else "before any training"
 
 
-def block_name(model: str, original_task: str, selection: str) -> str:
-    """Return what people call heat maps next to each other."""
-    origin = f" · originally {original_task}" if original_task else ""
-    warning = " · chosen on the reported items" if selection == ON_REPORTED else ""
-    return f"{model}{origin}{warning}"
-
-
-def questions_name(probe: str, split: str, hops: int) -> str:
-    """Return what people call a row of a heat map."""
-    of_split = f" ({split})" if split else ""
-    return f"{probe.replace('_', ' ')}{of_split}, {hops} {'hop' if hops == 1 else 'hops'}"
-
-
-def wrong_name(kind: str, distance: int, last: int) -> str:
-    """Return what people call a column of a heat map, or several that are merged."""
-    if distance != last:
-        return f"{kind} {distance}–{last}"
+def wrong_answers(kind: str, distance: int) -> str:
+    """Return what people call a column of a heat map."""
     return f"{kind} {distance}" if distance else kind

@@ -14,14 +14,10 @@ from probelight.reports.difficulty import (
     BLOCK,
     FEW,
     MERGED,
-    QUESTIONS,
     WRONG,
-    block_name,
     dose_title,
     heat_maps,
-    places,
-    questions_name,
-    wrong_name,
+    wrong_answers,
 )
 from probelight.reports.figure import RULE, Figure, drawn, left_out, styled
 from probelight.results.load import Results
@@ -33,7 +29,6 @@ FEW_CELL, ON_FEW = "#fdfefe", "#5d6874"  # dark, a cell of few items would say t
 MOST_BLOCKS = 8
 CELL_WIDTH, CELL_HEIGHT = 0.4, 0.36  # inches, as all below
 LEFT, GAP, HEAD, FOOT, LEAST_WIDTH = 1.85, 0.16, 0.56, 0.62, 5.4
-Places = list[tuple[Any, ...]]
 
 
 def difficulty_figure(results: Results) -> Figure | None:
@@ -41,27 +36,27 @@ def difficulty_figure(results: Results) -> Figure | None:
     cells, shown = heat_maps(results)
     if cells.empty:
         return None
-    by_block = dict([*shown.groupby(BLOCK, sort=False)])
     blocks = []
-    for place, own in list(by_block.items())[:MOST_BLOCKS]:
-        alone = cells.groupby(BLOCK).get_group(place)
+    for place, own in [*shown.groupby(BLOCK, sort=False)][:MOST_BLOCKS]:
         # A missing cell keeps its place in each map of a block.
-        rows, columns = (sorted({*places(alone, names)}) for names in (QUESTIONS, WRONG))
-        maps = dict([*own.groupby("dose")])
+        columns = sorted(
+            {*cells.groupby(BLOCK).get_group(place)[WRONG].itertuples(index=False, name=None)}
+        )
+        rows, maps = [*own.row.unique()], [*own.groupby("dose")]
         width = LEFT + len(maps) * (len(columns) * CELL_WIDTH + GAP)
-        blocks.append((place, maps, rows, columns, width, HEAD + len(rows) * CELL_HEIGHT + FOOT))
-    width, height = max(LEAST_WIDTH, *(b[-2] for b in blocks)), sum(b[-1] for b in blocks)
+        blocks.append((own.block.iloc[0], maps, rows, columns, width))
+    width = max(LEAST_WIDTH, *(block[-1] for block in blocks))
+    height = sum(HEAD + len(rows) * CELL_HEIGHT + FOOT for _, _, rows, _, _ in blocks)
     with styled():
         # Placed by hand: cells of all panels have one size, whatever is next to them.
         canvas = Canvas(figsize=(width, height))
         top = height
-        for place, maps, rows, columns, _, used in blocks:
+        for name, maps, rows, columns, _ in blocks:
             canvas.text(
-                0.06 / width, (top - 0.06) / height, block_name(*place), fontsize=9.5,
-                fontweight="bold", va="top",
-            )  # fmt: skip
+                0.06 / width, (top - 0.06) / height, name, fontsize=9.5, fontweight="bold", va="top"
+            )
             wide, high = len(columns) * CELL_WIDTH, len(rows) * CELL_HEIGHT
-            for number, (dose, heat) in enumerate(maps.items()):
+            for number, (dose, heat) in enumerate(maps):
                 left = LEFT + number * (wide + GAP)
                 axis = canvas.add_axes(
                     (left / width, (top - HEAD - high) / height, wide / width, high / height)
@@ -69,9 +64,10 @@ def difficulty_figure(results: Results) -> Figure | None:
                 draw_map(axis, heat, rows, columns)
                 title = dose_title(dose, inoculated=len(maps) > 1)
                 axis.set_title(title, loc="left", fontsize=8.5, pad=4)
-                names = [questions_name(*row) for row in rows] if number == 0 else []
-                axis.set_yticks(range(len(names)), names, fontsize=8)
-            top -= used
+                axis.set_yticks(
+                    range(len(rows)) if number == 0 else [], rows if number == 0 else [], fontsize=8
+                )
+            top -= HEAD + high + FOOT
         return drawn(
             "difficulty",
             "Which questions it answers, by hops and wrong answers",
@@ -80,17 +76,17 @@ def difficulty_figure(results: Results) -> Figure | None:
             "many edges they lie from the concept (up/down: its hypernyms or hyponyms). Below "
             f"each is the number of items. {MERGED} Where even that is under {FEW}, it is in "
             "brackets and the cell has no shade: one item may be all of it."
-            f"{left_out(len(by_block), MOST_BLOCKS)}",
+            f"{left_out(shown.block.nunique(), MOST_BLOCKS)}",
             canvas,
         )
 
 
-def draw_map(axis: Axes, heat: pd.DataFrame, rows: Places, columns: Places) -> None:
+def draw_map(axis: Axes, heat: pd.DataFrame, rows: list[str], columns: list[Any]) -> None:
     """Draw the cells of one dose; one that was merged covers the columns of its distances."""
     shares = np.full((len(rows), len(columns)), np.nan)
     cover = np.zeros((*shares.shape, 4))
     for cell in heat.itertuples():
-        row = rows.index((cell.probe, cell.report_split, cell.hops))
+        row = rows.index(cell.row)
         first, last = (
             columns.index((cell.rank, cell.distractors, hops))
             for hops in (cell.distractor_hops, cell.last_hops)
@@ -110,7 +106,7 @@ def draw_map(axis: Axes, heat: pd.DataFrame, rows: Places, columns: Places) -> N
     shades = scale.with_extremes(bad=NO_CELL)  # one hue, so that it reads in grey too
     axis.imshow(shares, cmap=shades, vmin=0, vmax=1, interpolation="none", aspect="auto")
     axis.imshow(cover, interpolation="none", aspect="auto")
-    names = [wrong_name(kind, hops, hops) for _, kind, hops in columns]
+    names = [wrong_answers(kind, hops) for _, kind, hops in columns]
     axis.set_xticks(
         range(len(names)), names, fontsize=7, rotation=40, ha="right", rotation_mode="anchor"
     )

@@ -70,7 +70,7 @@ def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(
         "", "cloze <=.17", "cloze <=.77", "generic object, subject",
     ]  # fmt: skip
     # One good word and two bad ones on CPRAG-102.
-    assert found.chance.to_list() == [pytest.approx(1 / 3)] * 4 + [0.5] * 3
+    assert found.chance.to_list() == [pytest.approx(1 / 3)] * 3 + [0.5] * 3
     cprag = found.to_dict("records")[0]
     assert paper("bert-large-uncased", "sensitivity", cprag) == 0.794
     assert found.set_index("metric").sd["accuracy@5"] == 0.02

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from probelight.reports.difficulty import (
-    BLOCK,
-    QUESTIONS,
-    WRONG,
-    difficulty_table,
-    heat_maps,
-    places,
-)
+from probelight.reports.difficulty import BLOCK, WRONG, difficulty_table, heat_maps
 from probelight.reports.difficulty_figure import ON_DARK, ON_FEW, difficulty_figure, draw_map
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
@@ -25,6 +20,10 @@ from tests.fixtures.report import records, texts_of
 
 WriteRun = Callable[..., Path]
 RANDOM, SISTER, UP_DOWN = (0, "random", 0), (1, "sister", 1), (2, "up/down", 1)
+
+
+def places(frame: pd.DataFrame, names: list[str]) -> list[tuple[Any, ...]]:
+    return [*frame[names].itertuples(index=False, name=None)]
 
 
 @pytest.fixture
@@ -119,9 +118,8 @@ def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> No
 
 def test_a_cell_of_under_ten_items_has_no_shade(with_few: Results) -> None:
     cells, shown = heat_maps(with_few)
-    rows, columns = (sorted({*places(cells, names)}) for names in (QUESTIONS, WRONG))
     axis = Canvas().subplots()
-    draw_map(axis, shown, rows, columns)
+    draw_map(axis, shown, [*shown.row.unique()], sorted({*places(cells, WRONG)}))
     cover = np.asarray(axis.images[1].get_array())
     assert cover[..., 3].tolist() == [[0] * 5, [1, 0, 0, 0, 0]]
     shares = np.asarray(axis.images[0].get_array())
