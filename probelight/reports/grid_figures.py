@@ -161,14 +161,15 @@ def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
     shade = np.full((size, size), np.nan)
     right = 0.0
     for pair in pairs:
-        place = pair["row"], pair["column"]
-        word, correct, number = pair["said"], pair["correct"], ""
+        place = pair["_row"], pair["_column"]
+        p, word = pair[f"p_{grid.candidates[0]}"], pair["prediction"]
+        correct, number = pair["correct"], ""
         if of_paper:
             word, correct = pair["paper"], float(pair["paper"] == pair["answer"])
             shade[place] = 0.75 if word == grid.candidates[0] else 0.25
-        elif pair["p"] is not None:
-            shade[place] = pair["p"]
-            number = f"{max(pair['p'], 1 - pair['p']):.2f}".removeprefix("0")
+        elif p is not None:
+            shade[place] = p
+            number = f"{max(p, 1 - p):.2f}".removeprefix("0")
         right += correct
         at = place[::-1]
         axis.text(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
 from probelight.reports import table as tables
-from probelight.reports.published import published_size_errors
+from probelight.reports.published import ScoreKey, published_curves, published_size_errors
 from probelight.reports.released import paper_model
 from probelight.reports.table import (
     ACCURACY,
@@ -34,18 +34,9 @@ Matrix = tuple[tuple[T | None, ...], ...]
 
 AGE_PANELS = ("A", "B", "C", "D")
 SIZES = "sizes"
-# Talmor et al. 2020: sections 3.1 and 4.1 for roberta-large, table 2 for the others.
-PAPER_ACCURACY = {
-    ("roberta-large", "A"): "98",
-    ("roberta-large", "B"): "76",
-    ("roberta-large", "C"): "always older",
-    ("roberta-large", "D"): "12",
-    ("roberta-base", "A"): "68",
-    ("bert-large-uncased-whole-word-masking", "A"): "70",
-    ("bert-large-uncased", "A"): "50",
-    ("bert-base-uncased", "A"): "49",
-}
-PAPER_SIZES_MODEL = "roberta-large"  # of table 4, with 56 pairs
+# Talmor et al. 2020, section 4.1, of roberta-large; the accuracies of panel A are in table 2.
+PAPER_PANELS = {"B": "76", "C": "always older", "D": "12"}
+PAPER_SIZES_MODEL = "roberta-large"  # of table 4 as well, with 56 pairs
 MOST_TOLD = 6  # sentences of the paragraph
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
 
@@ -136,14 +127,19 @@ class Grid(GridFile):
             return ""
         if self.in_table_4:
             return f"{100 * (1 - len(published_size_errors()) / 56):.1f}"
-        return PAPER_ACCURACY.get((self.paper_model or "", self.name), "")
+        if self.name == AGE_PANELS[0]:
+            curves = published_curves()
+            scores = {c.model: c.scores for c in curves if c.probe == "age_comparison"}
+            score = scores.get(self.paper_model or "", {}).get(ScoreKey("zero_shot"))
+            return "" if score is None else f"{100 * score:.0f}"
+        return PAPER_PANELS.get(self.name, "") if self.paper_model == PAPER_SIZES_MODEL else ""
 
     def pairs(self) -> list[dict[str, Any]]:
         """Return a record for each pair that was asked.
 
-        Its places are `row` and `column`, its values `first` and `second`; `said`, `answer` and
-        `paper` are words ("tie" where both are as likely, None where the paper has no answer); `p`
-        is the first candidate's probability and `correct` 1, 0 or 1/2.
+        Its places are `_row` and `_column`, its values `first` and `second`, `p_` and the first
+        candidate that one's probability; `prediction`, `answer` and `paper` are words ("tie" where
+        both are as likely, None where the paper has no answer) and `correct` is 1, 0 or 1/2.
         """
         found = []
         for (i, first), (j, second) in product(enumerate(self.values), repeat=2):
@@ -151,13 +147,16 @@ class Grid(GridFile):
             if answer is None or (p is None and choice is None):
                 continue
             is_wrong = (first, second) in published_size_errors()
-            of_paper = self.candidates[1 - answer if is_wrong else answer]
-            record = {"row": i, "column": j, "first": first, "second": second, "p": p}
-            record |= {
-                "said": "tie" if choice is None else self.candidates[choice],
+            record = {
+                "_row": i,
+                "_column": j,
+                "first": first,
+                "second": second,
+                f"p_{self.candidates[0]}": p,
+                "prediction": "tie" if choice is None else self.candidates[choice],
                 "answer": self.candidates[answer],
                 "correct": 0.5 if choice is None else float(choice == answer),
-                "paper": of_paper if self.in_table_4 else None,
+                "paper": self.candidates[answer != is_wrong] if self.in_table_4 else None,
             }
             found.append(record)
         return found
@@ -207,10 +206,7 @@ def grid_table(results: Results) -> Table | None:
             "title": grid.title,
             "values": grid.span,
             "accuracy": grid.accuracy.value,
-            "ci_low": grid.accuracy.ci_low,
-            "ci_high": grid.accuracy.ci_high,
-            "num_items": grid.accuracy.num_items,
-            "num_groups": grid.accuracy.num_groups,
+            **{name: getattr(grid.accuracy, name) for name in f"ci_low ci_high {SIZE}".split()},
             "paper": grid.published or None,
             "first_share": grid.first_share,
             "order_accuracy": grid.value("order_accuracy"),
@@ -251,22 +247,13 @@ def sizes_table(results: Results) -> Table | None:
     records = []
     for place, grid in enumerate(found):
         for pair in grid.pairs():
-            p, said = pair["p"] or 0.0, pair["said"]
+            p, word = pair[f"p_{grid.candidates[0]}"] or 0.0, pair["prediction"]
             wrong = "" if pair["correct"] else " ✗"
-            other = " †" if pair["paper"] not in (None, said) else ""
-            sure = 1 - p if said == grid.candidates[1] else p
-            record = {
-                "model": grid.model,
-                "wording": grid.wording,
-                **{name: pair[name] for name in ("first", "second")},
-                f"p_{grid.candidates[0]}": pair["p"],
-                "prediction": said,
-                **{name: pair[name] for name in ("answer", "correct", "paper")},
-                "_place": place,
-                "_answer": Cell(f"{said}{wrong}{other}", f"{sure:.2f}"),
-                "_runs": grid.run.key,
-            }
-            records.append(record)
+            other = " †" if pair["paper"] not in (None, word) else ""
+            sure = 1 - p if word == grid.candidates[1] else p
+            answer = Cell(f"{word}{wrong}{other}", f"{sure:.2f}")
+            record = {"model": grid.model, "wording": grid.wording, **pair, "_place": place}
+            records.append(record | {"_answer": answer, "_runs": grid.run.key})
     paper = any(grid.in_table_4 for grid in found)
     return tables.table(
         "sizes_grid",
@@ -279,9 +266,7 @@ def sizes_table(results: Results) -> Table | None:
         [text("model", "model", "wording"), text("size of a …", "first")],
         rows="_place first",
         across="second",
-        each=lambda name: [
-            Column(name, lambda row: row._answer, "left", "than the size of a …"),
-        ],
+        each=lambda name: [Column(name, lambda row: row._answer, "left", "than the size of a …")],
         values=list(dict.fromkeys(value for grid in found for value in grid.values)),
     )
 

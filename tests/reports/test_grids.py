@@ -26,7 +26,7 @@ def test_ties_count_one_half_and_are_no_error() -> None:
         probability=((None, 0.5), (0.8, None)), prediction=((None, None), (0, None)),
         answer=((None, 0), (1, None)),
     )  # fmt: skip
-    found = [(pair["first"], pair["said"], pair["correct"]) for pair in grid.pairs()]
+    found = [(pair["first"], pair["prediction"], pair["correct"]) for pair in grid.pairs()]
     assert found == [("nail", "tie", 0.5), ("pen", "smaller", 0.0)]
 
 
@@ -147,7 +147,7 @@ def test_another_answer_than_the_papers_is_marked(
     assert (pen.text, pen.detail) == ("smaller ✗", "0.80")  # wrong here and there
     assert table.rows[2][2].text == "smaller ✗ †"  # laptop and nail: the paper has it right
     (grid,) = grids(results)
-    paper = {(pair["row"], pair["column"]): pair["paper"] for pair in grid.pairs()}
+    paper = {(pair["_row"], pair["_column"]): pair["paper"] for pair in grid.pairs()}
     assert (paper[1, 0], paper[0, 1]) == ("smaller", "smaller")
     assert (0, 0) not in paper
 
