@@ -1,4 +1,4 @@
-"""Tables of the smaller analyses of Talmor et al. 2020: nearer hypernyms, and unigrams."""
+"""Tables of small protocols: two analyses of Talmor et al. 2020, and `train.py fit`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from probelight.reports.words import (
     probability,
 )
 from probelight.results.details import UnigramDetails
+from probelight.results.frames import results_frame
 from probelight.results.load import Results, Run
 
 PAPER_NEARER = {"taxonomy_conjunction": 0.80}  # section 4.4
@@ -133,3 +134,34 @@ def _correlation(run: Run) -> str:
         f"{rho.num_items} probes{interval}, permutation p {probability(p_value.value)}."
     )
     return sentence.replace("-0.", "−0.").replace("-1.", "−1.")
+
+
+def fits_table(results: Results) -> Table | None:
+    """Make the table of the validation metrics of each fit."""
+    rows = results_frame(results).query("protocol == 'fit'")
+    last = rows[rows.extra == "last"].rename(columns={"value": "last", "epoch": "last_epoch"})
+    # A metric of which no value is better than another has no best one.
+    best = rows[rows.extra == "best"].rename(columns={"value": "best", "epoch": "best_epoch"})
+    place = ["path", "metric"]
+    found = last.merge(best[[*place, "best", "best_epoch"]], how="left", on=place)
+
+    def form(value: float) -> str:
+        return f"{value:.4g}".replace("-", "−")
+
+    return table(
+        "fits",
+        "What did the fits score?",
+        "Metrics of the validation as the LightningModule logs them, accuracies as fractions. The "
+        "best is the best epoch's by this metric alone, so it is chosen by what it is measured on.",
+        found.assign(_runs=found.run),
+        [
+            text("model", "model"),
+            text("data", "probe"),
+            text("metric", "metric"),
+            number("last", "last", form),
+            whole("epoch", "last_epoch"),
+            number("best", "best", form),
+            whole("best epoch", "best_epoch"),
+        ],
+        csv="model probe mode num_train seed learning_rate metric last last_epoch best best_epoch",
+    )

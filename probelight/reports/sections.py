@@ -229,8 +229,8 @@ SECTIONS = (
         "fits",
         "Fits",
         ("fit",),
-        tables=("fits:fits_table",),
-        printed={"fit": ("fits:fits_table",)},
+        tables=("analyses:fits_table",),
+        printed={"fit": ("analyses:fits_table",)},
     ),
     Section(
         "compared",

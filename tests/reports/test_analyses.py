@@ -5,11 +5,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from probelight.reports.analyses import taxonomy_distance_table, unigrams_table
+from probelight.reports.analyses import fits_table, taxonomy_distance_table, unigrams_table
 from probelight.reports.sections import printed
-from probelight.results.load import load_results
+from probelight.results.load import Results, Run, load_results
+from probelight.results.row import Row
 from tests.fixtures import subsets
-from tests.fixtures.report import records
+from tests.fixtures.report import named, records
 
 WriteRun = Callable[..., Path]
 
@@ -79,3 +80,27 @@ def test_the_note_has_the_correlation_with_interval_and_p(
     assert table.rows[0][0].detail == "zero-shot"
     assert "is −0.40 over 8 probes, 95% interval −0.90 to 0.50, permutation p = 0.330" in table.note
     assert "The paper has 0.22" in table.note
+
+
+def test_the_last_validation_is_next_to_the_best() -> None:
+    common = {"protocol": "fit", "model": "m", "probe": "ages", "seed": 1, "num_train": 62}
+    rows = (
+        Row(**common, metric="val/loss", value=0.25, epoch=3, extra="last"),
+        Row(**common, metric="val/accuracy", value=0.5, epoch=3, extra="last"),
+        Row(**common, metric="val/accuracy", value=0.75, epoch=1, extra="best"),
+        Row(**common, metric="train/loss", value=0.1, extra="other"),
+    )
+    run = Run(protocol="fit", model="m", probe="ages", rows=rows, key="fit-a", path="runs/fit-a")
+    table = fits_table(Results("made", (run,)))
+    assert table is not None
+    loss, accuracy = ({name: cell.text for name, cell in named(table, i).items()} for i in (0, 1))
+    assert loss == {"model": "m", "data": "ages", "metric": "val/loss", "last": "0.25",
+                    "epoch": "3", "best": "–", "best epoch": "–"}  # fmt: skip
+    assert (accuracy["last"], accuracy["best"], accuracy["best epoch"]) == ("0.5", "0.75", "1")
+    assert records(table)[1] == {
+        "model": "m", "probe": "ages", "mode": "", "num_train": 62, "seed": 1,
+        "learning_rate": None, "metric": "val/accuracy", "last": 0.5, "last_epoch": 3,
+        "best": 0.75, "best_epoch": 1,
+    }  # fmt: skip
+    assert table.runs == (("fit-a",), ("fit-a",))
+    assert fits_table(Results("none", ())) is None

@@ -123,7 +123,7 @@ def test_what_nobody_ran_is_not_loaded(
     )
     loaded = {*done.stdout.split()}
     assert "probelight.reports.zero_shot.scores" in loaded
-    unused = {"audit", "analyses", "fits", "compare", "explain", "grids"}
+    unused = {"audit", "analyses", "compare", "explain", "grids"}
     if make.startswith("printed"):
         unused |= {"papers", "concepts", "overview", "curve", "inoculation", "diagnostics"}
     assert not {f"probelight.reports.{name}" for name in unused} & loaded

@@ -48,7 +48,7 @@ from probelight.protocols.engine.training import (
     resumed_metrics,
     training_callbacks,
 )
-from probelight.reports.fits import fits_table
+from probelight.reports.analyses import fits_table
 from probelight.reports.terminal import print_table
 from probelight.results.load import load_results
 
