@@ -119,6 +119,11 @@ def data_files(sets: Iterable[FromFiles]) -> tuple[DataUse, ...]:
     )
 
 
+def checksums(*sets: FromFiles) -> list[str]:
+    """Return what a run's config holds of the files of sets: changed files are another run."""
+    return [file.sha256 for part in sets for file in part.files]
+
+
 def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
     """Refuses other data than a run's key was made with.
 

@@ -24,7 +24,6 @@ from probelight.protocols.audit.items import (
     DEFAULT_AUDIT,
     AuditData,
     AuditSettings,
-    checksums,
     config_of,
     load_audit,
     read_audit,
@@ -60,7 +59,7 @@ from probelight.protocols.jobs.job import (
 )
 from probelight.protocols.jobs.run import run_command
 from probelight.results.predictions import write_predictions
-from probelight.results.record import RunRecord, check_data, data_files
+from probelight.results.record import RunRecord, check_data, checksums, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
@@ -129,7 +128,9 @@ def audit(
     jobs = [job for data in sets for job in audit_jobs(data, models, training, trainer)]
     config = {
         "command": "probes audit",
-        "probes": [{"name": data.config.name, "sha256": checksums(data)} for data in sets],
+        "probes": [
+            {"name": data.config.name, "sha256": checksums(*data.parts.values())} for data in sets
+        ],
         "baselines": [model.config() for model in models],
         "settings": training.config(),
         "precision": trainer.precision,
@@ -175,7 +176,7 @@ def audit_jobs(
     common = {
         "protocol": PROTOCOL,
         "probe": name,
-        "data": checksums(data),
+        "data": checksums(*data.parts.values()),
         "settings": {**settings.config(), "seeds": [0]},
     }
     counted = {**common, "frequency": frequency_source(), "stems": STEMMER}

@@ -201,8 +201,3 @@ def with_control(control: str, data: AuditData) -> AuditData:
     return replace(
         data, train=changed(data.train), held_out=changed(data.held_out), measured=measured
     )
-
-
-def checksums(data: AuditData) -> list[str]:
-    """Return what a config holds of a probe, so that changed files are another run."""
-    return [file.sha256 for part in data.parts.values() for file in part.files]

@@ -47,7 +47,7 @@ from probelight.protocols.jobs.job import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.run import run_jobs, unfinished
-from probelight.results.record import RunRecord, check_data
+from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.run_folder import CommandFolder, RunFolder
 
 DEFAULT_GRID = CurveSettings()
@@ -279,7 +279,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 "seed": stage.seed,
                 "fit": asdict(stage.settings),
                 "precision": precision,
-                "data": [file.sha256 for file in stage.facts.files],
+                "data": checksums(stage.facts),
                 "curve": curve.config(),
             }
             first_stages[control] = Job(

@@ -22,7 +22,7 @@ from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import Job, RunContext, kept
 from probelight.protocols.jobs.run import run_jobs
 from probelight.results.predictions import write_predictions
-from probelight.results.record import RunRecord, check_data, data_files
+from probelight.results.record import RunRecord, check_data, checksums, data_files
 from probelight.results.run_folder import CommandFolder, RunFolder
 
 
@@ -62,7 +62,7 @@ def best_phrasing(
                 "probe": data.config.name,
                 "model": model.config(),
                 "split": split,
-                "data": [file.sha256 for file in data.files],
+                "data": checksums(data),
             }
             jobs.append(Job(f"phrasing-{data.config.name}-{model.label}", config, score_phrasing))
     run_jobs(jobs, folder, context)

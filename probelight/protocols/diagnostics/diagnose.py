@@ -52,7 +52,14 @@ from probelight.protocols.jobs.run import run_command
 from probelight.results.load import load_results
 from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
 from probelight.results.predictions import PREDICTIONS, ContextLine, write_predictions
-from probelight.results.record import FromFiles, RunRecord, changed_since, check_data, data_files
+from probelight.results.record import (
+    FromFiles,
+    RunRecord,
+    changed_since,
+    check_data,
+    checksums,
+    data_files,
+)
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
@@ -200,7 +207,7 @@ def model_job(
         "protocol": PROTOCOL,
         "model": model.config(),
         "probe": data.source.name,
-        "data": [file.sha256 for file in data.files],
+        "data": checksums(data),
         "precision": trainer.precision,
         **({SHUFFLES: shuffles} if any(one.is_drawn for one in perturbations_of(data)) else {}),
     }
@@ -264,8 +271,8 @@ def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
         "protocol": PROTOCOL,
         "probe": data.source.name,
         "model": outputs.model,
-        "data": [file.sha256 for file in data.files],
-        "recorded": [file.sha256 for file in outputs.files],
+        "data": checksums(data),
+        "recorded": checksums(outputs),
     }
     name, label = data.source.name, outputs.model
     return Job(f"diagnose-{name}-{label}", config, measure_recorded, title=f"{name}, {label}")
@@ -286,7 +293,7 @@ def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunCont
             break
     else:
         raise changed_since([folder])
-    if [file.sha256 for file in recorded.files] != config["recorded"]:
+    if checksums(recorded) != config["recorded"]:
         raise changed_since(file.path for file in recorded.files)
     outputs = read_recorded(recorded, prompt_pairs(data))
     row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)

@@ -30,12 +30,12 @@ from probelight.protocols.imports.fitting import (
     refuse_other_questions,
     with_kept_scores,
 )
-from probelight.protocols.zero_shot.command import PROTOCOL, LoadedSet, checksums, load_sets
+from probelight.protocols.zero_shot.command import PROTOCOL, LoadedSet, load_sets
 from probelight.protocols.zero_shot.measures import pair_notices, pair_rows, zero_shot_rows
 from probelight.results.importers import hf_trainer, lm_eval, minicons, plain
 from probelight.results.importers.answers import Gold, Imported, with_gold
 from probelight.results.predictions import write_predictions
-from probelight.results.record import FromFiles, ModelSource, RunRecord, data_files
+from probelight.results.record import FromFiles, ModelSource, RunRecord, checksums, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 

@@ -55,7 +55,7 @@ from probelight.protocols.zero_shot.measures import (
     zero_shot_rows,
 )
 from probelight.results.predictions import write_predictions
-from probelight.results.record import RunRecord, check_data, data_files
+from probelight.results.record import RunRecord, check_data, checksums, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
@@ -119,7 +119,13 @@ def zero_shot(
             f"--ranks: {', '.join(pairs)} has minimal pairs, whole sentences with no mask to ask "
             "for the rank of a word at"
         )
-    _refuse_rules(rules, sets)
+    whole = [one.name for one in sets if one.data.config.setup not in DOMAIN_STEMS]
+    unfit = [rule for rule in rules if rule not in OF_THE_ITEM]
+    if whole and unfit:
+        raise UsageError(
+            f"--scoring {','.join(unfit)} puts other stems before the choices, and the items of "
+            f"{whole[0]} are whole sentences; they take {', '.join(OF_THE_ITEM)}"
+        )
     first, *others = (model.config() for model in chosen)
     config = {
         "command": "zero-shot",
@@ -144,7 +150,7 @@ def zero_shot(
 
 
 def chosen_rules(scoring: str | list[str]) -> list[str]:
-    """The rules that are asked for, in the order of `probelight.metrics.scoring_rules.RULES`.
+    """Return the rules that are asked for, in the order of `RULES`.
 
     Raises:
         UsageError: If there is no such rule, or one is given twice.
@@ -161,19 +167,8 @@ def chosen_rules(scoring: str | list[str]) -> list[str]:
     return [rule for rule in RULES if rule in given]
 
 
-def _refuse_rules(rules: Sequence[str], sets: Sequence[LoadedSet]) -> None:
-    """Refuses rules that ask for other stems where the items have none."""
-    whole = [one.name for one in sets if one.data.config.setup not in DOMAIN_STEMS]
-    unfit = [rule for rule in rules if rule not in OF_THE_ITEM]
-    if whole and unfit:
-        raise UsageError(
-            f"--scoring {','.join(unfit)} puts other stems before the choices, and the items of "
-            f"{whole[0]} are whole sentences; they take {', '.join(OF_THE_ITEM)}"
-        )
-
-
 class LoadedSet(NamedTuple):
-    """One set that was asked for.
+    """A set that is asked for.
 
     Attributes:
         name: What runs and their configs call its probe.
@@ -191,7 +186,7 @@ class LoadedSet(NamedTuple):
 def load_sets(
     probes: str | list[str], data: FileSettings, split: str | None, mirror: str | None
 ) -> list[LoadedSet]:
-    """Each set asked for.
+    """Load each set that is asked for.
 
     Raises:
         UsageError: If neither or both of `probes` and `data.path` are given, `data.path` comes
@@ -216,20 +211,25 @@ def load_sets(
             loaded = replace(loaded, config=replace(loaded.config, name=name))
         return [LoadedSet(name, "", loaded, is_own=True)]
     if choices or data.name:
-        said = "choices are of a table" if choices else "name is of a file"
-        raise UsageError(f"--data.{said} that is given as --data.path")
+        unused = "choices are of a table" if choices else "name is of a file"
+        raise UsageError(f"--data.{unused} that is given as --data.path")
     found = []
+    configs: dict[str, ProbeConfig] = {}
     for entry in names:
-        name, _, own_split = entry.partition(":")
-        chosen, loaded = _load_split(name, own_split or split, mirror)
-        is_own = name not in probe_names()
-        found.append(LoadedSet(loaded.config.name, chosen, loaded, is_own))
-    _refuse_one_name(found)
+        name, _, its_split = entry.partition(":")
+        chosen, loaded = _load_split(name, its_split or split, mirror)
+        config = loaded.config
+        if configs.setdefault(config.name, config).to_json() != config.to_json():
+            raise UsageError(
+                f"two probes are called {config.name!r}, which tables could not tell apart; score "
+                "them one by one, or give the files of their configs other names"
+            )
+        found.append(LoadedSet(config.name, chosen, loaded, is_own=name not in probe_names()))
     return found
 
 
 def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
-    """The configs that are none of the catalogue, by name, for `RunContext.own`."""
+    """Return the configs that are none of the catalogue, by name, for `RunContext.own`."""
     return {one.name: one.data.config for one in sets if one.is_own}
 
 
@@ -237,22 +237,6 @@ def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
 def read_set(context: RunContext, name: str, split: str) -> ProbeData:
     """Return a set as a run's config names it, read once for all models."""
     return load_probe(context.probe(name), split or FILE_SPLIT, mirror=context.mirror, pairs=True)
-
-
-def checksums(data: ProbeData) -> list[str]:
-    """What a config holds of a set, so that changed files are another run."""
-    return [file.sha256 for file in data.files]
-
-
-def _refuse_one_name(sets: Iterable[LoadedSet]) -> None:
-    configs: dict[str, ProbeConfig] = {}
-    for one in sets:
-        same = configs.setdefault(one.name, one.data.config)
-        if same.to_json() != one.data.config.to_json():
-            raise UsageError(
-                f"two probes are called {one.name!r}, which tables could not tell apart; score "
-                "them one by one, or give the files of their configs other names"
-            )
 
 
 def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, ProbeData]:
@@ -320,7 +304,10 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
     data = {(one.name, one.split): one.data for one in sets}
     asked: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
     for job in missing:
-        model, own = ModelSettings(**job.config["model"]), data[_set_of(job.config)]
+        model, own = (
+            ModelSettings(**job.config["model"]),
+            data[job.config["probe"], job.config["split"]],
+        )
         asked.setdefault((model, own.config.setup), []).append(own.records)
         if job.config.get("scoring") and model.kind == TRANSFORMER and own.config.setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
@@ -335,10 +322,6 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
         check_scorer(model, setup, records)
 
 
-def _set_of(config: Mapping[str, Any]) -> tuple[str, str]:
-    return config["probe"], config["split"]
-
-
 def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run of one model and set (Talmor 2020, section 3).
 
@@ -349,7 +332,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     Raises:
         UsageError: If the set is another one than when the run was planned.
     """
-    model, (name, split) = ModelSettings(**config["model"]), _set_of(config)
+    model, name, split = ModelSettings(**config["model"]), config["probe"], config["split"]
     loaded = read_set(context, name, split)
     check_data(config["data"], [loaded])
     setup, group_by = loaded.config.setup, loaded.config.group_by

@@ -50,7 +50,7 @@ def zero_shot_rows(
     them, else their positions.
 
     Args:
-        predictions: What was said.
+        predictions: The model's.
         data: The probe.
         row: The columns that all rows share.
         ranked: Whether each item's choices stand in the order of a model's scores. Positions are
@@ -60,7 +60,7 @@ def zero_shot_rows(
     num_items = len(records)
     by_position = classes_are_positions(data.config, records)
     gold = [_class(r.answer, r.choices, by_position) for r in records]
-    said = [
+    predicted = [
         [_class(choice, record.choices, by_position) for choice in best]
         for best, record in zip(predictions.best, records, strict=True)
     ]
@@ -74,7 +74,7 @@ def zero_shot_rows(
     if not (ranked and by_position):
         levels["majority_accuracy"] = majority_accuracy(gold)
         levels["macro_accuracy"] = macro_accuracy(predictions.credit, gold)
-        shares = predicted_shares(said)
+        shares = predicted_shares(predicted)
     rows += [replace(row, metric=metric, value=value) for metric, value in levels.items()]
     for answer, share in shares.items():
         subset = Subset.of("answered", answer, answer=answer)
@@ -89,7 +89,7 @@ def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
     return f"choice {index + 1}" if by_position or index >= len(choices) else choices[index]
 
 
-def pair_rows(said: Predictions, data: ProbeData, row: Row) -> list[Row]:
+def pair_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
     """Return the accuracy of minimal pairs with its ties and chance, overall and by paradigm.
 
     A sentence's score is the sum of its tokens' log-probabilities; the mean per token, which does
@@ -98,26 +98,27 @@ def pair_rows(said: Predictions, data: ProbeData, row: Row) -> list[Row]:
     There is no majority to compare with: the right sentence stands first in each pair.
 
     Args:
-        said: What was said by sums of log-probabilities.
+        predictions: By sums of log-probabilities.
         data: The probe.
         row: The columns that all rows share.
     """
-    records, group_by = said.records, data.config.group_by
+    records, group_by = predictions.records, data.config.group_by
     chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
-    whole = [accuracy_row(said, groups_of(records, group_by), row), chance]
-    ties = [tied_row(said, row), near_tied_row(said, row)]
-    return whole + ties + paradigm_rows(said, group_by, row)
+    whole = [accuracy_row(predictions, groups_of(records, group_by), row), chance]
+    ties = [tied_row(predictions, row), near_tied_row(predictions, row)]
+    return whole + ties + paradigm_rows(predictions, group_by, row)
 
 
-def paradigm_rows(said: Predictions, group_by: GroupBy | None, row: Row) -> list[Row]:
+def paradigm_rows(predictions: Predictions, group_by: GroupBy | None, row: Row) -> list[Row]:
     """Return the accuracy of each paradigm of minimal pairs (BLiMP: Warstadt et al. 2020)."""
     # Within a paradigm, an interval cannot keep paradigms together.
-    groups = groups_of(said.records, None if group_by == "paradigm" else group_by)
-    return subset_rows(said, groups, paradigms_of(said.records), replace(row, metric="accuracy"))
+    records = predictions.records
+    groups = groups_of(records, None if group_by == "paradigm" else group_by)
+    return subset_rows(predictions, groups, paradigms_of(records), replace(row, metric="accuracy"))
 
 
 def paradigms_of(records: Sequence[Record]) -> list[Subset | None]:
-    """The paradigm of each item; none where the file names none."""
+    """Return the paradigm of each item; none where the file names none."""
     names = [record.meta.get("paradigm") for record in records]
     return [
         Subset.of("paradigm", f"UID={name}", name=str(name)) if name else None for name in names
@@ -125,7 +126,7 @@ def paradigms_of(records: Sequence[Record]) -> list[Subset | None]:
 
 
 def pair_notices(records: Sequence[Record]) -> list[str]:
-    """How many items are of no paradigm, where others are of one."""
+    """Say how many items are of no paradigm, where others are of one."""
     lacking = sum(paradigm is None for paradigm in paradigms_of(records))
     if lacking in (0, len(records)):
         return []
@@ -159,7 +160,7 @@ class Panel:
     Attributes:
         own: By the run's own score.
         by_rule: By each rule, of the same items in the same order.
-        notices: What is to be said of the rules, readable.
+        notices: Of the rules, readable.
     """
 
     own: Predictions
@@ -176,10 +177,10 @@ class Panel:
             row: The columns that all rows share; the rule is their scoring.
         """
         rows = []
-        for rule, said in self.by_rule.items():
-            flips = [float(a != b) for a, b in zip(said.best, self.own.best, strict=True)]
+        for rule, predictions in self.by_rule.items():
+            flips = [float(a != b) for a, b in zip(predictions.best, self.own.best, strict=True)]
             row = replace(row, scoring=rule)
-            rows.append(accuracy_row(said, groups, row))
+            rows.append(accuracy_row(predictions, groups, row))
             rows.append(grouped_row(flips, groups, replace(row, metric="flipped_share")))
         return rows
 
@@ -192,8 +193,10 @@ class Panel:
         if not self.by_rule:
             return self.own.lines(groups)
         answers: list[dict[str, RuleAnswer]] = [{} for _ in self.own.records]
-        for rule, said in self.by_rule.items():
-            for by_rule, line, best in zip(answers, said.lines(), said.best, strict=True):
+        for rule, predictions in self.by_rule.items():
+            for by_rule, line, best in zip(
+                answers, predictions.lines(), predictions.best, strict=True
+            ):
                 by_rule[rule] = RuleAnswer(scores=line.scores, best=best)
         own = zip(self.own.lines(groups), self.own.best, answers, strict=True)
         return [replace(line, best=best, by_rule=by_rule) for line, best, by_rule in own]
@@ -242,7 +245,7 @@ def panel_of(
 
     Args:
         scorer: Who is asked.
-        own: What it said by its own score.
+        own: Its predictions by its own score.
         rules: Some of `probelight.metrics.scoring_rules.RULES`, or none of them.
         stems: What stands for the items' stems.
         trainer: Device and batch settings.
@@ -256,18 +259,20 @@ def panel_of(
     others = _other_records(records, stems.needed(rules))
     sets = {own.name: records} if scorer.normalise is None else {}
     sets |= {_OTHER_STEMS: others} if others else {}
-    said = ask(scorer, question, sets, trainer) if sets else {}
+    answers = ask(scorer, question, sets, trainer) if sets else {}
     for name, asked in sets.items():
-        if len(said[name].records) < len(asked):
-            raise UsageError(f"{name}: --scoring needs all items: {'; '.join(said[name].notices)}")
-    sums = said[own.name].scores if own.name in said else _own_sums(scorer, question, own)
-    scores = said[_OTHER_STEMS].scores if others else []
+        if len(answers[name].records) < len(asked):
+            raise UsageError(
+                f"{name}: --scoring needs all items: {'; '.join(answers[name].notices)}"
+            )
+    sums = answers[own.name].scores if own.name in answers else _own_sums(scorer, question, own)
+    scores = answers[_OTHER_STEMS].scores if others else []
     known = {(one.stem, one.choices[0]): score for one, [score] in zip(others, scores, strict=True)}
 
     def behind(stem: str, record: Record) -> list[float]:
         return [known[stem, choice] for choice in record.choices]
 
-    kept, notices = _told_apart(own.name, _sizes(rules, question, records))
+    kept, notices = _distinct_rules(own.name, _sizes(rules, question, records))
     by_rule = {rule: list(map(divided, sums, sizes)) for rule, sizes in kept.items()}
     if "pmi" in rules:
         by_rule["pmi"] = [
@@ -280,8 +285,8 @@ def panel_of(
             for one, record in zip(sums, records, strict=True)
         ]
     found = {rule: Predictions(own.name, records, scores) for rule, scores in by_rule.items()}
-    notices += [f"{rule}: {said}" for rule, one in found.items() for said in score_notices(one)]
-    notices += said[own.name].notices if own.name in said else ()
+    notices += [f"{rule}: {notice}" for rule, one in found.items() for notice in score_notices(one)]
+    notices += answers[own.name].notices if own.name in answers else ()
     return Panel(own, found, tuple(notices))
 
 
@@ -318,10 +323,10 @@ def _sizes(
     return found
 
 
-def _told_apart(
+def _distinct_rules(
     name: str, sizes: Mapping[str, list[list[int]]]
 ) -> tuple[dict[str, list[list[int]]], list[str]]:
-    """The rules that are not another one by construction, and what is to be said of the others."""
+    """Return the rules that are not another one by construction, and notices of the others."""
     kept: dict[str, list[list[int]]] = {}
     notices = []
     for rule, own in sizes.items():

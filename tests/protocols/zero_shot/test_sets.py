@@ -10,7 +10,8 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import FileSettings
 from probelight.protocols.jobs.job import RunContext
-from probelight.protocols.zero_shot.command import checksums, load_sets, own_configs, read_set
+from probelight.protocols.zero_shot.command import load_sets, own_configs, read_set
+from probelight.results.record import checksums
 
 NONE = FileSettings()
 
