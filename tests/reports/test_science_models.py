@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from probelight.probes.catalog import load_probe_config
-from probelight.reports.kit.table import Table
-from probelight.reports.papers.science_models import science_models_table
+from probelight.reports.papers import listed_table, paper_tables, summary
+from probelight.reports.science_models import science_models_table
+from probelight.reports.table import Table
 from probelight.results.load import load_results
 from probelight.results.record import DataUse
+from tests.fixtures.report import records
 
 WriteRun = Callable[..., Path]
 BERT = "bert-large-uncased-whole-word-masking"
@@ -53,7 +55,7 @@ def make(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> Callable
 
 def ours(table: Table | None) -> list[dict[str, Any]]:
     assert table is not None
-    return [dict(record) for record in table.records if record["source"] == "ours"]
+    return [record for record in records(table) if record["source"] == "ours"]
 
 
 def test_the_same_checkpoint_is_compared_on_the_test_split(
@@ -177,3 +179,21 @@ def test_nothing_left_out_is_not_said(make: Callable[..., Table | None]) -> None
     table = make()
     assert table is not None
     assert "Left out" not in table.note
+
+
+def test_the_section_has_it_and_says_how_near_it_came(
+    make: Callable[..., Table | None], tmp_path: Path
+) -> None:
+    make()
+    results = load_results(tmp_path)
+    assert [table.name for table in paper_tables(results) if table] == ["science_models"]
+    # 50.0% (46.9-53.1) against 51.0%, and 90.0% (88.0-91.7) against 82.7%.
+    assert summary(results) == (
+        "2 numbers are of the same model and items as in Richardson & Sabharwal 2020; the paper's "
+        "lie in 1 of 2 intervals. The largest difference is +7.3 points (table 7, hypernymy: BERT "
+        "(large, whole-word masking), test)."
+    )
+    listed = listed_table(results)
+    assert listed is not None
+    shown = {row["place"]: row["shown"] for row in records(listed) if row["shown"]}
+    assert shown == {"table 7, groups 3 and 4": "science_models", "figure 4": "inoculation"}

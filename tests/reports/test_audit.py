@@ -1,38 +1,52 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from probelight.reports.audit.facts import Entry, entries
-from probelight.reports.audit.findings import given_away
-from probelight.reports.audit.tables import audit_table, rules_table, words_table
+from probelight.reports.audit import (
+    audit_table,
+    baselines,
+    rules_table,
+    summary,
+    words_table,
+)
+from probelight.reports.table import Table
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
 from tests.fixtures import subsets
+from tests.fixtures.report import records
 
 
 def run(kind: str, value: float, low: float, probe: str = "hypernymy", split: str = "test") -> Run:
-    shared = {"protocol": "audit", "probe": probe, "split": split, "kind": kind, "role": "baseline"}
+    shared = {"protocol": "audit", "probe": probe, "split": split, "kind": kind, "model": kind}
     size = {"num_items": 200, "num_groups": 100}
     rows = [
         Row(**shared, **size, metric="accuracy", value=value, ci_low=low, ci_high=2 * value - low),
         Row(**shared, metric="chance", value=0.2),
         Row(**shared, metric="accuracy", subset=subsets.UNTOUCHED, value=0.25, num_items=50),
     ]
-    return Run(protocol="audit", model=kind, probe=probe, rows=tuple(rows), key=f"{kind}-{probe}")
+    key = f"{kind}-{probe}-{split}"
+    return Run(protocol="audit", model=kind, probe=probe, rows=tuple(rows), key=key, path=key)
+
+
+def rows_of(table: Table | None) -> list[dict[str, Any]]:
+    assert table is not None
+    return records(table)
 
 
 def test_a_transformer_that_saw_the_choices_alone_is_called_so() -> None:
-    shared = {"protocol": "audit", "probe": "mine", "split": "dev", "kind": "transformer"}
+    shared = {"protocol": "audit", "probe": "mine", "split": "dev", "kind": "transformer",
+              "model": "tiny"}  # fmt: skip
     rows = [
         Row(**shared, control="choice_only", metric="accuracy", value=0.5, ci_low=0.45),
         Row(**shared, control="choice_only", metric="chance", value=0.2),
     ]
     seen = Run(protocol="audit", model="tiny", probe="mine", rows=tuple(rows), key="seen")
-    [entry] = entries(Results("x", (seen,)))
-    assert (entry.group, entry.model) == ("part of the input", "Choice-only, tiny")
-    assert entry.verdict == "gives itself away"
+    [row] = rows_of(audit_table(Results("x", (seen,))))
+    assert (row["group"], row["model"]) == ("part of the input", "Choice-only, tiny")
+    assert row["verdict"] == "gives itself away"
 
 
 def counted() -> Run:
@@ -50,9 +64,13 @@ def counted() -> Run:
     return Run(protocol="audit", model="the answers alone", probe="hypernymy", rows=tuple(rows))
 
 
-def test_ours_stand_beside_the_papers() -> None:
+def test_ours_are_next_to_the_papers() -> None:
     results = Results("x", (run("choice_only", 0.41, 0.36), run("question_to_choice", 0.5, 0.4)))
-    found = [(e.group, e.model, e.value.value, e.ours) for e in entries(results)]
+    table = audit_table(results)
+    found = [
+        (row["group"], row["model"], row["accuracy"], row["source"] == "ours")
+        for row in rows_of(table)
+    ]
     assert found == [
         ("guessing", "guessing", 0.2, False),
         ("part of the input", "Choice-only, GloVe", 0.46, False),
@@ -65,35 +83,41 @@ def test_ours_stand_beside_the_papers() -> None:
         ("question and choices", "Question-to-choice, ELMo", 0.515, False),
         ("question and choices", "question_to_choice", 0.5, True),
     ]
-    assert [entry.untouched.value for entry in entries(results) if entry.untouched] == [0.25] * 2
-    table = audit_table(results)
-    assert table is not None
-    ours = table.records[6]
+    assert [row["untouched"] for row in rows_of(table) if row["untouched"]] == [0.25] * 2
+    ours = rows_of(table)[6]
     assert (ours["source"], ours["chance"], ours["verdict"]) == ("ours", 0.2, "gives itself away")
     assert ours["over_chance"] == pytest.approx(0.21)
 
 
-def test_a_part_of_train_stands_beside_the_papers_test() -> None:
+def test_a_part_of_train_is_next_to_the_papers_test() -> None:
     runs = (run("choice_only", 0.3, 0.25, split="part of train"), run("choice_only", 0.3, 0.25))
-    found = {(e.source, e.split, e.model): e.value.value for e in entries(Results("x", runs))}
+    found = {
+        (row["source"], row["split"], row["model"]): row["accuracy"]
+        for row in rows_of(audit_table(Results("x", runs)))
+    }
     assert found["paper, test", "part of train", "Choice-only, BERT"] == 0.544
     assert found["paper", "test", "Choice-only, BERT"] == 0.544
-    dev = entries(Results("x", (run("choice_only", 0.3, 0.25, split="dev"),)))
-    assert [e.value.value for e in dev if e.model == "Choice-only, BERT"] == [0.638]
+    dev = rows_of(audit_table(Results("x", (run("choice_only", 0.3, 0.25, split="dev"),))))
+    assert [row["accuracy"] for row in dev if row["model"] == "Choice-only, BERT"] == [0.638]
 
 
 def test_a_probe_of_no_paper_has_no_published_rows() -> None:
     results = Results("x", (run("choice_only", 0.3, 0.25, "mine"),))
-    assert [entry.ours for entry in entries(results)] == [True]
+    assert [row["source"] for row in rows_of(audit_table(results))] == ["ours"]
 
 
-def test_seeds_are_told_apart() -> None:
+def test_seeds_have_names() -> None:
     runs = [run("choice_only", 0.3, 0.25, "mine") for _ in range(2)]
     runs = [
-        replace(one, rows=tuple(replace(row, seed=seed) for row in one.rows), key=str(seed))
+        replace(
+            one,
+            rows=tuple(replace(row, seed=seed) for row in one.rows),
+            key=str(seed),
+            path=str(seed),
+        )
         for seed, one in enumerate(runs)
     ]
-    found = [entry.model for entry in entries(Results("x", tuple(runs)))]
+    found = [row["model"] for row in rows_of(audit_table(Results("x", tuple(runs))))]
     assert found == ["choice_only, seed 0", "choice_only, seed 1"]
 
 
@@ -110,22 +134,23 @@ def test_seeds_are_told_apart() -> None:
 )
 def test_verdicts(kind: str, value: float, low: float, verdict: str) -> None:
     results = Results("x", (run(kind, value, low, "mine"),))
-    found: list[Entry] = entries(results)
-    assert [entry.verdict for entry in found] == [verdict]
+    assert list(baselines(results).verdict) == [verdict]
 
 
-def test_findings() -> None:
+def test_the_paragraph_names_what_is_given_away() -> None:
     runs = (
         run("choice_only", 0.41, 0.36),
         run("choice_only", 0.3, 0.22, "mine"),
         run("vec_similarity", 0.7, 0.6, "mine"),
     )
-    assert given_away(Results("x", runs)) == [
-        "hypernymy gives itself away: choice_only answers 41.0% (36.0–46.0, n = 200 in 100 groups) "
-        "of its test items from the choices alone, +21.0 points over chance (20.0%).",
-        "No baseline that sees the choices alone is more than 15 points over chance on mine.",
-    ]
-    assert given_away(Results("x", ())) == []
+    assert summary(Results("x", runs)) == (
+        "hypernymy gives itself away: choice_only answers 41.0% of its test items from the choices "
+        "alone, +21.0 points over chance. No baseline that sees the choices alone is more than 15 "
+        "points over chance on mine."
+    )
+    nothing = Results("x", ())
+    assert (summary(nothing), audit_table(nothing), rules_table(nothing)) == ("", None, None)
+    assert words_table(nothing) is None
 
 
 def test_what_is_counted() -> None:
@@ -135,7 +160,8 @@ def test_what_is_counted() -> None:
     assert words is not None
     assert [row[1].text for row in looks.rows] == ["the rarest words", "the longest answer"]
     assert [row[2].text for row in words.rows] == ["w0", "w1", "w2", "w3", "w6"]
-    assert [record["text"] for record in words.records] == [f"w{n}" for n in range(7)]
+    assert [row["text"] for row in records(words)] == [f"w{n}" for n in range(7)]
+    assert audit_table(results) is None
 
 
 def test_a_rule_that_answers_a_probe_is_flagged() -> None:
@@ -158,13 +184,11 @@ def test_a_rule_that_answers_a_probe_is_flagged() -> None:
     ]
     looks = Run(protocol="audit", model="the answers alone", probe="mine", rows=tuple(rows))
     results = Results("x", (run("choice_only", 0.3, 0.22, "mine"), looks))
-    assert given_away(results) == [
-        "mine gives itself away: to choose an answer with the asked word is right in 48.0% "
-        "(44.0–52.0, n = 200 in 100 groups) of its dev items, +28.0 points over chance (20.0%).",
-        "No baseline that sees the choices alone is more than 15 points over chance on mine.",
-    ]
-    table = rules_table(results)
-    assert table is not None
-    assert [record["verdict"] for record in table.records] == [
+    assert summary(results) == (
+        "mine gives itself away: to choose an answer with the asked word is right in 48.0% of its "
+        "dev items, +28.0 points over chance. No baseline that sees the choices alone is more than "
+        "15 points over chance on mine."
+    )
+    assert [row["verdict"] for row in rows_of(rules_table(results))] == [
         *("gives itself away", "may give itself away")
     ]

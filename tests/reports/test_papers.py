@@ -1,0 +1,544 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from probelight.protocols import cli
+from probelight.reports.papers import (
+    ETTINGER,
+    RICHARDSON,
+    TALMOR,
+    listed_table,
+    paper_list,
+    paper_tables,
+    summary,
+)
+from probelight.reports.published import published, published_curves
+from probelight.reports.table import Cell, Table
+from probelight.results.load import Results, Run, load_results
+from probelight.results.record import DataUse, ModelSource
+from probelight.results.row import Row
+from tests.fixtures import subsets
+from tests.fixtures.curves import shares
+from tests.fixtures.diagnostics import results_of, share
+from tests.fixtures.report import labels, named, records
+
+WriteCurves = Callable[..., None]
+WriteRun = Callable[..., Path]
+Found = list[dict[str, Any]]
+AGES: dict[str, Any] = {"model": "roberta-large", "train": "train of age_comparison"}
+BERT: dict[str, Any] = {"model": "bert-base-uncased"}
+
+
+def table_of(results: Results, name: str) -> Table:
+    [table] = [table for table in paper_tables(results) if table and table.name == name]
+    return table
+
+
+def rows_of(results: Results, name: str) -> Found:
+    """The rows of a table of the section, none where it is not there."""
+    return [
+        row for table in paper_tables(results) if table and table.name == name
+        for row in records(table)
+    ]  # fmt: skip
+
+
+def held(rows: Found) -> Found:
+    return [row for row in rows if row["ours"] is not None]
+
+
+def talmor(folder: Path, table: int) -> Found:
+    return rows_of(load_results(folder), f"paper_talmor2020_table_{table}")
+
+
+def by_number(rows: Found, model: str = "RoBERTa-L") -> dict[str, dict[str, Any]]:
+    return {row["number"]: row for row in rows if row["model"] == model}
+
+
+# The list of tables.
+
+
+def test_every_table_of_the_papers_is_listed_once() -> None:
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for table in paper_list():
+        kind, _, rest = table.place.partition(" ")
+        if kind == "table":
+            numbers[table.paper].append(int(rest.partition(",")[0]))
+    assert numbers[TALMOR] == list(range(1, 13))
+    assert numbers[RICHARDSON] == [1, 2, 3, 4, 5, 6, 7, 7, 8]
+    assert numbers[ETTINGER] == list(range(1, 16))
+    places = [(table.paper, table.place) for table in paper_list()]
+    assert len(places) == len(set(places))
+    for table in paper_list():
+        assert bool(table.command) == bool(table.note or table.here)
+
+
+def test_what_has_published_numbers_is_shown_with_them() -> None:
+    numbers = {(table.paper, int(table.place.split()[1].strip(",")))
+               for table in paper_list() if table.note}  # fmt: skip
+    known = set(zip(published().paper, published().table, strict=True))
+    # Shown by other tables: what people score, the grid of sizes, templates, the science models.
+    assert known - numbers == {(TALMOR, 1), (TALMOR, 4), (TALMOR, 6)}
+    assert numbers <= known
+    probes = {row.probe for row in published_curves()}
+    assert [set(table.probes) for table in paper_list() if len(table.probes) > 1] == [probes] * 3
+
+
+def test_the_demo_has_no_such_section(tmp_path: Path, write_curve_runs: WriteCurves) -> None:
+    write_curve_runs(tmp_path, shares, probe="age_small")
+    for results in (load_results(tmp_path), Results("empty", ())):
+        assert (listed_table(results), paper_tables(results), summary(results)) == (None, [], "")
+
+
+def test_the_list_names_what_is_held(tmp_path: Path, write_curve_runs: WriteCurves) -> None:
+    write_curve_runs(tmp_path, shares, **AGES, controls=["standard"])
+    results = load_results(tmp_path)
+    table = listed_table(results)
+    assert table is not None
+    [row] = [cells for cells in table.rows if cells[3].text != "–"]
+    assert [cell.text for cell in row] == [
+        "Talmor et al. 2020", "table 2", "Age comparison", "3 of 40", "paper_talmor2020_table_2",
+        "curve",
+    ]  # fmt: skip
+    # People see that paper's tables; the file has those of all three.
+    assert {cells[0].text for cells in table.rows} == {"Talmor et al. 2020"}
+    assert {record["paper"] for record in records(table)} > {"Ettinger 2020"}
+    shown = {one["place"]: one["shown"] for one in records(table) if one["shown"]}
+    assert shown == {
+        "table 2": "paper_talmor2020_table_2",
+        "table 12": "curve_medals",
+        "figure 4": "learning_curve",
+    }
+    beside = table_of(results, "paper_talmor2020_table_2")
+    assert beside.title == "Talmor et al. 2020, table 2: Age comparison"
+
+
+# Learning curves and zero-shot accuracy (Talmor et al. 2020).
+
+
+def test_a_row_has_both_numbers_and_what_people_scored(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("always_never", 28, 280, 5, model="roberta-large")
+    write_run(tmp_path, "a", found)
+    table = table_of(load_results(tmp_path), "paper_talmor2020_table_5")
+    ours = named(table, 0)
+    assert labels(table) == [
+        "model", "number", "ours", "paper", "ours − paper, points", "the paper's lies", "people %",
+        "n",
+    ]  # fmt: skip
+    assert [ours[name] for name in labels(table)[3:]] == [
+        Cell("14.0"), Cell("−4.0"), Cell("in our interval"), Cell("91.0"), Cell("280"),
+    ]  # fmt: skip
+    assert ours["ours"].text == "10.0"
+    assert named(table, 1)["ours"] == Cell("–")
+    assert (len(table.rows), len(records(table))) == (7 + 5, 40)
+    assert records(table)[0]["ours"] == 0.1
+    assert records(table)[0]["paper_lies"] == "in our interval"
+    assert records(table)[1]["difference"] is None
+    assert [len(runs) for runs in table.runs[:2]] == [1, 0]
+
+
+def test_people_see_the_papers_numbers_of_what_is_here(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for model, known in (("roberta-base", "roberta-base"), ("mine", None)):
+        found = rows.zero_shot("always_never", 28, 280, 5, model=model)
+        write_run(tmp_path, model, found, hub_id=known)
+    table = table_of(load_results(tmp_path), "paper_talmor2020_table_5")
+    assert len(records(table)) == 40 + 1
+    shown = [(row[0].text, row[1].text) for row in table.rows]
+    others = ["RoBERTa-L", "BERT-WWM", "BERT-L", "BERT-B"]
+    assert shown[:4] == [(model, "zero-shot, %") for model in others]
+    assert [model for model, _ in shown[4:11]] == ["RoBERTa-B"] * 7
+    assert shown[11:] == [("MLM-baseline", "zero-shot, %"), ("mine", "zero-shot, %")]
+
+
+def test_a_curve_is_compared_with_table_2(tmp_path: Path, write_curve_runs: WriteCurves) -> None:
+    write_curve_runs(tmp_path, shares, **AGES)
+    table = table_of(load_results(tmp_path), "paper_talmor2020_table_2")
+    # Five models of seven numbers, the baseline of five: it has no linear head.
+    assert len(records(table)) == 5 * 7 + 5
+    assert {row["people"] for row in records(table)} == {1.0}
+    found = by_number(records(table))
+    assert {name: row["ours"] is not None for name, row in found.items()} == {
+        "zero-shot, %": True,
+        "MLP WS, %": True,
+        "MLP MAX, %": True,
+        "linear WS, %": False,
+        "linear MAX, %": False,
+        "LangSense pert, points": True,
+        "LangSense nolang, points": True,
+    }
+    assert {row["number"]: row["difference"] for row in held(records(table))} == pytest.approx(
+        {
+            "zero-shot, %": 0.5 - 0.98,
+            "MLP WS, %": 0.9 - 0.98,
+            "MLP MAX, %": 0.9 - 1.0,
+            "LangSense pert, points": 0.0 - 0.31,  # 0.9 against 0.95, clipped
+            "LangSense nolang, points": 0.4 - 0.51,
+        }
+    )
+    start = found["zero-shot, %"]
+    assert (start["paper_lies"], start["num_items"]) == ("above it", 120)
+    assert found["MLP WS, %"]["about"] == "rate 0.001"
+    assert by_number(records(table), "BERT-B")["linear WS, %"]["paper"] == 0.5
+    # They lead to the runs, here one of each size with all seeds and controls.
+    counts = {row[1].text: len(runs) for row, runs in zip(table.rows, table.runs, strict=True)
+              if row[0].text == "RoBERTa-L" and runs}  # fmt: skip
+    assert (counts["zero-shot, %"], counts["MLP WS, %"]) == (1, 7)
+    assert counts["LangSense nolang, points"] == 7
+
+
+def test_another_model_is_alone_whatever_it_is_called(
+    tmp_path: Path, write_curve_runs: WriteCurves
+) -> None:
+    write_curve_runs(tmp_path, shares, **AGES, hub_id=None)
+    rows = talmor(tmp_path, 2)
+    assert len(rows) == 5 * 7 + 5 + 5
+    assert {row["paper"] for row in held(rows)} == {None}
+    assert {row["difference"] for row in rows} == {None}
+
+
+def test_sums_over_fewer_points_are_not_compared(
+    tmp_path: Path, write_curve_runs: WriteCurves
+) -> None:
+    write_curve_runs(tmp_path, shares, **AGES, sizes=(0, 62, 125))
+    assert [row["number"] for row in held(talmor(tmp_path, 2))] == ["zero-shot, %"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"data": [DataUse(path="age_comparison_dev.jsonl.gz", sha256="0" * 64)]},
+        {"split": "test"},
+        {"probe": "age_small"},
+        {"model": "roberta-large (random weights)"},
+    ],
+)
+def test_other_items_and_random_weights_have_no_table(
+    other: dict[str, Any], tmp_path: Path, write_curve_runs: WriteCurves
+) -> None:
+    write_curve_runs(tmp_path, shares, **{**AGES, **other})
+    assert talmor(tmp_path, 2) == []
+
+
+def test_baselines_with_other_vectors_have_no_difference(
+    tmp_path: Path, write_curve_runs: WriteCurves
+) -> None:
+    for vectors in ("glove.6B.50d", "word_vectors"):
+        write_curve_runs(tmp_path, shares, **{**AGES, "model": f"MLM-baseline ({vectors})"})
+    rows = talmor(tmp_path, 2)
+    known = by_number(rows, "MLM-baseline")["MLP WS, %"]
+    assert known["difference"] == pytest.approx(0.9 - 0.58)
+    other = by_number(rows, "MLM-baseline (word_vectors)")["MLP WS, %"]
+    assert (other["ours"], other["paper"]) == (pytest.approx(0.9), None)
+
+
+def test_zero_shot_needs_no_curve(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("always_never", 28, 280, 5, model="bert-base-uncased")
+    write_run(tmp_path, "a", found)
+    [row] = held(talmor(tmp_path, 5))
+    assert (row["number"], row["paper"], row["people"]) == ("zero-shot, %", 0.11, 0.91)
+    assert (row["difference"], row["paper_lies"]) == (pytest.approx(-0.01), "in our interval")
+    assert row["difference_ci_low"] is None  # the paper does not say on how many items
+
+
+@pytest.mark.parametrize(
+    ("right", "lies"),
+    [(20, "above it"), (28, "in our interval"), (60, "below it")],
+)
+def test_where_the_printed_number_lies(
+    right: int, lies: str, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    # 11% is above 4.7-10.8%, in 7.0-14.1% and below 17.1-26.6%.
+    found = rows.zero_shot("always_never", right, 280, 5, model="bert-base-uncased")
+    write_run(tmp_path, "a", found)
+    assert [row["paper_lies"] for row in held(talmor(tmp_path, 5))] == [lies]
+
+
+@pytest.mark.parametrize(
+    ("probe", "table", "data"),
+    [
+        (
+            "always_never",
+            5,
+            [("189176c7b103b6ed535e1c13af95accc480456263dc3b3817711eab2839d5379", 280)],
+        ),
+        (
+            "multihop_composition",  # a file that was read too does not make a part the whole
+            11,
+            [("0e7d785b4a6092cb2b74f88ca93c99cc6ff145b4771fce16806722ffd619c812", 500), ("0", 100)],
+        ),
+    ],
+)
+def test_a_part_of_the_released_items_is_not_the_papers(
+    probe: str,
+    table: int,
+    data: list[tuple[str, int]],
+    tmp_path: Path,
+    write_run: WriteRun,
+    rows: SimpleNamespace,
+) -> None:
+    found = rows.zero_shot(probe, 10, 100, 5, model="bert-base-uncased")
+    used = [DataUse(path="dev.jsonl", sha256=sha256, num_items=size) for sha256, size in data]
+    write_run(tmp_path, "a", found, data=used, counts={"items": 100, "scored": 100})
+    assert talmor(tmp_path, table) == []
+
+
+def test_other_scores_than_at_the_mask_are_alone(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("always_never", 28, 280, 5, model="bert-base-uncased")
+    write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in found])
+    [row] = held(talmor(tmp_path, 5))
+    assert (row["paper"], row["model"]) == (None, "bert-base-uncased")
+    assert row["about"] == "by pseudo log likelihood"
+
+
+def test_a_paper_has_a_sentence(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    # 28 of 280 against 11%, and 343 of 500 against 49%.
+    for probe, right, size, chosen in (
+        ("always_never", 28, 280, 5),
+        ("age_comparison", 343, 500, 2),
+    ):
+        found = rows.zero_shot(probe, right, size, chosen, model="bert-base-uncased")
+        write_run(tmp_path, probe, found)
+    assert summary(load_results(tmp_path)) == (
+        "2 numbers are of the same model and items as in Talmor et al. 2020; the paper's lie in 1 "
+        "of 2 intervals. The largest difference is +19.6 points (table 2: BERT-B, zero-shot, %)."
+    )
+
+
+def test_another_model_is_not_compared(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("always_never", 28, 280, 5), hub_id=None)
+    assert summary(load_results(tmp_path)) == ""
+
+
+# Diagnostics (Ettinger 2020).
+
+
+def test_table_4_with_a_model_of_ours(tmp_path: Path, write_run: WriteRun) -> None:
+    shuffled = {**BERT, "perturbation": "shuffled"}
+    rows = [
+        share(9, 34, **BERT),
+        share(5, 34, **shuffled) | {"value": 0.15, "ci_low": None, "ci_high": None},
+        share(5, 34, "accuracy@1_sd", **shuffled) | {"value": 0.03},
+    ]
+    found = rows_of(results_of(tmp_path, write_run, rows), "paper_ettinger2020_table_4")
+    assert len(found) == 24
+    assert [row["number"] for row in held(found)] == [
+        "k = 1, %",
+        "1st sentence shuffled, k = 1, %",
+        "1st sentence shuffled, k = 1, sd over shuffles, points",
+    ]
+    gaps = [row["difference"] for row in held(found)]
+    assert gaps == pytest.approx([9 / 34 - 0.235, 0.009, -0.001])
+    # The paper says 34 contexts; of a mean over shuffles it gives no such number.
+    assert [row["difference_ci_low"] is None for row in held(found)] == [False, True, True]
+    assert {row["model"] for row in found} == {"BERT-B", "BERT-L"}
+
+
+def test_a_difference_from_so_many_items_has_an_interval(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    # Newcombe's of 9 of 34 against 23.5% of 34, each with Wilson's interval.
+    results = results_of(tmp_path, write_run, [share(9, 34, **BERT)])
+    [row] = held(rows_of(results, "paper_ettinger2020_table_4"))
+    low = 0.029706 - ((0.264706 - 0.145960) ** 2 + (0.400135 - 0.235) ** 2) ** 0.5
+    high = 0.029706 + ((0.431228 - 0.264706) ** 2 + (0.235 - 0.123745) ** 2) ** 0.5
+    found = (row["difference_ci_low"], row["difference_ci_high"])
+    assert found == pytest.approx((low, high), abs=2e-3)
+
+
+def test_statements_of_table_12_have_rows_each(tmp_path: Path, write_run: WriteRun) -> None:
+    own = {**BERT, "probe": "neg_simp"}
+    rows = [
+        share(18, 36, "sensitivity", **own),
+        share(17, 18, "sensitivity", **own, subset=subsets.statements("affirmative")),
+    ]
+    [row] = held(rows_of(results_of(tmp_path, write_run, rows), "paper_ettinger2020_table_12"))
+    assert (row["number"], row["paper"]) == ("affirmative, prefers the good one, %", 1.0)
+
+
+def test_another_set_of_that_name_has_no_table(tmp_path: Path, write_run: WriteRun) -> None:
+    other = [DataUse(path="CPRAG-102.tsv", sha256="0" * 64)]
+    write_run(tmp_path, "a", [share(9, 34, **BERT)], data=other)
+    assert paper_tables(load_results(tmp_path)) == []
+
+
+def test_a_recording_is_not_known_by_its_name(tmp_path: Path, write_run: WriteRun) -> None:
+    rows = [{**share(9, 34, **BERT), "role": "model", "kind": "recorded"}]
+    found = rows_of(results_of(tmp_path, write_run, rows), "paper_ettinger2020_table_4")
+    assert [row["paper"] for row in held(found)] == [None]
+
+
+@pytest.mark.paper_data
+def test_released_recordings_give_the_published_numbers(tmp_path: Path, data_mirror: Path) -> None:
+    recorded = data_mirror / "lm-diagnostics/recorded"
+    folder = tmp_path / "out"
+    command = ["diagnose", f"--recorded={recorded}", f"--mirror={data_mirror}"]
+    assert cli.main([*command, f"--output_dir={folder}"]) == 0
+    results = load_results(folder)
+    printed = published()
+    printed = printed[(printed.paper == ETTINGER) & (printed.model == BERT["model"])]
+    for table in (4, 5, 11, 12):
+        found = held(rows_of(results, f"paper_ettinger2020_table_{table}"))
+        wanted = printed[(printed.table == table) & (printed.perturbation == "")].value
+        assert [round(row["ours"], 3) for row in found] == pytest.approx(list(wanted))
+        assert {row["paper_lies"] for row in found} == {"in our interval"}
+        assert all(abs(row["difference"]) < 0.0005 for row in found)
+    names = {table.name for table in paper_tables(results) if table}
+    assert names.isdisjoint({f"paper_ettinger2020_table_{table}" for table in (7, 8, 9, 14)})
+
+
+# Baselines and whole clusters (Richardson & Sabharwal 2020); science models have a file of tests.
+
+
+def audit(hub_id: str | None = "roberta-large", **columns: Any) -> Results:
+    """An audit of definitions: 140 of 500 right from the choices alone."""
+    row = {
+        "protocol": "audit",
+        "model": "roberta-large",
+        "probe": "definitions",
+        "split": "test",
+        "control": "choice_only",
+        "role": "baseline",
+        "kind": "transformer",
+        "metric": "accuracy",
+        "value": 0.28,
+        "ci_low": 0.24,
+        "ci_high": 0.32,
+        "num_items": 500,
+        "seed": 1,
+    } | columns
+    run = Run(
+        protocol="audit",
+        model="roberta-large",
+        probe="definitions",
+        rows=(Row(**row),),
+        source=ModelSource(hub_id=hub_id),
+        data=(DataUse(path="test.jsonl", sha256="0" * 64, num_items=500),),
+    )
+    return Results("x", (run,))
+
+
+def test_the_papers_encoders_are_compared_with_group_1() -> None:
+    bert, roberta = rows_of(audit(), "paper_richardson2020_table_7_groups_1_and_2")
+    assert (bert["model"], bert["paper"], bert["ours"]) == (
+        "Choice-only, BERT", pytest.approx(0.232), None,
+    )  # fmt: skip
+    assert roberta["model"] == "Choice-only, RoBERTa"
+    assert roberta["about"] == "roberta-large, seed 1"
+    assert (roberta["number"], roberta["paper_lies"]) == ("definitions, test, %", "in our interval")
+    assert roberta["difference"] == pytest.approx(0.28 - 0.286)
+    assert roberta["people"] == 0.912
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"hub_id": None},
+        {"hub_id": "roberta-base"},
+        {"control": "standard"},
+        {"split": "part of train"},
+        {"num_items": 400},
+    ],
+)
+def test_other_baselines_are_in_the_audits_own_table_alone(other: dict[str, Any]) -> None:
+    results = audit(**other)
+    listed = listed_table(results)
+    assert listed is not None
+    shown = {row["place"]: row["shown"] for row in records(listed) if row["shown"]}
+    if other == {"hub_id": "roberta-base"}:  # an encoder, but none of the paper's
+        found = rows_of(results, "paper_richardson2020_table_7_groups_1_and_2")
+        assert [row["paper"] for row in held(found)] == [None]
+    else:
+        assert (shown, paper_tables(results)) == ({"table 7, groups 1 and 2": "audit"}, [])
+
+
+ROBERTA = "roberta-large"
+SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
+WHOLE: dict[str, Any] = {
+    "original_task": "science",
+    "selection": "train",
+    "report_split": "dev",
+    "report_items": None,
+    "hub_id": ROBERTA,
+    "original_parts": {"sets": SETS, "train_items": None},
+    "data": [DataUse(path="dev.jsonl", sha256="0" * 64)],
+}
+
+
+@pytest.fixture
+def clusters(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> Callable[..., Table | None]:
+    """Table 8 of a run that has 90.0% right, and 25.0% of its 800 concepts whole."""
+
+    def found(dose: int = 3000, **facts: Any) -> Table | None:
+        own = rows.inoculation(dose=dose, model=ROBERTA, probe_correct=(500, 900))
+        write_run(tmp_path, "a", own, **{**WHOLE, **facts})
+        tables = paper_tables(load_results(tmp_path))
+        return next((t for t in tables if t and t.name == "paper_richardson2020_table_8"), None)
+
+    return found
+
+
+def test_whole_clusters_are_compared_with_table_8(clusters: Callable[..., Table | None]) -> None:
+    table = clusters()
+    assert table is not None
+    found = records(table)
+    assert [row["number"] for row in found] == [
+        "hypernymy, strict, %", "hypernymy, minus accuracy, points",
+    ] * 4  # fmt: skip
+    strict, delta = held(found)
+    assert (strict["model"], strict["paper"], strict["num_items"]) == (
+        "RoBERTa (large)", 0.54, 800,
+    )  # fmt: skip
+    assert (delta["paper"], delta["about"]) == (pytest.approx(-0.232), "roberta-large, k = 3,000")
+    gaps = [row["difference"] for row in (strict, delta)]
+    assert gaps == pytest.approx([0.25 - 0.54, (0.25 - 0.9) + 0.232])
+    # What is below 0 has a minus, not a hyphen.
+    shown = [row for row in table.rows if row[3].text == "−23.2"]
+    assert [[cell.text for cell in row[2:5]] for row in shown] == [["−65.0", "−23.2", "−41.8"]]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"dose": 1000},
+        {"hub_id": None},
+        {"original_parts": {"sets": SETS[:3], "train_items": None}},
+    ],
+)
+def test_other_clusters_are_only_set_next_to_them(
+    other: dict[str, Any], clusters: Callable[..., Table | None]
+) -> None:
+    table = clusters(**other)
+    assert table is not None
+    ours = held(records(table))
+    assert [(row["model"], row["paper"]) for row in ours] == [(ROBERTA, None)] * 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"report_split": "test"},
+        {"report_items": 500},
+        {"data": [DataUse(path="test.jsonl", sha256="0" * 64)]},
+    ],
+)
+def test_clusters_of_other_items_have_no_table(
+    other: dict[str, Any], clusters: Callable[..., Table | None]
+) -> None:
+    assert clusters(**other) is None

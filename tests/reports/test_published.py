@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from probelight.metrics.intervals import wilson
+from probelight.reports.estimates import Estimate
+from probelight.reports.published import (
+    COLUMNS,
+    DiagnosticKey,
+    PublishedError,
+    ScoreKey,
+    difference,
+    lies,
+    published,
+    published_curves,
+    published_diagnostics,
+    published_probes,
+    published_size_errors,
+    published_templates,
+    read_published,
+    short_name,
+)
+
+HEADER = ",".join(COLUMNS)
+ROW = "P 2020,6,,m,M,,p,,,,,accuracy,t,,q,5,"
+
+
+def test_every_number_has_its_place() -> None:
+    rows = published()
+    assert list(rows.columns) == list(COLUMNS)
+    # Of each paper's tables, what they have: counted by hand in the papers.
+    assert Counter(zip(rows.paper.str.partition(" ")[0], rows.table, strict=True)) == {
+        ("Talmor", 1): 8, ("Talmor", 2): 40, ("Talmor", 3): 40, ("Talmor", 4): 8 * 7,
+        ("Talmor", 5): 40, ("Talmor", 6): 6, ("Talmor", 7): 40, ("Talmor", 8): 6 * 4,
+        ("Talmor", 9): 40, ("Talmor", 10): 6 * 4, ("Talmor", 11): 40,
+        # Sixteen rows of five probes; people have no dev, and three models a change.
+        ("Richardson", 7): 16 * 5 * 2 - 5 + 3 * 5, ("Richardson", 8): 4 * 4 * 2,
+        ("Ettinger", 4): 24, ("Ettinger", 5): 4, ("Ettinger", 7): 16, ("Ettinger", 8): 16,
+        ("Ettinger", 9): 4, ("Ettinger", 11): 6, ("Ettinger", 12): 6, ("Ettinger", 14): 12,
+    }  # fmt: skip
+
+
+def test_checkpoints_have_their_ids() -> None:
+    rows = published()
+    known = rows[rows.hub_id != ""]
+    assert sorted(set(known.hub_id)) == [
+        "FacebookAI/roberta-base",
+        "FacebookAI/roberta-large",
+        "google-bert/bert-base-uncased",
+        "google-bert/bert-large-uncased",
+        "google-bert/bert-large-uncased-whole-word-masking",
+    ]
+    of_expert_probes = known[known.paper.str.startswith("Richardson")]
+    by_model = dict(zip(of_expert_probes.model, of_expert_probes.hub_id, strict=True))
+    assert by_model["choice_only_bert"] == by_model["bert"] == sorted(set(known.hub_id))[-1]
+    assert by_model["choice_only_roberta"] == by_model["roberta"] == "FacebookAI/roberta-large"
+    names = known[~known.paper.str.startswith("Richardson")]
+    assert (names.hub_id.str.partition("/")[2] == names.model).all()
+
+
+def test_numbers_of_items_are_what_the_papers_say() -> None:
+    rows = published()
+    sizes = {(row.paper.split()[0], row.table, row.n) for row in rows[rows.n.notna()].itertuples()}
+    assert sizes == {
+        ("Richardson", 7, 500), ("Ettinger", 4, 34), ("Ettinger", 5, 34), ("Ettinger", 7, 88),
+        ("Ettinger", 9, 44), ("Ettinger", 11, 18), ("Ettinger", 12, 18),
+    }  # fmt: skip
+    sized = rows[rows.n.notna()]
+    assert not sized.perturbation.str.contains("shuffled").any()
+    assert set(sized[sized.table == 7].model) >= {"human"}
+
+
+def test_curves_of_all_tables_are_there() -> None:
+    tables = Counter((row.table, row.probe) for row in published_curves())
+    assert set(tables.values()) == {6}
+    choices = published().dropna(subset="num_choices").set_index("probe").num_choices.to_dict()
+    assert [(*place, choices[place[1]]) for place in sorted(tables)] == [
+        (2, "age_comparison", 2),
+        (3, "objects_comparison", 2),
+        (5, "always_never", 5),
+        (7, "antonym_negation", 2),
+        (8, "property_conjunction", 3),
+        (9, "taxonomy_conjunction", 3),
+        (10, "encyclopedic_composition", 3),
+        (11, "multihop_composition", 3),
+    ]
+
+
+def test_curves_as_printed() -> None:
+    rows = {(row.table, row.model): row.scores for row in published_curves()}
+    assert rows[2, "roberta-large"] == {
+        ScoreKey("zero_shot"): 0.98,
+        ScoreKey("ws", "mlp"): 0.98,
+        ScoreKey("max", "mlp"): 1.0,
+        ScoreKey("ws", "linear"): 0.97,
+        ScoreKey("max", "linear"): 1.0,
+        ScoreKey("langsense_pert"): 0.31,
+        ScoreKey("langsense_nolang"): 0.51,
+    }
+    assert rows[8, "esim_baseline"] == {
+        ScoreKey("ws", "full"): 0.39,
+        ScoreKey("max", "full"): 0.49,
+        ScoreKey("langsense_pert"): 0.0,
+        ScoreKey("langsense_nolang"): 0.0,
+    }
+    assert ScoreKey("ws", "linear") not in rows[11, "mlm_baseline"]
+    assert rows[11, "mlm_baseline"][ScoreKey("max", "mlp")] == 0.48
+
+
+def test_diagnostics_as_printed() -> None:
+    known = published_diagnostics()
+    assert len(known) == 52 + 24 + 8 + 4  # perturbed, their spread, in the text
+    assert {key.model for key in known} == {"bert-base-uncased", "bert-large-uncased"}
+    large = "bert-large-uncased"
+    assert known[DiagnosticKey(large, "cprag", "sensitivity_margin")] == 0.588
+    assert known[DiagnosticKey(large, "role", "accuracy@5", "cloze <=.77")] == 0.529
+    assert known[DiagnosticKey(large, "neg_simp", "sensitivity", "negative")] == 0.0
+    assert known[DiagnosticKey(large, "neg_simp", "sensitivity_margin", "affirmative")] == 1.0
+    assert known[DiagnosticKey(large, "role", "accuracy@5", "", "generic_both")] == pytest.approx(
+        0.148
+    )
+    shuffled = [DiagnosticKey(large, "cprag", metric, "", "shuffled+truncated")
+                for metric in ("accuracy@1", "accuracy@1_sd")]  # fmt: skip
+    assert [known[key] for key in shuffled] == [0.1, 0.03]
+    natural = [DiagnosticKey(large, "neg_nat", "sensitivity", f"{polarity}natural")
+               for polarity in ("", "affirmative ", "negative ")]  # fmt: skip
+    assert [known[key] for key in natural] == [0.875, 0.75, 1.0]
+
+
+def test_sizes_and_templates_as_printed() -> None:
+    # "Errors are concentrated around the diagonal, and when we compare objects to sun".
+    wrong = published_size_errors()
+    assert {second for _, second in wrong} == {"nail", "table", "airplane", "city", "sun"}
+    assert len([pair for pair in wrong if pair[1] == "sun"]) == 4
+    assert [row.accuracy for row in published_templates()] == [0.75, 0.68, 0.61, 0.47, 0.41, 0.3]
+    assert published_templates()[4].template == "diet"
+
+
+def test_expert_probes_as_printed() -> None:
+    rows = published()
+    rows = rows[(rows.paper == "Richardson & Sabharwal 2020") & (rows.probe == "hyponymy")]
+    known = {(row.table, row.group, row.model, row.metric, row.split): row.value
+             for row in rows.itertuples()}  # fmt: skip
+    assert known[7, "inoculated", "roberta", "accuracy", "dev"] == 0.812
+    assert known[7, "inoculated", "roberta", "accuracy", "test"] == 0.894
+    assert known[7, "inoculated", "roberta", "original_task_change", ""] == pytest.approx(-0.0164)
+    assert known[7, "human", "human", "accuracy", "test"] == 0.955
+    assert (7, "human", "human", "accuracy", "dev") not in known
+    assert known[8, "", "roberta", "strict_cluster_accuracy", "dev"] == pytest.approx(0.367)
+    assert known[8, "", "choice_only", "delta", "dev"] == pytest.approx(-0.337)
+    assert published_probes() == {
+        "definitions", "synonymy", "hypernymy", "hyponymy", "dictionary_qa",
+    }  # fmt: skip
+
+
+def test_short_names_keep_what_follows() -> None:
+    assert short_name("bert-large-uncased-whole-word-masking") == "BERT-WWM"
+    assert short_name("roberta-large (random weights)") == "RoBERTa-L (random weights)"
+    assert short_name("MLM-baseline (word_vectors)") == "MLM-baseline (word_vectors)"
+    assert short_name("embedded (random weights)") == "embedded (random weights)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("table,probe,model\n", "csv:1: the columns are not paper, table, group"),
+        (f"{HEADER}\n", "no row is there"),
+        (f"{HEADER}\nP,6,m\n", "csv:2: 3 cells, the header 17"),
+        (f"{HEADER}\n{ROW}\n{ROW.replace(',5,', ',6,')}\n", "csv:3: an earlier row is of the same"),
+        (f"{HEADER}\n{ROW.replace(',5,', ',x,')}\n", "csv:2: value is 'x', not a number"),
+        (f"{HEADER}\n{ROW.replace(',5,', ',120,')}\n", "csv:2: value is '120'"),
+        (f"{HEADER}\n{ROW.replace(',5,', ',,')}\n", "csv:2: value is '', not a number"),
+        (f"{HEADER}\n{ROW.replace(',6,', ',T,')}\n", "csv:2: table is 'T', not a whole"),
+        (f"{HEADER}\n{ROW.replace(',6,', ',,')}\n", "csv:2: table is '', not a whole"),
+        (f"{HEADER}\n{ROW}1.5\n", "csv:2: n is '1.5', not a whole"),
+    ],
+)
+def test_damaged_files_are_named(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "published.csv"
+    path.write_text(text)
+    with pytest.raises(PublishedError, match=said):
+        read_published(path)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(PublishedError, match=r"published\.csv: cannot be read"):
+        read_published(tmp_path / "published.csv")
+    (tmp_path / "latin.csv").write_bytes(f"{HEADER}\n{ROW}".encode() + b"\xff")
+    with pytest.raises(PublishedError, match=r"latin\.csv: cannot be read"):
+        read_published(tmp_path / "latin.csv")
+
+
+def test_a_difference_from_so_many_items_has_an_interval() -> None:
+    # Newcombe 1998: 56 of 70 against 48 of 80.
+    gap = difference(Estimate(0.8, *wilson(56, 70)), 0.6, 80)
+    assert (gap.value, gap.ci_low, gap.ci_high) == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
+    assert difference(Estimate(0.65, 0.55, 0.75), 0.6) == Estimate(pytest.approx(0.05))
+    assert difference(Estimate(0.65), 0.6, 80) == Estimate(pytest.approx(0.05))
+
+
+@pytest.mark.parametrize(
+    ("value", "where"), [(0.39, "above it"), (0.4, "in our interval"), (0.61, "below it")]
+)
+def test_where_a_printed_number_lies(value: float, where: str) -> None:
+    assert lies(Estimate(value, value - 0.1, value + 0.1), 0.5) == where
+    assert lies(Estimate(value), 0.5) is None
