@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,19 +33,12 @@ from probelight.results.row import Row, Subset
 UNTOUCHED = Subset("untouched", "group not in train")
 
 
-@dataclass(frozen=True)
-class Summed:
-    """How a metric is made of what each item counted.
-
-    Attributes:
-        side: Whose items.
-        signs: The sign of each time of measuring.
-        by_cluster: Whether whole clusters of items count, not the items.
-    """
+class Summed(NamedTuple):
+    """How a metric is made of what each item counted: by a sign for each time of measuring."""
 
     side: str
     signs: Mapping[str, float]
-    by_cluster: bool = False
+    by_cluster: bool = False  # whether whole clusters of items count, not the items
 
 
 METRICS: Mapping[str, Summed] = {
@@ -74,11 +68,6 @@ class Dose:
         return all(run.interpretable for run in self.runs)
 
     @property
-    def recorded(self) -> bool:
-        """Whether a mean over its runs can have an interval."""
-        return len(self.runs) == 1 or all(run.run.sides for run in self.runs)
-
-    @property
     def untouched(self) -> Dose:
         """The same runs measured on the probe items that have no relative in the train file.
 
@@ -94,7 +83,7 @@ class Dose:
 
     def values(self, metric: str) -> list[float]:
         """Return a metric of every seed that has it."""
-        return [v for v in (run.value(metric) for run in self.runs) if v is not None]
+        return [run.measured[metric].value for run in self.runs if metric in run.measured]
 
     def mean(self, metric: str) -> float | None:
         """Return a metric averaged over seeds."""
@@ -110,11 +99,6 @@ class Dose:
         """Return the mean with its interval."""
         mean = self.mean(metric)
         return None if mean is None else Estimate(mean, *self.interval(metric))
-
-    def spread(self, metric: str) -> tuple[float, float] | None:
-        """Return the lowest and the highest seed; None with fewer than two."""
-        values = self.values(metric)
-        return (min(values), max(values)) if len(values) > 1 else None
 
     def interval(self, metric: str) -> Bounds:
         """Return the 95% interval, of several seeds over groups of items and over seeds.
@@ -173,11 +157,10 @@ def starts(results: Results) -> dict[Series, dict[str, Row]]:
         if not (series := series_of(results, run)).control:
             rows = [row for row in run.rows if row.split != SELECTION and row.subset is None]
             found.setdefault(series, {row.metric: row for row in rows})
+    names = ("probe_accuracy_before", "original_accuracy_before", "chance_probe", "chance_original")
     for cell in inoculations(results):
-        names = {f"{task}_accuracy": f"{task}_accuracy_before" for task in ("probe", "original")}
-        names |= {name: name for name in ("chance_probe", "chance_original")}
-        own = {name: cell.measured[old] for name, old in names.items() if old in cell.measured}
-        found.setdefault(cell.series, own)
+        rows_of = [cell.measured[name] for name in names if name in cell.measured]
+        found.setdefault(cell.series, {r.metric.removesuffix("_before"): r for r in rows_of})
     return dict(sorted(found.items()))
 
 
@@ -221,35 +204,28 @@ def _interval(
         return None, None
     by_cluster = any(METRICS[name].by_cluster for _, name, _ in metrics)
     found = [
-        (weight * sign, {seed: (run[made.side], time) for seed, run in runs.items()})
-        for weight, made, runs in ((weight, METRICS[name], runs) for weight, name, runs in metrics)
-        for time, sign in made.signs.items()
+        (weight * sign, {seed: (run[METRICS[name].side], time) for seed, run in runs.items()})
+        for weight, name, runs in metrics
+        for time, sign in METRICS[name].signs.items()
     ]
-    sides = {
-        (
-            side.items,
-            side.groups,
-            side.untouched if untouched else (),
-            side.clusters if by_cluster else (),
-        )
+    items = {
+        (s.items, s.groups, untouched and s.untouched, by_cluster and s.clusters)
         for _, by_seed in found
-        for side, _ in by_seed.values()
+        for s, _ in by_seed.values()
     }
-    (_, groups, kept, clusters), *others = sides
-    if others or (untouched and not any(kept)) or (by_cluster and not clusters):
+    (_, groups, kept, clusters), *others = items
+    if others or (untouched and not any(kept or ())) or (by_cluster and not clusters):
         return None, None
     is_kept = np.array(kept or (1.0,) * len(groups)) > 0
 
     def counted(side: Side, time: str) -> Floats:
         if by_cluster:
-            return np.array(credits_by_cluster(side.credit[time], clusters))
+            return np.array(credits_by_cluster(side.credit[time], side.clusters))
         return np.array(side.credit[time])[is_kept]
 
     terms = [
         Term(weight, {seed: counted(*at) for seed, at in by_seed.items()})
         for weight, by_seed in found
     ]
-    bounds = DIFFERENCES if len(terms) > 1 else SHARES
-    return sum_interval(
-        terms, None if by_cluster else group_indices(np.array(groups)[is_kept]), bounds
-    )[1:]
+    every_group = None if by_cluster else group_indices(np.array(groups)[is_kept])
+    return sum_interval(terms, every_group, DIFFERENCES if len(terms) > 1 else SHARES)[1:]

@@ -133,23 +133,20 @@ def _dose_line(
 
     Marks have the shape of what was added where runs differ in that.
     """
-    before, after = metrics
+    starts = [value for dose in line for value in dose.values(metrics[0])]
+    points = [(0, line[0], metrics[0], fmean(starts) if starts else None, False)]
+    points += [(one.dose, one, metrics[1], one.mean(metrics[1]), by_extra) for one in line]
     xs, ys = [], []
-    starts = [value for dose in line for value in dose.values(before)]
-    if starts:
-        xs, ys = [positions[0]], [100 * fmean(starts)]
-        _draw_spread(axis, xs[0], line[0], before, style.color, by_extra=False)
-    for dose in line:
-        x, mean = positions[dose.dose], dose.mean(after)
+    for k, dose, metric, mean, has_extra in points:
         if mean is None:
             continue
-        xs.append(x)
+        xs.append(positions[k])
         ys.append(100 * mean)
-        _draw_spread(axis, x, dose, after, style.color, by_extra)
-        if by_extra:  # a bar for several seeds, which may differ in it
+        _draw_spread(axis, xs[-1], dose, metric, style.color, has_extra)
+        if has_extra:  # a bar for several seeds, which may differ in it
             alone = len(dose.runs) == 1
             axis.plot(
-                [x], [100 * mean], marker=extra_mark(dose.runs[0].extra) if alone else "_",
+                xs[-1:], ys[-1:], marker=extra_mark(dose.runs[0].extra) if alone else "_",
                 color=style.color, markersize=4.8 if alone else 6.5,
                 markeredgewidth=1.0 if alone else 2.2, linestyle="none",
             )  # fmt: skip

@@ -14,7 +14,6 @@ from probelight.results.details import InoculationDetails
 from probelight.results.load import Results, Run
 from probelight.results.row import Row, Subset
 
-HELD_OUT = "held-out train"
 ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
 SELECTION = "selection"  # the split that checkpoints are chosen on
 
@@ -66,6 +65,8 @@ class Inoculation:
             have no relative among the training items, or of one difficulty.
         trajectory: Selection scores by metric and epoch.
         interpretable: False where the original task was at chance before inoculation.
+        num_settings: How many a sweep chose this one from; 1 for a run of its own.
+        whole_split: Whether all items of the split were reported on.
         chosen: Best average on the selection split among the settings of its dose and seed.
     """
 
@@ -80,17 +81,9 @@ class Inoculation:
     parts: Mapping[Subset, Mapping[str, Row]]
     trajectory: Mapping[str, Mapping[int, float]]
     interpretable: bool
+    num_settings: int
+    whole_split: bool
     chosen: bool = True
-
-    @property
-    def num_settings(self) -> int:
-        """How many settings a sweep chose this one from; 1 for a run of its own."""
-        return max(1, len(_details(self.run).candidates))
-
-    @property
-    def whole_split(self) -> bool:
-        """Whether all items of the split were reported on."""
-        return _details(self.run).report_items is None
 
     def value(self, metric: str) -> float | None:
         """Return a number of the report split, None where it was not measured."""
@@ -132,29 +125,34 @@ def with_controls(results: Results) -> tuple[Inoculation, ...]:
     # The best of each dose and seed on the selection split; those without scores all count.
     choices: dict[tuple[object, ...], list[Inoculation]] = {}
     for cell in sorted(found, key=lambda cell: cell.run.key):
-        if cell.checkpoint is not None:
-            choices.setdefault((cell.series, cell.dose, cell.seed), []).append(cell)
-    best = {place: best_checkpoint(own, attrgetter("checkpoint")) for place, own in choices.items()}
-    chosen = [best.get((cell.series, cell.dose, cell.seed), cell) is cell for cell in found]
-    marked = [replace(cell, chosen=is_best) for cell, is_best in zip(found, chosen, strict=True)]
-    return tuple(sorted(marked, key=order))
+        choices.setdefault((cell.series, cell.dose, cell.seed), []).append(cell)
+    chosen = []
+    for cells in choices.values():
+        scored = [cell for cell in cells if cell.checkpoint]
+        best = best_checkpoint(scored, attrgetter("checkpoint")) if scored else None
+        chosen += [replace(c, chosen=best is None or c is best) for c in cells]
+    return tuple(sorted(chosen, key=order))
 
 
 def _cells(results: Results, run: Run) -> Iterator[Inoculation]:
+    details = _details(run)
     by_setting: dict[tuple[int | None, str, float | None, int | None], list[Row]] = {}
     for row in run.rows:
         setting = (row.dose, row.extra, row.learning_rate, row.seed)
         by_setting.setdefault(setting, []).append(row)
     for (dose, extra, learning_rate, seed), rows in by_setting.items():
-        reported = [row for row in rows if row.split != SELECTION]
-        measured = {row.metric: row for row in reported if row.subset is None}
+        measured: dict[str, Row] = {}
+        parts: dict[Subset, dict[str, Row]] = {}
+        selection: dict[str, dict[int, float]] = {}
+        for row in rows:
+            if row.split != SELECTION:
+                own = parts.setdefault(row.subset, {}) if row.subset else measured
+                own[row.metric] = row
+            elif row.epoch is not None and row.subset is None:
+                selection.setdefault(row.metric, {})[row.epoch] = row.value
         if dose is None or "probe_accuracy" not in measured:
             continue  # a run that never came to its report
-        parts: dict[Subset, dict[str, Row]] = {}
-        for row in reported:
-            if row.subset:
-                parts.setdefault(row.subset, {})[row.metric] = row
-        recorded = _details(run).cost_interpretable
+        recorded = details.cost_interpretable
         yield Inoculation(
             run=run,
             series=series_of(results, run),
@@ -165,17 +163,11 @@ def _cells(results: Results, run: Run) -> Iterator[Inoculation]:
             epoch=measured["probe_accuracy"].epoch,
             measured=measured,
             parts=parts,
-            trajectory=_trajectory(rows),
+            trajectory={name: dict(sorted(line.items())) for name, line in selection.items()},
             interpretable=above_chance(measured, True) if recorded is None else recorded,
+            num_settings=max(1, len(details.candidates)),
+            whole_split=details.report_items is None,
         )
-
-
-def _trajectory(rows: list[Row]) -> dict[str, dict[int, float]]:
-    found: dict[str, dict[int, float]] = {}
-    for row in sorted(rows, key=lambda row: row.epoch or 0):
-        if row.split == SELECTION and row.epoch is not None and row.subset is None:
-            found.setdefault(row.metric, {})[row.epoch] = row.value
-    return found
 
 
 def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:
@@ -204,7 +196,7 @@ def _series(results: Results) -> dict[str, Series]:
     setups: dict[Series, set[str]] = {}
     for run in results.runs:
         details = _details(run)
-        split = HELD_OUT if details.report_split is None else details.report_split
+        split = "held-out train" if details.report_split is None else details.report_split
         control = next((row.control for row in run.rows if row.control not in WHOLE), "")
         names = Series(
             run.model, run.probe, details.original_task, details.selection, split, "", control

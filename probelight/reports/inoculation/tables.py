@@ -20,12 +20,13 @@ from probelight.reports.table import (
     accuracy,
     framed,
     gap,
+    share,
     size,
     table,
     text,
     whole,
 )
-from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE, percent
+from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 from probelight.results.row import Row, Subset
@@ -35,19 +36,13 @@ ORIGINAL = ("original_accuracy_before", "original_accuracy_after")
 CLUSTERS = ("strict_cluster_accuracy_before", "strict_cluster_accuracy")
 WHOLES = {"probe": PROBE, "original task": ORIGINAL, "whole clusters": CLUSTERS}
 BOTH = ("aggregate_above_chance", "aggregate")
+UNRELATED = [f"{metric}_{UNTOUCHED.text.replace(' ', '_')}" for metric in PROBE]
 COST = "inoculation_cost"
 POOLED_FROM = 5  # larger clusters are few, so a row of their own would say nothing
 POOLED = f"clusters of {POOLED_FROM} or more"
 WHAT = text("probe", "probe", "_about")
 SETTING = text("setting", "_setting", "_among")
-AVERAGE = "aggregate"
-COSTS = LOST, NONE, GAINED, UNREAD, UNKNOWN = (  # verdicts on it
-    "above none",
-    "not distinguishable from none",
-    "below none, a gain,",
-    f"{NOT_INTERPRETABLE}, as the model was not above chance before,",
-    "without an interval",
-)
+GAINED = "below none, a gain,"  # a verdict on a cost
 MOST = 6  # names in a clause of the paragraph
 
 
@@ -88,17 +83,15 @@ def inoculation_table(results: Results) -> Table | None:
         "whole groups where items come in groups). Above chance: the average of the scores "
         "rescaled so that chance is 0 and perfection 100. Whole clusters: groups of questions "
         "about one concept with every one right.",
-        [
-            {**_setting(c), "cost_interpretable": c.interpretable, **_measured(c.measured)}
-            for c in with_controls(results)
-        ],
+        [_record(cell, cell.measured, cell.interpretable) for cell in with_controls(results)],
         [
             WHAT,
             whole("k", "dose"),
             SETTING,
             *_before_and_after("probe"),
             *_before_and_after("original task"),
-            Column("average %", _average),
+            share("average", "aggregate", group="both %"),
+            share("above chance", "aggregate_above_chance", group="both %"),
             cost("cost, points"),
             Column("lost / gained", _flips),
             *_before_and_after("whole clusters"),
@@ -112,12 +105,10 @@ def seeds_table(results: Results) -> Table | None:
     if all(len(dose.runs) == 1 for dose in lines):
         return None
     records = [_means(dose) for dose in lines]
-    untouched = [f"{metric}_{UNTOUCHED.text.replace(' ', '_')}" for metric in PROBE]
     note = (
         f" {UNTOUCHED.text.capitalize()}: the probe items that have no relative in the train "
         "file, where every seed was measured on them."
     )
-    has_untouched = any(untouched[1] in record for record in records)
     return table(
         "inoculation_seeds",
         "Inoculation, mean over seeds",
@@ -126,7 +117,7 @@ def seeds_table(results: Results) -> Table | None:
         "run of several seeds did not record what each item counted); over seeds: the lowest and "
         "the highest seed. Above chance: the average of the scores rescaled so that chance is 0 "
         "and perfection 100. Whole clusters: groups of questions about one concept with every one "
-        f"right.{note if has_untouched else ''}",
+        f"right.{note if any(UNRELATED[1] in record for record in records) else ''}",
         records,
         [
             WHAT,
@@ -135,10 +126,10 @@ def seeds_table(results: Results) -> Table | None:
             *_over_seeds("probe %", PROBE),
             *_over_seeds("original task %", ORIGINAL),
             cost("mean", group="cost, points"),
-            Column("over seeds", _cost_spread, group="cost, points"),
+            _spread(COST, "cost, points"),
             *_over_seeds("both %", BOTH, ("above chance", "average")),
             *_over_seeds("whole clusters %", CLUSTERS),
-            *_over_seeds(f"probe, {UNTOUCHED.text} %", untouched)[:-1],
+            *_over_seeds(f"probe, {UNTOUCHED.text} %", UNRELATED),
         ],
     )
 
@@ -153,7 +144,16 @@ def inoculation_parts_table(results: Results) -> Table | None:
         "a relative in the training files, and groups of as many questions about one "
         f"concept, with every one right (those of {POOLED_FROM} and more together; the csv file "
         "has each size). The cost of a data set is read if it was above its own chance before.",
-        [record for cell in cells for record in _part_records(cell)],
+        [
+            _record(
+                cell,
+                rows,
+                above_chance(rows, cell.interpretable) if ORIGINAL[1] in rows else None,
+                part=part.text,
+            )
+            for cell in cells
+            for part, rows in _parts(cell)
+        ],
         [
             WHAT,
             whole("k", "dose"),
@@ -184,29 +184,24 @@ def cost(label: str, name: str = COST, *, group: str = "") -> Column:
     return Column(label, show, group=group)
 
 
-def _setting(cell: Inoculation) -> dict[str, object]:
-    """Return what identifies a run, for the csv file and for people."""
+def _record(
+    cell: Inoculation, rows: Mapping[str, Row], interpretable: bool | None, **more: object
+) -> dict[str, object]:
+    """Return what identifies a run and what rows of it measured, by metric."""
     epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
     seed = "" if cell.seed is None else f", seed {cell.seed}"
     best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
-    return {
+    names = "dose extra learning_rate num_settings seed epoch chosen".split()
+    record = {
         **cell.series._asdict(),
-        "dose": cell.dose,
-        "extra": cell.extra,
-        "learning_rate": cell.learning_rate,
-        "num_settings": cell.num_settings,
-        "seed": cell.seed,
-        "epoch": cell.epoch,
-        "chosen": cell.chosen,
+        **{name: getattr(cell, name) for name in names},
+        **more,
+        "cost_interpretable": interpretable,
         "_about": cell.series.about,
         "_setting": f"rate {words.rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
         "_among": f"extra {cell.extra}{seed}{best}",
         "_runs": cell.run.key,
     }
-
-
-def _measured(rows: Mapping[str, Row]) -> dict[str, object]:
-    record: dict[str, object] = {}
     for metric, row in rows.items():
         record[metric] = row.value
         if row.ci_low is not None or row.ci_high is not None:
@@ -226,15 +221,8 @@ def _before_and_after(whole_name: str) -> list[Column]:
     ]
 
 
-def _average(row: Any) -> Cell:
-    """Return the average and, below it, that of both scores rescaled to 0 at chance."""
-    average, above = (getattr(row, name, None) for name in reversed(BOTH))
-    return Cell(percent(average), "" if above is None else f"{percent(above)} above chance")
-
-
 def _flips(row: Any) -> Cell:
-    found = [getattr(row, f"mcnemar_{name}", None) for name in ("lost", "gained", "p")]
-    lost, gained, p = found
+    lost, gained, p = (getattr(row, f"mcnemar_{name}", None) for name in ("lost", "gained", "p"))
     if lost is None or gained is None:
         return Cell(ABSENT)
     # Whole items, but where ties flipped in part.
@@ -243,7 +231,7 @@ def _flips(row: Any) -> Cell:
 
 
 def _means(dose: Dose) -> dict[str, object]:
-    metrics = (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST)
+    """Return the mean and the spread of each metric, on all items and on the untouched ones."""
     record: dict[str, object] = {
         **dose.series._asdict(),
         "dose": dose.dose,
@@ -251,21 +239,19 @@ def _means(dose: Dose) -> dict[str, object]:
         "cost_interpretable": dose.interpretable,
         "_about": dose.series.about,
         "_runs": [run.run.key for run in dose.runs],
-        "_spread": {metric: dose.spread(metric) or (None, None) for metric in metrics},
     }
-    for metric in metrics:
-        values, (low, high) = dose.values(metric), dose.interval(metric)
-        record[metric] = dose.mean(metric)
-        if low is not None:
-            record |= {f"{metric}_ci_low": low, f"{metric}_ci_high": high}
-        if values:
-            record |= {f"{metric}_min": min(values), f"{metric}_max": max(values)}
-            record |= {f"{metric}_median": median(values)}
-    for metric in PROBE:
-        name = f"{metric}_{UNTOUCHED.text.replace(' ', '_')}"
-        if mean := dose.untouched.estimate(metric):
-            record |= {name: mean.value, f"{name}_ci_low": mean.ci_low}
-            record |= {f"{name}_ci_high": mean.ci_high}
+    metrics = [(metric, dose, metric) for metric in (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST)]
+    metrics += [
+        (name, dose.untouched, metric) for name, metric in zip(UNRELATED, PROBE, strict=True)
+    ]
+    for name, own, metric in metrics:
+        if (mean := own.estimate(metric)) is None:
+            continue
+        values = own.values(metric)
+        record |= {name: mean.value, f"{name}_min": min(values), f"{name}_max": max(values)}
+        record[f"{name}_median"] = median(values)
+        if mean.ci_low is not None:
+            record |= {f"{name}_ci_low": mean.ci_low, f"{name}_ci_high": mean.ci_high}
     return record
 
 
@@ -273,38 +259,27 @@ def _over_seeds(
     group: str, metrics: Sequence[str], labels: Sequence[str] = ("before", "after")
 ) -> list[Column]:
     """Return columns of means and of the spread of the last one."""
-    last = metrics[-1]
-
-    def spread(row: Any) -> str:
-        return words.between(*row._spread[last]) or ABSENT
-
-    return [
-        *(
-            accuracy(label, bounds(m), group=group)
-            for label, m in zip(labels, metrics, strict=True)
-        ),
-        Column("over seeds", spread, group=group),
+    means = [
+        accuracy(label, bounds(m), group=group) for label, m in zip(labels, metrics, strict=True)
     ]
+    return [*means, _spread(metrics[-1], group)]
 
 
-def _cost_spread(row: Any) -> str:
-    return words.points_between(*row._spread[COST]) * row.cost_interpretable or ABSENT
+def _spread(metric: str, group: str) -> Column:
+    """Return the column of the lowest and the highest seed."""
+    form = words.points_between if metric == COST else words.between
+
+    def show(row: Any) -> str:
+        ends = (getattr(row, f"{metric}_{end}", None) for end in ("min", "max"))
+        is_known = row.num_seeds > 1 and (row.cost_interpretable or metric != COST)
+        return (form(*ends) if is_known else "") or ABSENT
+
+    return Column("over seeds", show, group=group)
 
 
-def _parts(cell: Inoculation) -> Iterator[tuple[Subset, Mapping[str, Row]]]:
+def _parts(cell: Inoculation) -> list[tuple[Subset, Mapping[str, Row]]]:
     """Return the parts of a run, without those of the heat maps."""
-    return ((part, rows) for part, rows in cell.parts.items() if part.kind != "difficulty")
-
-
-def _part_records(cell: Inoculation) -> Iterator[dict[str, object]]:
-    for part, rows in _parts(cell):
-        has_cost = ORIGINAL[1] in rows
-        yield {
-            **_setting(cell),
-            "part": part.text,
-            "cost_interpretable": above_chance(rows, cell.interpretable) if has_cost else None,
-            **_measured(rows),
-        }
+    return [(part, rows) for part, rows in cell.parts.items() if part.kind != "difficulty"]
 
 
 def _shown_parts(cell: Inoculation) -> Iterator[dict[str, object]]:
@@ -315,25 +290,16 @@ def _shown_parts(cell: Inoculation) -> Iterator[dict[str, object]]:
         by_name.setdefault(POOLED if is_large else part.text, []).append(rows)
     for name, parts in by_name.items():
         for of, metrics in WHOLES.items():
-            found = {
-                label: _pooled([rows[metric] for rows in parts if metric in rows])
-                for label, metric in zip(("before", "after", COST), (*metrics, COST), strict=True)
-            }
-            after = found["after"]
-            if after is None:
-                continue
-            if of != "original task":
-                found[COST] = None
-            readable = above_chance(parts[0], cell.interpretable) if found[COST] else None
-            yield {
-                **_setting(cell),
-                "of": of,
-                "part": name,
-                "cost_interpretable": readable,
-                **_measured({label: row for label, row in found.items() if row}),
-                "num_items": after.num_items,
-                "num_groups": after.num_groups,
-            }
+            before, after = (
+                _pooled([rows[metric] for rows in parts if metric in rows]) for metric in metrics
+            )
+            lost = parts[0].get(COST) if of == "original task" else None
+            if after is not None:
+                found = {"before": before, "after": after, COST: lost}
+                size = {"num_items": after.num_items, "num_groups": after.num_groups}
+                measured = {label: row for label, row in found.items() if row}
+                readable = above_chance(parts[0], cell.interpretable) if lost else None
+                yield _record(cell, measured, readable, of=of, part=name, **size)
 
 
 def _pooled(rows: Sequence[Row]) -> Row | None:
@@ -351,71 +317,50 @@ def _pooled(rows: Sequence[Row]) -> Row | None:
 
 def summary(results: Results) -> str:
     """Return by verdict what the largest doses gave and cost, and what to know of checkpoints."""
-    gave: dict[str, list[str]] = {verdict: [] for verdict in VERDICTS.values()}
-    taken: dict[str, list[str]] = {verdict: [] for verdict in COSTS}
-    unrecorded, worse = [], []
-    for series, line in doses(with_controls(results)).items():
-        dose = line[-1]
-        name = f"{series.probe} ({series.about})"
-        gave[VERDICTS[verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))]].append(name)
+    found: dict[str, dict[str, list[str]]] = {}
+
+    def tell(about: str, verdict: str, name: str) -> None:
+        found.setdefault(about, {}).setdefault(verdict, []).append(name)
+
+    lines = list(doses(with_controls(results)).values())
+    for dose in [line[-1] for line in lines[:MOST]]:
+        name = f"{dose.series.probe} ({dose.series.about})"
+        verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
+        tell("With the largest k, accuracy on the probe was", VERDICTS[verdict], name)
         if dose.mean(COST) is not None:
-            verdict = _cost_verdict(dose)
-            taken[verdict].append(name + (_extras(dose) if verdict == GAINED else ""))
-        if not dose.recorded:
-            unrecorded.append(name)
+            told, added = _cost_verdict(dose), ""
+            by_extra = Counter(run.extra for run in dose.runs if run.extra != "none")
+            if told == GAINED and by_extra:
+                shares = [f"extra {own}{_share(by_extra[own], dose)}" for own in sorted(by_extra)]
+                added = f", with original-task examples added ({', '.join(shares)})"
+            tell("The cost on the original task was", told, name + added)
+        if len(dose.runs) > 1 and not all(run.run.sides for run in dose.runs):
+            reason = "have no interval, because runs did not record what each item counted,"
+            tell("Means over seeds", reason, name)
+        averages = [(run.trajectory.get("aggregate", {}), run.epoch or 0) for run in dose.runs]
         # Rounded, because a sum's last bit is no loss.
-        scores = [
-            (run.trajectory.get(AVERAGE, {}).get(0), run.selected_on(AVERAGE)) for run in dose.runs
-        ]
-        below = sum(
-            start is not None and chosen is not None and round(chosen, 9) < round(start, 9)
-            for start, chosen in scores
-        )
-        if below:
-            worse.append(name + _share(below, dose))
-    sentences = [
-        ("With the largest k, accuracy on the probe was ", _clauses(gave)),
-        ("The cost on the original task was ", _clauses(taken)),
-        (
-            "Means over seeds have no interval, because runs did not record what each item "
-            "counted, for ",
-            _listed(unrecorded),
-        ),
-        (
-            "On the selection items the chosen checkpoint's average of both tasks was below that "
-            "of the model before inoculation for ",
-            _listed(worse),
-        ),
-    ]
-    return " ".join(f"{start}{end}." for start, end in sentences if end)
-
-
-def _clauses(by_verdict: Mapping[str, list[str]]) -> str:
-    return "; ".join(
-        f"{words} for {_listed(names)}" for words, names in by_verdict.items() if names
-    )
-
-
-def _listed(names: list[str]) -> str:
-    rest = len(names) - MOST
-    shown = [*names[:MOST], f"{rest} more"] if rest > 0 else names
-    return words.listed(shown) if shown else ""
+        if below := sum(
+            {0, epoch} <= own.keys() and round(own[epoch], 9) < round(own[0], 9)
+            for own, epoch in averages
+        ):
+            where = "On the selection items the chosen checkpoint's average of both tasks was"
+            tell(where, "below that of the model before inoculation", name + _share(below, dose))
+    sentences = []
+    for about, by_verdict in found.items():
+        clauses = [f"{told} for {words.listed(names)}" for told, names in by_verdict.items()]
+        sentences.append(f"{about} {'; '.join(clauses)}.")
+    if (rest := len(lines) - MOST) > 0:
+        sentences.append(f"The tables have {rest} more.")
+    return " ".join(sentences)
 
 
 def _cost_verdict(dose: Dose) -> str:
     low, high = dose.interval(COST)
     if not dose.interpretable:
-        return UNREAD
+        return f"{NOT_INTERPRETABLE}, as the model was not above chance before,"
     if low is None or high is None:
-        return UNKNOWN
-    return LOST if low > 0 else GAINED if high < 0 else NONE
-
-
-def _extras(dose: Dose) -> str:
-    """Return which settings added original-task examples; empty where none did."""
-    chosen = Counter(run.extra for run in dose.runs if run.extra != "none")
-    extras = [f"extra {extra}{_share(chosen[extra], dose)}" for extra in sorted(chosen)]
-    return f", with original-task examples added ({', '.join(extras)})" if extras else ""
+        return "without an interval"
+    return "above none" if low > 0 else GAINED if high < 0 else "not distinguishable from none"
 
 
 def _share(number: int, dose: Dose) -> str:

@@ -24,7 +24,7 @@ def test_inoculation_row_by_hand(demo_folder: Path) -> None:
     assert row["probe %: after"].text == "55.3"
     assert row["original task %: before"].text == "60.2"
     assert row["original task %: after"].text == "56.4"
-    assert row["average %"] == Cell("55.9")  # (55.3 + 56.4) / 2 = 55.85
+    assert row["both %: average"] == Cell("55.9")  # (55.3 + 56.4) / 2 = 55.85
     assert row["cost, points"] == Cell("+3.8", "+0.8 to +6.8")  # (301 - 282) / 500
     assert row["lost / gained"] == Cell("39 / 20", "p < 0.001")
     assert row["whole clusters %: before"] == Cell("10.0")
@@ -96,11 +96,11 @@ def test_seeds_are_averaged_on_untouched_items_too(
         write_run(tmp_path, f"{dose}-{seed}", found)
     table = tables(tmp_path)["inoculation_seeds"]
     group = "probe, group not in train %"
-    assert [c.label for c in table.columns if c.group == group] == ["before", "after"]
+    assert [c.label for c in table.columns if c.group == group] == ["before", "after", "over seeds"]
     assert "no relative in the train file" in table.note
     first, second = table.rows
-    assert first[-2:] == (Cell("10.0"), Cell("25.0"))
-    assert second[-2:] == (Cell("–"), Cell("–"))
+    assert first[-3:] == (Cell("10.0"), Cell("25.0"), Cell("20.0–30.0"))
+    assert second[-3:] == (Cell("–"), Cell("–"), Cell("–"))
     assert records(table)[0]["probe_accuracy_group_not_in_train"] == pytest.approx(0.25)
     assert records(table)[1]["probe_accuracy_group_not_in_train"] is None
 
@@ -260,5 +260,6 @@ def test_many_inoculations_are_told_briefly(
     tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
     inoculated(*({"probe": f"p{i}"} for i in range(8)))
-    names = ", ".join(f"p{i} (embedded)" for i in range(6))
-    assert f"above chance for {names} and 2 more." in findings(tmp_path)[0]
+    names = ", ".join(f"p{i} (embedded)" for i in range(5))
+    assert f"above chance for {names} and p5 (embedded)." in findings(tmp_path)[0]
+    assert findings(tmp_path)[0].endswith("The tables have 2 more.")
