@@ -6,14 +6,14 @@ All of it is from predictions.jsonl.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from math import fsum
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from probelight.io.escaping import visible
 from probelight.metrics.clusters import credits_by_cluster, shares_by_cluster, strict_if_independent
@@ -25,7 +25,7 @@ from probelight.reports.table import Cell, Column, Table, accuracy, framed, shar
 from probelight.reports.words import ABSENT, INTERVAL, listed
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run, UnreadableResultError
-from probelight.results.predictions import ItemLine, difficulty_of, read_item_lines
+from probelight.results.predictions import difficulty_of, read_item_lines
 
 BEFORE, AFTER = "report_probe_before", "report_probe"  # sets in an inoculation's predictions
 UNTRAINED = 0  # the dose of a model before inoculation, or without any
@@ -33,97 +33,51 @@ SEVERAL = "asked several times"
 OF_EACH = 4  # most-known concepts of a model that are shown, and least-known ones
 MOST_MODELS = 4
 MOST_QUESTIONS = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A model that was asked about concepts, once or before and after inoculation.
-
-    Attributes:
-        series: The model, the probe and, of an inoculation, what it was chosen by.
-        is_whole: Whether these are all questions of the split, and so of each concept.
-        answers: By dose, ascending, and key of the run: (N,) the questions with its answers, the
-            same questions for all; `UNTRAINED` is before inoculation.
-    """
-
-    series: Series
-    is_whole: bool
-    answers: Mapping[int, Mapping[str, tuple[ItemLine, ...]]]
-
-    @property
-    def last(self) -> int:
-        """The largest dose."""
-        return max(self.answers)
-
-    @cached_property
-    def questions(self) -> tuple[ItemLine, ...]:
-        """(N,) what was asked, with the answers of one of the runs."""
-        return next(iter(self.answers[self.last].values()))
-
-    @cached_property
-    def several(self) -> Asked:
-        """The same with the questions about concepts that have more than one."""
-        sizes = Counter(line.group for line in self.questions)
-        kept = {
-            dose: {
-                run: tuple(line for line in lines if sizes[line.group] > 1)
-                for run, lines in runs.items()
-            }
-            for dose, runs in self.answers.items()
-        }
-        return replace(self, answers=kept)
-
-    def at(self, dose: int, place: int) -> list[ItemLine]:
-        """Return each run's answer to a question."""
-        return [lines[place] for lines in self.answers[dose].values()]
-
-    def credit(self, dose: int, place: int) -> float:
-        """Return what a question counts, mean over seeds."""
-        return fmean(line.correct for line in self.at(dose, place))
-
-
-class Gathered(NamedTuple):
-    """Everything that was asked about concepts.
-
-    Attributes:
-        asked: What there is something to say of.
-        few: Where under `FEW` concepts have more than one question.
-        unread: Sentences about predictions that could not be read.
-    """
-
-    asked: tuple[Asked, ...]
-    few: tuple[Asked, ...]
-    unread: tuple[str, ...]
+SERIES = [*Series._fields]
+COLUMNS = [
+    *SERIES, "asked", "is_whole", "dose", "run", "place", "question", "concept", "difficulty",
+    "gold", "said", "correct",
+]  # fmt: skip
 
 
 @lru_cache(maxsize=2)
-def gathered(results: Results) -> Gathered:
-    """Return the inoculations and, after them, zero-shot runs whose predictions name concepts."""
-    found: dict[tuple[Series, object], dict[int, dict[str, tuple[ItemLine, ...]]]] = {}
+def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return a row for each answer to a question about a concept, and what cannot be read.
+
+    They are of the inoculations and, after them, of zero-shot runs whose predictions name concepts.
+    The columns are those of the series; `asked`, the same number for runs that were asked the same
+    questions; `is_whole`, whether these are all of the split, and so of each concept; `dose`,
+    `UNTRAINED` before inoculation; `run`; `place` among the questions; `question`, `concept`,
+    `difficulty`, `gold`, `said`, `correct`; `is_several`, whether its concept has more questions;
+    and `is_enough`, whether at least `FEW` concepts have.
+    """
+    numbers: dict[object, int] = {}
     unread: dict[str, None] = {}
-    cut: set[Series] = set()
+    rows = []
     for series, run, sets, is_whole in _sources(results):
         try:
             lines = read_item_lines(results, run)
         except UnreadableResultError as error:
             unread[f"Not counted by concept: {visible(results.below(str(error)))}."] = None
             continue
-        if not is_whole:
-            cut.add(series)
         for dose, name in sets.items():
-            own = tuple(line for line in lines if line.group and name in ("", line.set))
-            if own:
-                # Runs that were asked about other items are not averaged with.
-                questions = tuple(
-                    (line.asked, line.group, difficulty_of(vars(line))) for line in own
-                )
-                found.setdefault((series, questions), {}).setdefault(dose, {})[run.key] = own
-    enough, few = list[Asked](), list[Asked]()
-    for (series, _), answers in found.items():
-        asked = Asked(series, series not in cut, dict(sorted(answers.items())))
-        num_concepts = len({line.group for line in asked.several.questions})
-        (enough if num_concepts >= FEW else few).append(asked)
-    return Gathered(tuple(enough), tuple(few), tuple(unread))
+            own = [line for line in lines if line.group and name in ("", line.set)]
+            difficulties = [difficulty_of(vars(line)) for line in own]
+            # Runs that were asked about other items are not averaged with.
+            asked = tuple((line.asked, line.group) for line in own), tuple(difficulties)
+            number = numbers.setdefault((series, asked), len(numbers))
+            rows += [
+                (*series, number, is_whole, dose, run.key, place, line.question, line.group,
+                 difficulty, line.choices[line.answer],
+                 "" if line.prediction is None else line.choices[line.prediction], line.correct)
+                for place, (line, difficulty) in enumerate(zip(own, difficulties, strict=True))
+            ]  # fmt: skip
+    found = pd.DataFrame(rows, columns=COLUMNS)
+    found["is_whole"] = found.groupby(SERIES).is_whole.transform("all")
+    by_concept = found.groupby(["asked", "dose", "run", "concept"])
+    found["is_several"] = by_concept.place.transform("size") > 1
+    several = found.concept.where(found.is_several).groupby(found.asked).transform("nunique")
+    return found.assign(is_enough=several >= FEW), tuple(unread)
 
 
 def _sources(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
@@ -141,6 +95,7 @@ def _sources(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str],
 
 def clusters_table(results: Results) -> Table | None:
     """Make the table of soft and strict cluster accuracy: rows are models and doses."""
+    found, _ = answers(results)
     return tables.table(
         "concepts",
         "Concept by concept: soft and strict",
@@ -152,16 +107,15 @@ def clusters_table(results: Results) -> Table | None:
         f"0: before inoculation, or without any. {INTERVAL}, over concepts and seeds.",
         [
             {
-                **asked.series._asdict(),
+                **{name: own[name].iloc[0] for name in SERIES},
                 "dose": dose,
-                "num_seeds": len(asked.answers[dose]),
-                **counted(asked, dose),
-                **{f"several_{k}": v for k, v in counted(asked.several, dose).items()},
-                "_about": _about(asked.series),
-                "_runs": list(asked.answers[dose]),
+                "num_seeds": own.run.nunique(),
+                **counted(own),
+                **{f"several_{k}": v for k, v in counted(own[own.is_several]).items()},
+                "_about": _about(own),
+                "_runs": [*own.run.unique()],
             }
-            for asked in gathered(results).asked
-            for dose in asked.answers
+            for (_, dose), own in found[found.is_enough].groupby(["asked", "dose"])
         ],
         [
             text("probe", "probe", "_about"),
@@ -188,15 +142,15 @@ def clusters_table(results: Results) -> Table | None:
     )
 
 
-def counted(asked: Asked, dose: int) -> dict[str, Any]:
+def counted(own: pd.DataFrame) -> dict[str, Any]:
     """Return the answers at a dose counted by concept, means over seeds with their intervals.
 
     `strict`, the share of the concepts with every question right, and `strict_if_independent`, that
     share if right answers fell on questions whatever their concept, are None where questions are
     missing.
     """
-    concepts = [line.group for line in asked.questions]
-    credits = [[line.correct for line in lines] for lines in asked.answers[dose].values()]
+    by_run = [one for _, one in own.groupby("run", sort=False)]
+    concepts, credits = [*by_run[0].concept], [[*one.correct] for one in by_run]
     found = {
         "num_concepts": len(set(concepts)),
         "num_questions": len(concepts),
@@ -204,9 +158,10 @@ def counted(asked: Asked, dose: int) -> dict[str, Any]:
         "strict_if_independent": None,
     }
     strict: tuple[float | None, ...] = (None, None, None)
-    if asked.is_whole:
-        own = [strict_if_independent(credit, concepts) for credit in credits]
-        found["strict_if_independent"] = fmean(own)
+    if own.is_whole.all():
+        found["strict_if_independent"] = fmean(
+            strict_if_independent(credit, concepts) for credit in credits
+        )
         by_seed = [credits_by_cluster(credit, concepts) for credit in credits]
         strict = accuracy_interval(by_seed[0]) if len(by_seed) == 1 else _over_seeds(by_seed)
     soft = _over_seeds([shares_by_cluster(credit, concepts) for credit in credits])
@@ -221,14 +176,17 @@ def _over_seeds(by_seed: list[list[float]]) -> tuple[float, float, float]:
     return sum_interval([Term(1.0, {seed: np.array(own) for seed, own in enumerate(by_seed)})])
 
 
-def _about(series: Series) -> str:
+def _about(own: pd.DataFrame) -> str:
+    series = Series(*own[SERIES].iloc[0])
     origin = f"originally {series.original_task}" if series.original_task else ""
     return ", ".join(filter(None, (series.model, origin, series.remarks)))
 
 
 def concepts_table(results: Results) -> Table | None:
     """Make the table of the concepts known most and least; its csv file has all with several."""
-    every = [_concepts(asked.several) for asked in gathered(results).asked]
+    found, _ = answers(results)
+    found = found[found.is_enough & found.is_several]
+    every = [_concepts(own) for _, own in found.groupby("asked")]
     return tables.table(
         "known_concepts",
         "The concepts known most and least",
@@ -240,7 +198,7 @@ def concepts_table(results: Results) -> Table | None:
         f"{MOST_QUESTIONS} questions of each are shown, with what most seeds answer; what that "
         f"counts is said where seeds differ or choices tie. Up to {MOST_MODELS} models are shown; "
         "the csv file has all, and all their concepts with several questions.",
-        [concept for concepts in every for concept in concepts],
+        pd.concat(every) if every else [],
         [
             text("probe", "probe", "_about"),
             text("known", "_rank", "_alike"),
@@ -251,81 +209,71 @@ def concepts_table(results: Results) -> Table | None:
             Column("answer before", lambda row: row._before, "left", prose=True),
             Column("after", lambda row: row._after, "left", prose=True),
         ],
-        shown=framed(row for concepts in every[:MOST_MODELS] for row in _surest(concepts)),
+        shown=framed(row for own in every[:MOST_MODELS] for row in _surest(own)),
         csv="model probe original_task report_split dose concept num_questions share_before "
         "share_after selection setup control",
     )
 
 
-def _concepts(asked: Asked) -> list[dict[str, Any]]:
-    """Return a record for each concept of a model, with its questions' places."""
-    places: dict[str, list[int]] = {}
-    for place, line in enumerate(asked.questions):
-        places.setdefault(line.group, []).append(place)
-    found = []
-    for name in sorted(places):
-        own = places[name]
-        right = {d: fsum(asked.credit(d, place) for place in own) for d in asked.answers}
-        shares = {dose: value / len(own) for dose, value in right.items()}
-        record = {
-            **asked.series._asdict(),
-            "dose": asked.last,
-            "concept": name,
-            "num_questions": len(own),
-            "share_before": shares.get(UNTRAINED),
-            "share_after": shares[asked.last] if asked.last != UNTRAINED else None,
-            "_about": _about(asked.series),
-            "_size": f"{len(own)} questions",
-            # Right on 9 of 10 is surer than on 2 of 2.
-            "_bounds": wilson(right[asked.last], len(own)),
-            "_places": own,
-            "_asked": asked,
-            "_runs": sorted({run for runs in asked.answers.values() for run in runs}),
-        }
-        found.append(record)
-    return found
+def _concepts(own: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each concept that a model was asked about."""
+    last = own.dose.max()
+    by_concept = own.groupby("concept")
+    found = by_concept[SERIES].first().assign(dose=last, num_questions=by_concept.place.nunique())
+    shares = own.groupby(["dose", "concept"]).correct.agg(fmean)
+    found["share_before"] = shares.get(UNTRAINED)
+    found["share_after"] = shares[last] if last != UNTRAINED else None
+    right = (shares[last] * found.num_questions).round(9)
+    # Right on 9 of 10 is surer than on 2 of 2.
+    found["_bounds"] = [wilson(*one) for one in zip(right, found.num_questions, strict=True)]
+    found["_alike"] = found.groupby("_bounds").dose.transform("size")
+    found["_about"] = _about(own)
+    found["_answers"] = [one for _, one in by_concept]
+    found["_runs"] = [tuple(own.run.unique())] * len(found)
+    return found.reset_index()
 
 
-def _surest(concepts: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+def _surest(concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a row for each question of the concepts known most and least."""
-    alike = Counter(one["_bounds"] for one in concepts)
-    most = [one for one in concepts if one["_bounds"][0] > 0]
-    most.sort(key=lambda one: -one["_bounds"][0])
-    least = [one for one in concepts if one["_bounds"][1] < 1]
-    least.sort(key=lambda one: one["_bounds"][1])
+    rows = concepts.to_dict("records")
+    most = sorted(
+        (one for one in rows if one["_bounds"][0] > 0), key=lambda one: -one["_bounds"][0]
+    )
+    least = sorted(
+        (one for one in rows if one["_bounds"][1] < 1), key=lambda one: one["_bounds"][1]
+    )
     for rank, ranked in (("most", most[:OF_EACH]), ("least", least[:OF_EACH])):
         for one in ranked:
-            asked: Asked = one["_asked"]
-            for place in one["_places"][:MOST_QUESTIONS]:
-                line = asked.questions[place]
-                after = asked.last if asked.last != UNTRAINED else None
+            by_question = one["_answers"].groupby("place")
+            for _, own in islice(by_question, MOST_QUESTIONS):
+                after = own[own.dose == one["dose"]] if one["dose"] != UNTRAINED else own[:0]
                 yield one | {
                     "_rank": rank,
-                    "_alike": f"{alike[one['_bounds']]} alike",
-                    "_question": Cell(line.question, line.choices[line.answer]),
-                    "_before": _answer(asked, UNTRAINED, place),
-                    "_after": _answer(asked, after, place),
+                    "_alike": f"{one['_alike']} alike",
+                    "_size": f"{one['num_questions']} questions",
+                    "_question": Cell(own.question.iloc[0], own.gold.iloc[0]),
+                    "_before": _answer(own[own.dose == UNTRAINED]),
+                    "_after": _answer(after),
                 }
 
 
-def _answer(asked: Asked, dose: int | None, place: int) -> Cell:
+def _answer(own: pd.DataFrame) -> Cell:
     """Return what most seeds answer to a question, and what that counts."""
-    if dose is None or dose not in asked.answers:
+    if own.empty:
         return Cell(ABSENT)
-    credit, lines = asked.credit(dose, place), asked.at(dose, place)
+    credit = fmean(own.correct)
     if credit == 1:
         return Cell("right")
-    index = Counter(line.prediction for line in lines).most_common(1)[0][0]
-    answer = "" if index is None else lines[0].choices[index]
-    return Cell(answer or ABSENT, f"counts {credit:.2g}" if credit else "")
+    [(said, _)] = Counter(own.said).most_common(1)
+    return Cell(said or ABSENT, f"counts {credit:.2g}" if credit else "")
 
 
 def summary(results: Results) -> str:
     """Return which models know concepts and not only answers, and what is not counted."""
-    found = gathered(results)
+    found, unread = answers(results)
     known: dict[bool, list[str]] = {True: [], False: []}
-    for asked in found.asked:
-        own, series = counted(asked.several, asked.last), asked.series
+    for _, asked in found[found.is_enough & found.is_several].groupby("asked"):
+        own, series = counted(asked[asked.dose == asked.dose.max()]), asked.iloc[0]
         if own["strict"] is not None:
             split = f" ({series.report_split})" if series.report_split else ""
             is_above = own["strict_ci_low"] > own["strict_if_independent"]
@@ -336,9 +284,9 @@ def summary(results: Results) -> str:
         False: f"Not shown to be more {alike}",
     }
     sentences = [f"{starts[is_above]}: {listed(own)}." for is_above, own in known.items() if own]
-    if probes := dict.fromkeys(one.series.probe for one in found.few):
+    if probes := [*found[~found.is_enough].probe.unique()]:
         sentences.append(
             f"Not counted by concept, because under {FEW} concepts have more than one question: "
             f"{', '.join(probes)}."
         )
-    return " ".join([*sentences, *found.unread])
+    return " ".join([*sentences, *unread])

@@ -9,13 +9,12 @@ from typing import Any
 import pandas as pd
 
 from probelight.reports import table as tables
-from probelight.reports.concepts import UNTRAINED, gathered
+from probelight.reports.concepts import UNTRAINED, answers
 from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.runs import ON_REPORTED, inoculations
 from probelight.reports.table import Table, share, text, whole
 from probelight.reports.words import count
 from probelight.results.load import Results
-from probelight.results.predictions import difficulty_of
 from probelight.results.row import Subset
 
 RANKS = {"random": 0, "sister": 1, "up/down": 2}  # the paper's order; others come after
@@ -73,14 +72,11 @@ def _inoculated(results: Results) -> Iterator[tuple[Any, ...]]:
 
 def _zero_shot(results: Results) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each question of the zero-shot runs."""
-    for asked in gathered(results).asked:
-        if asked.last == UNTRAINED:
-            series = asked.series
-            for run, lines in asked.answers[UNTRAINED].items():
-                for line in lines:
-                    if (part := difficulty_of(vars(line))) is not None:
-                        cell = _cell(series.probe, series.report_split, part)
-                        yield series.model, "", "", *cell, UNTRAINED, run, line.correct, 1
+    found, _ = answers(results)
+    is_zero_shot = found.groupby("asked").dose.transform("max") == UNTRAINED
+    for one in found[is_zero_shot & found.is_enough & found.difficulty.notna()].itertuples():
+        cell = _cell(one.probe, one.report_split, one.difficulty)
+        yield one.model, "", "", *cell, UNTRAINED, one.run, one.correct, 1
 
 
 def _cell(probe: str, split: str, part: Subset) -> tuple[str | int, ...]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from probelight.metrics.intervals import wilson
 from probelight.reports import concepts
 from probelight.reports.concepts import (
+    answers,
     clusters_table,
     concepts_table,
-    gathered,
+    counted,
     summary,
 )
 from probelight.reports.table import Cell
@@ -26,19 +27,24 @@ from tests.fixtures.report import named, records
 WriteRun = Callable[..., Path]
 
 
+def asked_of(results: Results) -> list[pd.DataFrame]:
+    """What each model was asked, where it is enough."""
+    found, _ = answers(results)
+    return [own for _, own in found[found.is_enough].groupby("asked")]
+
+
 def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Results) -> None:
-    inoculated, zero = gathered(by_concept).asked
-    assert (zero.series.probe, zero.series.report_split, list(zero.answers)) == (
-        "hypernymy", "dev", [0],
-    )  # fmt: skip
-    assert inoculated.series.original_task == "science"
-    assert {dose: len(runs) for dose, runs in inoculated.answers.items()} == {0: 1 + 1, 100: 2}
-    assert inoculated.last == 100
+    inoculated, zero = asked_of(by_concept)
+    assert {*zero.probe, *zero.report_split, *zero.dose} == {"hypernymy", "dev", 0}
+    assert {*inoculated.original_task} == {"science"}
+    assert inoculated.groupby("dose").run.nunique().to_dict() == {0: 2, 100: 2}
     # Nothing of the original task, whose items ask for concepts too.
-    assert [line.question for line in inoculated.questions][-1] == "Question 7 on oak?"
-    assert inoculated.credit(100, 1) == 0.5  # seeds 1 and 0
-    assert [line.group for line in zero.several.questions].count("elm") == 0
-    assert len(zero.several.questions) == 7
+    assert [*inoculated.question][-1] == "Question 7 on oak?"
+    last = inoculated[inoculated.dose == 100].set_index("place")
+    assert [*last.correct[1]] == [1, 0]  # of both seeds
+    assert [*inoculated[inoculated.dose == 0].set_index("place").said[5]] == ["", ""]
+    assert {*zero.concept} - {*zero[zero.is_several].concept} == {"elm"}
+    assert zero.is_several.sum() == 7
 
 
 def test_other_items_are_not_averaged_with(
@@ -46,10 +52,8 @@ def test_other_items_are_not_averaged_with(
 ) -> None:
     run = write_run(tmp_path, "s9", rows.inoculation(seed=9, model="m"), original_task="science")
     write_lines(run, lines("report_probe", "111111", ["dog"] * 2 + ["cat"] * 2 + ["oak"] * 2))
-    found = gathered(load_results(tmp_path)).asked
-    assert [(len(one.questions), len(one.answers[one.last])) for one in found[:2]] == [
-        (6, 1), (8, 2),
-    ]  # fmt: skip
+    found = [own[own.dose == 100] for own in asked_of(load_results(tmp_path))]
+    assert [(own.place.nunique(), own.run.nunique()) for own in found[:2]] == [(6, 1), (8, 2)]
 
 
 def test_what_is_left_out_is_named(
@@ -63,7 +67,7 @@ def test_what_is_left_out_is_named(
     cut = write_run(tmp_path, "cut", rows.zero_shot("cut", 1, 2, 2))
     (cut / "predictions.jsonl").write_text(json.dumps(none[0]) + '\n{"set"')
     results = load_results(tmp_path)
-    assert len(gathered(results).asked) == 2
+    assert len(asked_of(results)) == 2
     known, left_out = summary(results).split("Not counted by concept, ", 1)
     # After 100 examples 1 of 3 are known whole, before any training another 1 of 3: no interval of
     # so few is above what is expected.
@@ -77,9 +81,9 @@ def test_what_is_left_out_is_named(
 
 
 def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept: Results) -> None:
-    asked = gathered(by_concept).asked[1]
+    zero = asked_of(by_concept)[1]
     # dog 1 1 1, cat 0 and a tie, oak 0 0, elm 1.
-    every, several = concepts.counted(asked, 0), concepts.counted(asked.several, 0)
+    every, several = counted(zero), counted(zero[zero.is_several])
     assert every["accuracy"] == 4.5 / 8
     assert every["soft"] == (1 + 0.25 + 0 + 1) / 4
     assert (every["strict"], every["strict_ci_low"]) == (0.5, pytest.approx(wilson(2, 4)[0]))
@@ -90,17 +94,17 @@ def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept:
 
 
 def test_seeds_are_averaged(by_concept: Results) -> None:
-    asked = gathered(by_concept).asked[0].several
-    assert concepts.counted(asked, 0)["soft"] == pytest.approx(1 / 9)
+    asked = asked_of(by_concept)[0].query("is_several")
+    assert counted(asked[asked.dose == 0])["soft"] == pytest.approx(1 / 9)
     # Seed 0: dog 2/3, cat 1, oak 1/2; seed 1: dog 1, cat 1/2, oak 1/2.
-    after = concepts.counted(asked, 100)
+    after = counted(asked[asked.dose == 100])
     assert after["soft"] == pytest.approx(((2 / 3 + 1 + 1 / 2) + (1 + 1 / 2 + 1 / 2)) / 6)
     assert after["strict"] == pytest.approx(1 / 3)
     assert after["soft_ci_low"] < after["soft"]
 
 
 def test_strict_is_not_told_of_concepts_that_lack_questions(by_concept: Results) -> None:
-    found = concepts.counted(replace(gathered(by_concept).asked[0], is_whole=False), 0)
+    found = counted(asked_of(by_concept)[1].assign(is_whole=False))
     assert (found["strict"], found["strict_if_independent"]) == (None, None)
 
 

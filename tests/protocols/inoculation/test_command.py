@@ -13,7 +13,7 @@ from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.inoculation import inoculate as inoculations
-from probelight.reports.concepts import gathered
+from probelight.reports.concepts import answers
 from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.runs import with_controls
 from probelight.reports.overview.skills import CHOICES, dose_case
@@ -65,10 +65,11 @@ def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None
 
 
 def test_the_report_finds_both_times_of_asking_in_the_predictions(finished: Path) -> None:
-    found = gathered(load_results(finished))
-    [asked] = [one for one in (*found.asked, *found.few) if one.series.original_task]
-    assert len(asked.answers) == 2
-    assert {len(lines) for runs in asked.answers.values() for lines in runs.values()} == {22}
+    found, _ = answers(load_results(finished))
+    inoculated = found[found.original_task != ""]
+    assert inoculated.asked.nunique() == 1
+    assert inoculated.dose.nunique() == 2
+    assert {*inoculated.groupby(["dose", "run"]).size()} == {22}
 
 
 def test_a_model_is_scored_with_as_many_choices_as_it_was_trained_with(
