@@ -75,6 +75,13 @@ class Difference(Estimate):
     highest: float = 0.0
     num_seeds: int = 1
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval, or the lowest and the highest seed where there is none."""
+        if self.ci_low is None or self.ci_high is None:
+            return self.lowest, self.highest
+        return self.ci_low, self.ci_high
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:

@@ -24,7 +24,6 @@ from probelight.reports.curve.curves import (
     NO_LANGUAGE,
     PERTURBED,
     Curve,
-    Difference,
     Part,
     curves,
     estimate,
@@ -249,15 +248,10 @@ def summary(results: Results) -> str:
         for curve in own:
             setting = f"{curve.mode}, {curve.where}, rate {words.rate(curve.learning_rate)}"
             name = f"{curve.probe} ({setting})" if repeats[curve.probe] > 1 else curve.probe
-            last = curve.points[STANDARD][-1].num_train
             if 0 in curve.means() and curve.mode != FULL and model not in asked:
-                before.setdefault(_against_chance(curve, 0), []).append(name)
-            if last:
-                clauses = [_against_chance(curve, last)]
-                for control in curve.controls:
-                    if gap := curve.difference(control, last):
-                        clauses.append(f"{_side(gap)} its {control.replace('_', ' ')} control")
-                after.setdefault(words.listed(clauses), []).append(name)
+                before.setdefault(_verdict(curve, 0), []).append(name)
+            if last := max(curve.means()):
+                after.setdefault(_verdict(curve, last), []).append(name)
         for when, verdicts in (("Before any training", before), ("At its largest N", after)):
             on = [f"{verdict} on {words.listed(names)}" for verdict, names in verdicts.items()]
             sentences += [f"{when}, {model} was {'; '.join(on)}."] if on else []
@@ -266,17 +260,16 @@ def summary(results: Results) -> str:
     return " ".join(sentences)
 
 
-def _against_chance(curve: Curve, num_train: int) -> str:
-    measured = curve.estimate(STANDARD, num_train)
+def _verdict(curve: Curve, size: int) -> str:
+    """Compare a point with chance and, where it was trained, with its controls."""
+    measured = curve.estimate(STANDARD, size)
     bounds = measured.bounds if measured else (None, None)
-    return VERDICTS[verdict_of(bounds, curve.chance, curve.majority)]
-
-
-def _side(gap: Difference) -> str:
-    """Return on which side of a control a curve is by its interval, else by all its seeds."""
-    low, high = gap.bounds
-    if low is None or high is None:
-        if gap.num_seeds == 1:
-            return "not compared by an interval with"
-        low, high = gap.lowest, gap.highest
-    return "above" if low > 0 else "below" if high < 0 else "not distinguishable from"
+    verdicts = [VERDICTS[verdict_of(bounds, curve.chance, curve.majority)]]
+    for control in curve.controls if size else ():
+        gap = curve.difference(control, size)
+        if gap is None or (gap.ci_low is None and gap.num_seeds == 1):
+            continue
+        low, high = gap.ends
+        side = "above" if low > 0 else "below" if high < 0 else "not distinguishable from"
+        verdicts.append(f"{side} its {control.replace('_', ' ')} control")
+    return words.listed(verdicts)

@@ -72,11 +72,10 @@ def _summary_table(
     # The curves of a model by mode are a row; those of further learning rates are another.
     by_row: dict[object, list[Summary]] = {}
     for summary in found:
-        place = (summary.curve.model, summary.curve.source)
-        others = [one for one in by_row.get(place, []) if one.curve.mode == summary.curve.mode]
-        by_row.setdefault((*place, summary.curve.learning_rate) if others else place, []).append(
-            summary
-        )
+        place: tuple[object, ...] = (summary.curve.model, summary.curve.source)
+        if summary.curve.mode in [one.curve.mode for one in by_row.get(place, ())]:
+            place = (*place, summary.curve.learning_rate)
+        by_row.setdefault(place, []).append(summary)
     records: list[Record] = []
     lines: list[list[Record]] = []
     for own in by_row.values():
@@ -193,14 +192,13 @@ def _summary_note(found: Sequence[Summary], paper: Sequence[PublishedCurve]) -> 
         "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
         "sum is next to it (pert: key words perturbed; nolang: no language)."
     )
-    if groups := {s.curve.num_groups for s in found if s.curve.num_groups is not None}:
-        numbers = " or ".join(map(words.count, sorted(groups)))
-        note += (
-            " Below each number its 95% interval, over items and over seeds (the items in "
-            f"{numbers} groups; of few groups or seeds it is wide)."
-        )
-    else:
-        note += " There is no interval: the runs did not record which items were right."
+    groups = {s.curve.num_groups for s in found if s.curve.num_groups is not None}
+    note += (
+        " Below each number is its 95% interval, over seeds and over items (in "
+        f"{' or '.join(map(words.count, sorted(groups)))} groups; of few it is wide)."
+        if groups
+        else " There is no interval: the runs did not record which items were right."
+    )
     if part := [s for s in found if not s.complete and s.sizes]:
         sums = "; ".join(dict.fromkeys(f"N = {_points_text(s.sizes)}" for s in part))
         note += f" Sums over {sums} are renormalised and compared with no number of the paper."
