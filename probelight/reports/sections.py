@@ -110,7 +110,7 @@ SECTIONS = (
         "Learning curves",
         ("curve",),
         tables=(
-            "curve.tables:own_summary_tables",
+            "curve.tables:summary_tables",
             MEDALS,
             "curve.tables:against_table",
             "curve.tables:parts_table",
@@ -224,6 +224,7 @@ SECTIONS = (
             "papers:paper_tables",
         ),
         summary=("papers:summary",),
+        printed={"curve": ("papers:paper_tables",)},
     ),
     Section(
         "fits",

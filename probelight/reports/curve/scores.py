@@ -30,7 +30,7 @@ from probelight.reports.curve.curves import (
     interval_of,
 )
 from probelight.reports.estimates import VERDICTS, Estimate, verdict_of
-from probelight.reports.published import PublishedCurve, ScoreKey, published_curves
+from probelight.reports.published import ScoreKey, published_curves
 from probelight.reports.released import on_released
 from probelight.reports.zero_shot.scores import MOST_MODELS, zero_shots
 from probelight.results.load import Results
@@ -124,12 +124,6 @@ class Summary:
         }
         return {name: estimate for name, estimate in found.items() if estimate is not None}
 
-    @property
-    def paper(self) -> PublishedCurve | None:
-        """The paper's row of the same model and probe; None where there is none."""
-        rows = published(self.curve.probe)
-        return next((row for row in rows if row.model == self.curve.paper_model), None)
-
     def alike(self, score: ScoreKey) -> bool:
         """Return whether a number is what the paper has of some model, got in the same way.
 
@@ -137,7 +131,8 @@ class Summary:
         paper's stages and all seven points, for LangSense those of the control too. The paper's
         LangSense is that of `mlp`, or of `full` where the whole network is trained.
         """
-        curve, rows = self.curve, published(self.curve.probe)
+        curve = self.curve
+        rows = [row for row in published_curves() if row.probe == curve.probe]
         if not rows or curve.split != PAPER_SPLIT:
             return False
         for run in curve.runs:
@@ -155,14 +150,6 @@ class Summary:
             and curve.first_stage == (curve.probe in IN_TWO_STAGES)
         )
         return score.name == "zero_shot" or trained_alike
-
-    def beside_paper(self, score: ScoreKey) -> float | None:
-        """Return the paper's number where it is alike and of the same model.
-
-        A baseline is the same with the same vectors alone.
-        """
-        row = self.paper
-        return row.scores.get(score) if row is not None and self.alike(score) else None
 
 
 @lru_cache(maxsize=2)
@@ -224,11 +211,6 @@ def weighted_gap(line: tuple[Curve, str], other: tuple[Curve, str]) -> list[Part
     weights = weights_over(size for size in line[0].means(line[1]) if size in theirs).items()
     ours = [(weight, *line, size) for size, weight in weights]
     return ours + [(-weight, *other, size) for size, weight in weights]
-
-
-def published(probe: str) -> list[PublishedCurve]:
-    """Return the paper's rows of a probe, in the order of its table."""
-    return [row for row in published_curves() if row.probe == probe]
 
 
 def summary(results: Results) -> str:

@@ -15,22 +15,19 @@ from probelight.reports import words
 from probelight.reports.curve.curves import FULL, MODES, Curve, Point, curves, mean_estimate
 from probelight.reports.curve.scores import (
     LANGUAGE,
-    PAPER_SPLIT,
     SENSE,
     Score,
     Summary,
     difference,
-    published,
     rivals,
     summaries,
 )
 from probelight.reports.estimates import Estimate
-from probelight.reports.published import PublishedCurve, ScoreKey, published_templates, short_name
+from probelight.reports.published import ScoreKey, published_templates, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
 from probelight.results.load import Results
 from probelight.results.row import Row, Subset
 
-PAPER = "Talmor et al. 2020"
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
 ZERO_SHOT = ScoreKey("zero_shot")
 UNCLIPPED = "_unclipped"
@@ -41,85 +38,55 @@ RIVALLED: dict[Score, str] = {"zero_shot": "zero-shot", "weighted_sum": "WS", "m
 Record = dict[str, Any]
 
 
-def own_summary_tables(results: Results) -> list[Table]:
-    """Make the summary tables without the paper's rows: the page has a section of those."""
-    return summary_tables(results, with_paper=False)
-
-
-def summary_tables(results: Results, *, with_paper: bool = True) -> list[Table]:
-    """Make a table of each probe, as the paper has them: one for MC-MLM, another for MC-QA.
-
-    Args:
-        results: The results.
-        with_paper: Whether people see the paper's rows among ours; the csv file always has them.
-    """
+def summary_tables(results: Results) -> list[Table | None]:
+    """Make a table of each probe, as the paper has them: one for MC-MLM, another for MC-QA."""
     by_place: dict[tuple[str, bool], list[Summary]] = {}
     for summary in summaries(results):
         place = (summary.curve.probe, summary.curve.mode == FULL)
         by_place.setdefault(place, []).append(summary)
-    made = (_summary_table(*place, by_place[place], with_paper) for place in sorted(by_place))
-    return [one for one in made if one is not None]
+    return [_summary_table(*place, by_place[place]) for place in sorted(by_place)]
 
 
-def _summary_table(
-    probe: str, is_full: bool, found: Sequence[Summary], with_paper: bool
-) -> Table | None:
+def _summary_table(probe: str, is_full: bool, found: Sequence[Summary]) -> Table | None:
     """Make the table of a probe: people see a model in a row, the csv file has a line a score."""
-    modes = [mode for mode in TRAINED if any(s.curve.mode == mode for s in found)]
-    paper = published(probe)
-    if not any(ScoreKey("ws", mode) in row.scores for row in paper for mode in modes):
-        paper = []
     # The curves of a model by mode are a row; those of further learning rates are another.
-    by_row: dict[object, list[Summary]] = {}
+    by_row: dict[tuple[object, ...], list[Summary]] = {}
     for summary in found:
         place: tuple[object, ...] = (summary.curve.model, summary.curve.source)
         if summary.curve.mode in [one.curve.mode for one in by_row.get(place, ())]:
             place = (*place, summary.curve.learning_rate)
         by_row.setdefault(place, []).append(summary)
-    records: list[Record] = []
-    lines: list[list[Record]] = []
-    for own in by_row.values():
-        ours = list(_our_records(own))
-        records += ours
-        lines.append([record for record in ours if record["_is_shown"]])
-        row = own[0].paper
-        if row in paper:
-            gaps = {record["_score"]: record["difference"] for record in lines[-1]}
-            lines.append(list(_paper_records(row, gaps)))
-    seen = [line[0]["_paper"] for line in lines if line]
-    for row in paper:
-        records += _paper_records(row, {})
-        lines += [list(_paper_records(row, {}))] * (row not in seen)
-    shown = [{**one, "_line": n} for n, line in enumerate(lines) for one in line]
+    frame = kit.framed(
+        {**record, "_line": line}
+        for line, own in enumerate(by_row.values())
+        for record in _score_records(own)
+    )
+    modes = [mode for mode in TRAINED if any(s.curve.mode == mode for s in found)]
     senses = LANGUAGE | {name: c for summary in found for name, c in summary.senses.items()}
     return table(
         f"curve_summary_{probe}{'_full' * is_full}",
         f"{probe.replace('_', ' ')}{' (questions)' * is_full}: its curves in a few numbers",
-        _summary_note(found, paper if with_paper else []),
-        records,
+        _summary_note(found),
+        frame,
         [text("model", "_name", "_about"), text("points", "_points")],
         rows="_line",
         across="_score",
         each=lambda score: [_score_column(score)],
         values=[
-            *([] if is_full else [ZERO_SHOT]),
+            ZERO_SHOT,
             *(ScoreKey(name, mode) for mode in modes for name in ("ws", "max")),
             *(ScoreKey(name + end) for name in senses for end in ("", UNCLIPPED)),
         ],
-        shown=kit.framed(one for one in shown if with_paper or not one["_paper"]),
-        csv=f"source probe model split train mode learning_rate points score {VALUE} paper "
-        "difference",
+        shown=None if frame.empty else frame[frame._is_shown.astype(bool)],
+        csv=f"probe model split train mode learning_rate points score {VALUE}",
     )
 
 
-def _our_records(own: Sequence[Summary]) -> Iterator[Record]:
+def _score_records(own: Sequence[Summary]) -> Iterator[Record]:
     """Return the scores of a model's curves, by mode; people see those without a mode once."""
     first = own[0].curve
-    rates = [
-        f"{TRAINED[s.curve.mode]} {words.rate(s.curve.learning_rate)}"
-        for s in own
-        if s.curve.learning_rate is not None
-    ]
+    known = [s.curve for s in own if s.curve.learning_rate is not None]
+    rates = [f"{TRAINED[curve.mode]} {words.rate(curve.learning_rate)}" for curve in known]
     start = first.at(STANDARD, 0)
     by = words.way(start.mode) if start and start.mode != first.mode else ""
     about = [f"rates {', '.join(rates)}"] * bool(rates) + [f"zero-shot by {by}"] * bool(by)
@@ -127,64 +94,40 @@ def _our_records(own: Sequence[Summary]) -> Iterator[Record]:
         senses = summary.senses.items()
         gaps = {ScoreKey(name + UNCLIPPED): summary.lang_gap(c) for name, c in senses}
         for score, estimate in (*summary.scores.items(), *gaps.items()):
-            if estimate is None:
-                continue
-            is_shown = bool(score.mode) or summary is own[0]  # the paper's LangSense is the MLP's
-            paper = summary.beside_paper(score) if is_shown else None
-            yield {
-                **summary.curve.record,
-                **_named(VALUE, estimate),
-                "source": "this report",
-                "points": " ".join(map(str, summary.sizes)),
-                "score": score.name,
-                "paper": paper,
-                "difference": None if paper is None else estimate.value - paper,
-                "num_seeds": None if score == ZERO_SHOT else summary.curve.num_seeds,
-                "_name": short_name(first.model),
-                "_about": ", ".join(filter(None, [first.where, *about])),
-                "_points": _points_text(own[0].sizes),
-                "_score": score,
-                "_is_shown": is_shown,
-                "_paper": None,
-            }
-
-
-def _paper_records(row: PublishedCurve, gaps: dict[ScoreKey, float | None]) -> Iterator[Record]:
-    """Return the paper's scores of a model, with ours minus these where they are comparable."""
-    for score, value in row.scores.items():
-        yield {
-            **{"probe": row.probe, "model": row.model, "split": PAPER_SPLIT, "mode": score.mode},
-            **{"source": f"{PAPER}, table {row.table}", "score": score.name, "value": value},
-            **{"_name": f"{PAPER}: {row.short_name}", "_about": f"table {row.table}"},
-            **{"_points": _points_text(list(WEIGHTS)), "_paper": row},
-            **{"_score": score, "_gap": gaps.get(score)},
-        }
+            if estimate is not None:
+                yield {
+                    **summary.curve.record,
+                    **_named(VALUE, estimate),
+                    "points": " ".join(map(str, summary.sizes)),
+                    "score": score.name,
+                    "num_seeds": None if score == ZERO_SHOT else summary.curve.num_seeds,
+                    "_name": short_name(first.model),
+                    "_about": ", ".join(filter(None, [first.where, *about])),
+                    "_points": _points_text(own[0].sizes),
+                    "_score": score,
+                    "_is_shown": bool(score.mode) or summary is own[0],  # LangSense is the MLP's
+                }
 
 
 def _score_column(score: ScoreKey) -> Column:
-    """Make the column of a score, with the paper's numbers as it prints them."""
-    sense = score.name.removesuffix(UNCLIPPED)
-    if score.name == sense:
-        column = kit.accuracy("zero-shot %", VALUE, group="untrained")
-        if score.mode:
-            column = kit.accuracy(f"{sense.upper()} %", VALUE, group=TRAINED[score.mode])
-    if sense.startswith(SENSE):
-        group = f"LangSense {sense.removeprefix(SENSE).replace('_', ' ')}"
-        column = kit.gap("clipped" if sense == score.name else "unclipped", VALUE, group=group)
+    if score == ZERO_SHOT:
+        return kit.accuracy("zero-shot %", VALUE, group="untrained")
+    if score.mode:
+        return kit.accuracy(f"{score.name.upper()} %", VALUE, group=TRAINED[score.mode])
+    sense = score.name.removeprefix(SENSE).removesuffix(UNCLIPPED)
+    column = kit.gap("unclipped", VALUE, group=f"LangSense {sense.replace('_', ' ')}")
+    if score.name.endswith(UNCLIPPED):
+        return column
 
-    def show(row: Any) -> Cell | str:
-        if row._paper:
-            apart = "" if words.missing(row._gap) else f"ours {words.points(row._gap)}"
-            return Cell(f"{100 * row.value:.0f}", apart)
-        shown = column.show(row)
-        if column.label == "clipped" and isinstance(shown, Cell):  # it has no sign
-            return Cell(shown.text.replace("+", ""), shown.detail.replace("+", ""))
-        return shown
+    def show(row: Any) -> Cell | str:  # what is clipped has no sign
+        cell = column.show(row)
+        assert isinstance(cell, Cell)
+        return Cell(cell.text.replace("+", ""), cell.detail.replace("+", ""))
 
-    return replace(column, show=show)
+    return replace(column, label="clipped", show=show)
 
 
-def _summary_note(found: Sequence[Summary], paper: Sequence[PublishedCurve]) -> str:
+def _summary_note(found: Sequence[Summary]) -> str:
     note = (
         "WS: accuracies at N = 62 to 4,000 averaged with falling weights (0.23 to 0.07). MAX: the "
         "best of them, chosen on the items that it is measured on, as in the paper, so a little "
@@ -202,12 +145,6 @@ def _summary_note(found: Sequence[Summary], paper: Sequence[PublishedCurve]) -> 
     if part := [s for s in found if not s.complete and s.sizes]:
         sums = "; ".join(dict.fromkeys(f"N = {_points_text(s.sizes)}" for s in part))
         note += f" Sums over {sums} are renormalised and compared with no number of the paper."
-    if paper:
-        note += (
-            f" Rows of {PAPER} are its table {paper[0].table}; “ours” is ours minus the paper's, "
-            "given for the same model (and word vectors) on the released train and dev files with "
-            "all seven points."
-        )
     trained = dict.fromkeys(s.curve.train for s in found if s.curve.train)
     return note + "".join(f" Train rows: {rows}." for rows in trained)
 

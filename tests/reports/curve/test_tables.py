@@ -9,11 +9,11 @@ import pytest
 from probelight.reports.curve.tables import (
     against_table,
     curve_table,
-    own_summary_tables,
     parts_table,
     summary_tables,
 )
-from probelight.reports.table import Cell, Table, to_csv
+from probelight.reports.sections import printed
+from probelight.reports.table import Cell, Table
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.curves import shares
@@ -30,66 +30,43 @@ def summary_table(folder: Path) -> Table:
     return table
 
 
-def test_summary_stands_among_the_papers_rows(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_a_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
     own = {"model": "roberta-large", "train": "train of age_comparison"}
     write_curve_runs(tmp_path, shares, **own)
     write_curve_runs(tmp_path, shares, mode="linear", **own)
     table = summary_table(tmp_path)
     assert table.name == "curve_summary_age_comparison"
     assert {len(row) for row in table.rows} == {len(table.columns)}
-    ours, paper = named(table, 0), named(table, 1)
-    assert ours["model"] == Cell("RoBERTa-L", "dev, rates MLP 0.001, linear 0.001")
-    assert ours["untrained: zero-shot %"].text == "50.0"
-    assert ours["MLP: WS %"].text == "90.0"
-    assert ours["MLP: WS %"].detail
-    assert ours["LangSense pert: clipped"].text == "0.0"
-    assert ours["LangSense pert: unclipped"].text == "−5.0"
-    assert ours["LangSense nolang: unclipped"].text == "+40.0"
-    assert ours["points"] == Cell("all 7")
-    assert paper["model"] == Cell("Talmor et al. 2020: RoBERTa-L", "table 2")
-    assert paper["untrained: zero-shot %"] == Cell("98", "ours −48.0")
-    assert paper["linear: MAX %"] == Cell("100", "ours −10.0")
-    assert paper["LangSense nolang: clipped"] == Cell("51", "ours −11.0")
-    others = [row[0].text for row in table.rows[2:]]
-    assert others == [
-        f"Talmor et al. 2020: {name}"
-        for name in ("BERT-WWM", "BERT-L", "RoBERTa-B", "BERT-B", "MLM-baseline")
-    ]
+    row = named(table, 0)
+    assert row["model"] == Cell("RoBERTa-L", "dev, rates MLP 0.001, linear 0.001")
+    assert row["untrained: zero-shot %"].text == "50.0"
+    assert row["MLP: WS %"].text == "90.0"
+    assert row["MLP: WS %"].detail
+    assert row["LangSense pert: clipped"].text == "0.0"
+    assert row["LangSense pert: unclipped"].text == "−5.0"
+    assert row["LangSense nolang: clipped"].text == "40.0"
+    assert row["LangSense nolang: unclipped"].text == "+40.0"
+    assert row["points"] == Cell("all 7")
     assert "Train rows: train of age_comparison." in table.note
+    by_score = {(r["mode"], r["score"]): r for r in records(table)}
+    assert by_score["mlp", "ws"]["value"] == pytest.approx(0.9)
+    assert by_score["mlp", "langsense_pert_unclipped"]["value"] == pytest.approx(-0.05)
+    assert by_score["linear", "zero_shot"]["value"] == 0.5
 
 
-def test_records_carry_full_numbers_and_their_source(
+def test_the_terminal_has_the_papers_table_with_ours(
     tmp_path: Path, write_curve_runs: Write
 ) -> None:
-    write_curve_runs(tmp_path, shares, model="roberta-large")
-    table = summary_table(tmp_path)
-    by_score = {(r["source"], r["model"], r["mode"], r["score"]): r for r in records(table)}
-    ours = by_score["this report", "roberta-large", "mlp", "ws"]
-    assert ours["value"] == pytest.approx(0.9)
-    assert ours["difference"] == pytest.approx(0.9 - 0.98)
-    unclipped = by_score["this report", "roberta-large", "mlp", "langsense_pert_unclipped"]
-    assert unclipped["value"] == pytest.approx(-0.05)
-    assert unclipped["paper"] is None
-    source = "Talmor et al. 2020, table 2"
-    assert by_score[source, "bert-base-uncased", "linear", "ws"]["value"] == 0.5
-    assert by_score[source, "bert-base-uncased", "", "zero_shot"]["value"] == 0.49
+    write_curve_runs(tmp_path, shares, model="roberta-large", train="train of age_comparison")
+    names = [table.name for table in printed("curve", load_results(tmp_path))]
+    assert names == ["curve_summary_age_comparison", "paper_talmor2020_table_2"]
 
 
-def test_renormalised_sums_stand_beside_nothing(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_renormalised_sums_say_so(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, shares, model="roberta-large", sizes=(0, 62, 125))
     table = summary_table(tmp_path)
-    ours, paper = named(table, 0), named(table, 1)
-    assert ours["points"] == Cell("62, 125")
-    assert paper["MLP: WS %"] == Cell("98")
-    assert paper["untrained: zero-shot %"].detail == "ours −48.0"
+    assert named(table, 0)["points"] == Cell("62, 125")
     assert "Sums over N = 62, 125 are renormalised" in table.note
-
-
-def test_probes_of_ones_own_have_no_paper(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, model="roberta-large", probe="age_small")
-    table = summary_table(tmp_path)
-    assert len(table.rows) == 1
-    assert "Talmor" not in table.note
 
 
 def test_questions_have_a_table_without_zero_shot(tmp_path: Path, write_curve_runs: Write) -> None:
@@ -99,12 +76,13 @@ def test_questions_have_a_table_without_zero_shot(tmp_path: Path, write_curve_ru
     both = summary_tables(load_results(tmp_path))
     names = ["curve_summary_age_comparison_full", "curve_summary_property_conjunction_full"]
     assert [table.name for table in both] == names
-    # Figure 2D: the paper's table of this probe is of MC-MLM, so it does not stand here.
-    assert len(both[0].rows) == 1
-    assert labels(both[1])[:4] == [
-        *("model", "points", "whole network: WS %", "whole network: MAX %")
+    assert both[1] is not None
+    assert labels(both[1]) == [
+        *("model", "points", "whole network: WS %", "whole network: MAX %"),
+        *("LangSense pert: clipped", "LangSense pert: unclipped"),
+        *("LangSense nolang: clipped", "LangSense nolang: unclipped"),
     ]
-    assert named(both[1], 1)["whole network: MAX %"] == Cell("87", "ours +3.0")
+    assert named(both[1], 0)["whole network: MAX %"].text == "90.0"
 
 
 def test_learning_rates_have_a_row_each(
@@ -129,8 +107,8 @@ def test_langsense_is_told_of_every_control(tmp_path: Path, write_curve_runs: Wr
     assert row["LangSense nolang: unclipped"].text == "+30.0"
     assert row["LangSense word salad: clipped"].text == "30.0"
     assert row["LangSense word salad: unclipped"].text == "+30.0"
-    assert row["LangSense pert: clipped"].text == "–"
-    scores = [record["score"] for record in records(table) if record["source"] == "this report"]
+    assert "LangSense pert: clipped" not in row  # no such control
+    scores = [record["score"] for record in records(table)]
     assert {"langsense_word_salad", "langsense_word_salad_unclipped"} <= set(scores)
 
 
@@ -160,17 +138,6 @@ def test_a_row_says_how_choices_got_their_scores_without_training(
     assert (trained["model"].detail, alone["model"].detail) == (about, "dev")
     assert [row["untrained: zero-shot %"].text for row in (trained, alone)] == ["50.0", "50.0"]
     assert (alone["points"], alone["MLP: WS %"]) == (Cell("–"), Cell("–"))
-
-
-def test_the_page_has_the_papers_rows_in_a_section_of_their_own(demo_folder: Path) -> None:
-    [shown], [page] = (
-        make(load_results(demo_folder)) for make in (summary_tables, own_summary_tables)
-    )
-    assert shown is not None
-    assert page is not None
-    assert to_csv(shown) == to_csv(page)
-    assert [len(table.rows) for table in (shown, page)] == [1 + 6, 1]
-    assert ["Talmor" in table.note for table in (shown, page)] == [True, False]
 
 
 def test_intervals_of_two_seeds_are_too_few(tmp_path: Path, write_curve_runs: Write) -> None:
