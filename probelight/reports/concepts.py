@@ -36,7 +36,7 @@ MOST_QUESTIONS = 3
 SERIES = [*Series._fields]
 COLUMNS = [
     *SERIES, "asked", "is_whole", "dose", "run", "place", "question", "concept", "difficulty",
-    "gold", "said", "correct",
+    "gold", "answer", "correct",
 ]  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
     The columns are those of the series; `asked`, the same number for runs that were asked the same
     questions; `is_whole`, whether these are all of the split, and so of each concept; `dose`,
     `UNTRAINED` before inoculation; `run`; `place` among the questions; `question`, `concept`,
-    `difficulty`, `gold`, `said`, `correct`; `is_several`, whether its concept has more questions;
+    `difficulty`, `gold`, `answer`, `correct`; `is_several`, whether its concept has more questions;
     and `is_enough`, whether at least `FEW` concepts have.
     """
     numbers: dict[object, int] = {}
@@ -61,16 +61,16 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
             unread[f"Not counted by concept: {visible(results.below(str(error)))}."] = None
             continue
         for dose, name in sets.items():
-            own = [line for line in lines if line.group and name in ("", line.set)]
-            difficulties = [difficulty_of(vars(line)) for line in own]
+            kept = [line for line in lines if line.group and name in ("", line.set)]
+            difficulties = [difficulty_of(vars(line)) for line in kept]
             # Runs that were asked about other items are not averaged with.
-            asked = tuple((line.asked, line.group) for line in own), tuple(difficulties)
+            asked = tuple((line.asked, line.group) for line in kept), tuple(difficulties)
             number = numbers.setdefault((series, asked), len(numbers))
             rows += [
                 (*series, number, is_whole, dose, run.key, place, line.question, line.group,
                  difficulty, line.choices[line.answer],
                  "" if line.prediction is None else line.choices[line.prediction], line.correct)
-                for place, (line, difficulty) in enumerate(zip(own, difficulties, strict=True))
+                for place, (line, difficulty) in enumerate(zip(kept, difficulties, strict=True))
             ]  # fmt: skip
     found = pd.DataFrame(rows, columns=COLUMNS)
     found["is_whole"] = found.groupby(SERIES).is_whole.transform("all")
@@ -86,8 +86,8 @@ def _sources(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str],
         for dose in line:
             # The model before inoculation is the same whatever the dose.
             before = {UNTRAINED: BEFORE} if dose is line[0] else {}
-            for one in dose.runs:
-                yield series, one.run, {**before, dose.dose: AFTER}, one.whole_split
+            for cell in dose.runs:
+                yield series, cell.run, {**before, dose.dose: AFTER}, cell.whole_split
     for entry in zero_shots(results).itertuples():
         series = Series(entry.model, entry.probe, "", "", entry.split)
         yield series, results.by_path[entry.path], {UNTRAINED: ""}, True
@@ -107,15 +107,15 @@ def clusters_table(results: Results) -> Table | None:
         f"0: before inoculation, or without any. {INTERVAL}, over concepts and seeds.",
         [
             {
-                **{name: own[name].iloc[0] for name in SERIES},
+                **{name: asked[name].iloc[0] for name in SERIES},
                 "dose": dose,
-                "num_seeds": own.run.nunique(),
-                **counted(own),
-                **{f"several_{k}": v for k, v in counted(own[own.is_several]).items()},
-                "_about": _about(own),
-                "_runs": [*own.run.unique()],
+                "num_seeds": asked.run.nunique(),
+                **counted(asked),
+                **{f"several_{k}": v for k, v in counted(asked[asked.is_several]).items()},
+                "_about": _about(asked),
+                "_runs": [*asked.run.unique()],
             }
-            for (_, dose), own in found[found.is_enough].groupby(["asked", "dose"])
+            for (_, dose), asked in found[found.is_enough].groupby(["asked", "dose"])
         ],
         [
             text("probe", "probe", "_about"),
@@ -142,15 +142,15 @@ def clusters_table(results: Results) -> Table | None:
     )
 
 
-def counted(own: pd.DataFrame) -> dict[str, Any]:
+def counted(asked: pd.DataFrame) -> dict[str, Any]:
     """Return the answers at a dose counted by concept, means over seeds with their intervals.
 
     `strict`, the share of the concepts with every question right, and `strict_if_independent`, that
     share if right answers fell on questions whatever their concept, are None where questions are
     missing.
     """
-    by_run = [one for _, one in own.groupby("run", sort=False)]
-    concepts, credits = [*by_run[0].concept], [[*one.correct] for one in by_run]
+    by_run = [rows for _, rows in asked.groupby("run", sort=False)]
+    concepts, credits = [*by_run[0].concept], [[*rows.correct] for rows in by_run]
     found = {
         "num_concepts": len(set(concepts)),
         "num_questions": len(concepts),
@@ -158,7 +158,7 @@ def counted(own: pd.DataFrame) -> dict[str, Any]:
         "strict_if_independent": None,
     }
     strict: tuple[float | None, ...] = (None, None, None)
-    if own.is_whole.all():
+    if asked.is_whole.all():
         found["strict_if_independent"] = fmean(
             strict_if_independent(credit, concepts) for credit in credits
         )
@@ -173,11 +173,13 @@ def counted(own: pd.DataFrame) -> dict[str, Any]:
 
 def _over_seeds(by_seed: list[list[float]]) -> tuple[float, float, float]:
     """Return the mean over concepts and seeds, with its interval."""
-    return sum_interval([Term(1.0, {seed: np.array(own) for seed, own in enumerate(by_seed)})])
+    return sum_interval(
+        [Term(1.0, {seed: np.array(shares) for seed, shares in enumerate(by_seed)})]
+    )
 
 
-def _about(own: pd.DataFrame) -> str:
-    series = Series(*own[SERIES].iloc[0])
+def _about(asked: pd.DataFrame) -> str:
+    series = Series(*asked[SERIES].iloc[0])
     origin = f"originally {series.original_task}" if series.original_task else ""
     return ", ".join(filter(None, (series.model, origin, series.remarks)))
 
@@ -186,7 +188,7 @@ def concepts_table(results: Results) -> Table | None:
     """Make the table of the concepts known most and least; its csv file has all with several."""
     found, _ = answers(results)
     found = found[found.is_enough & found.is_several]
-    every = [_concepts(own) for _, own in found.groupby("asked")]
+    every = [_concepts(asked) for _, asked in found.groupby("asked")]
     return tables.table(
         "known_concepts",
         "The concepts known most and least",
@@ -196,7 +198,7 @@ def concepts_table(results: Results) -> Table | None:
         "alike, which are counted, the first by name. Some are there by luck alone: how many, the "
         "strict share if independent says, in the table above. Up to "
         f"{MOST_QUESTIONS} questions of each are shown, with what most seeds answer; what that "
-        f"counts is said where seeds differ or choices tie. Up to {MOST_MODELS} models are shown; "
+        f"counts is given where seeds differ or choices tie. Up to {MOST_MODELS} models are shown; "
         "the csv file has all, and all their concepts with several questions.",
         pd.concat(every) if every else [],
         [
@@ -209,63 +211,58 @@ def concepts_table(results: Results) -> Table | None:
             Column("answer before", lambda row: row._before, "left", prose=True),
             Column("after", lambda row: row._after, "left", prose=True),
         ],
-        shown=framed(row for own in every[:MOST_MODELS] for row in _surest(own)),
+        shown=framed(row for asked in every[:MOST_MODELS] for row in _surest(asked)),
         csv="model probe original_task report_split dose concept num_questions share_before "
         "share_after selection setup control",
     )
 
 
-def _concepts(own: pd.DataFrame) -> pd.DataFrame:
+def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each concept that a model was asked about."""
-    last = own.dose.max()
-    by_concept = own.groupby("concept")
+    last = asked.dose.max()
+    by_concept = asked.groupby("concept")
     found = by_concept[SERIES].first().assign(dose=last, num_questions=by_concept.place.nunique())
-    shares = own.groupby(["dose", "concept"]).correct.agg(fmean)
+    shares = asked.groupby(["dose", "concept"]).correct.agg(fmean)
     found["share_before"] = shares.get(UNTRAINED)
     found["share_after"] = shares[last] if last != UNTRAINED else None
     right = (shares[last] * found.num_questions).round(9)
     # Right on 9 of 10 is surer than on 2 of 2.
-    found["_bounds"] = [wilson(*one) for one in zip(right, found.num_questions, strict=True)]
-    found["_alike"] = found.groupby("_bounds").dose.transform("size")
-    found["_about"] = _about(own)
-    found["_answers"] = [one for _, one in by_concept]
-    found["_runs"] = [tuple(own.run.unique())] * len(found)
+    bounds = [wilson(r, n) for r, n in zip(right, found.num_questions, strict=True)]
+    found["_low"], found["_high"] = ([bound[i] for bound in bounds] for i in (0, 1))
+    found["_alike"] = found.groupby(["_low", "_high"]).dose.transform("size")
+    found["_about"] = _about(asked)
+    found["_answers"] = [rows for _, rows in by_concept]
+    found["_runs"] = [tuple(asked.run.unique())] * len(found)
     return found.reset_index()
 
 
 def _surest(concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a row for each question of the concepts known most and least."""
-    rows = concepts.to_dict("records")
-    most = sorted(
-        (one for one in rows if one["_bounds"][0] > 0), key=lambda one: -one["_bounds"][0]
-    )
-    least = sorted(
-        (one for one in rows if one["_bounds"][1] < 1), key=lambda one: one["_bounds"][1]
-    )
-    for rank, ranked in (("most", most[:OF_EACH]), ("least", least[:OF_EACH])):
-        for one in ranked:
-            by_question = one["_answers"].groupby("place")
-            for _, own in islice(by_question, MOST_QUESTIONS):
-                after = own[own.dose == one["dose"]] if one["dose"] != UNTRAINED else own[:0]
-                yield one | {
+    most = concepts[concepts["_low"] > 0].sort_values("_low", ascending=False, kind="stable")
+    least = concepts[concepts["_high"] < 1].sort_values("_high", kind="stable")
+    for rank, ranked in (("most", most), ("least", least)):
+        for concept in ranked[:OF_EACH].to_dict("records"):
+            for _, rows in islice(concept["_answers"].groupby("place"), MOST_QUESTIONS):
+                last = rows[rows.dose == concept["dose"]]
+                yield concept | {
                     "_rank": rank,
-                    "_alike": f"{one['_alike']} alike",
-                    "_size": f"{one['num_questions']} questions",
-                    "_question": Cell(own.question.iloc[0], own.gold.iloc[0]),
-                    "_before": _answer(own[own.dose == UNTRAINED]),
-                    "_after": _answer(after),
+                    "_alike": f"{concept['_alike']} alike",
+                    "_size": f"{concept['num_questions']} questions",
+                    "_question": Cell(rows.question.iloc[0], rows.gold.iloc[0]),
+                    "_before": _answer(rows[rows.dose == UNTRAINED]),
+                    "_after": Cell(ABSENT) if concept["dose"] == UNTRAINED else _answer(last),
                 }
 
 
-def _answer(own: pd.DataFrame) -> Cell:
+def _answer(rows: pd.DataFrame) -> Cell:
     """Return what most seeds answer to a question, and what that counts."""
-    if own.empty:
+    if rows.empty:
         return Cell(ABSENT)
-    credit = fmean(own.correct)
+    credit = fmean(rows.correct)
     if credit == 1:
         return Cell("right")
-    [(said, _)] = Counter(own.said).most_common(1)
-    return Cell(said or ABSENT, f"counts {credit:.2g}" if credit else "")
+    [(answer, _)] = Counter(rows.answer).most_common(1)
+    return Cell(answer or ABSENT, f"counts {credit:.2g}" if credit else "")
 
 
 def summary(results: Results) -> str:
@@ -273,17 +270,19 @@ def summary(results: Results) -> str:
     found, unread = answers(results)
     known: dict[bool, list[str]] = {True: [], False: []}
     for _, asked in found[found.is_enough & found.is_several].groupby("asked"):
-        own, series = counted(asked[asked.dose == asked.dose.max()]), asked.iloc[0]
-        if own["strict"] is not None:
+        last, series = counted(asked[asked.dose == asked.dose.max()]), asked.iloc[0]
+        if last["strict"] is not None:
             split = f" ({series.report_split})" if series.report_split else ""
-            is_above = own["strict_ci_low"] > own["strict_if_independent"]
+            is_above = last["strict_ci_low"] > last["strict_if_independent"]
             known[is_above].append(f"{series.model} on {series.probe}{split}")
     alike = "than if right answers fell on any questions alike"
     starts = {
         True: f"More concepts are known whole {alike}",
         False: f"Not shown to be more {alike}",
     }
-    sentences = [f"{starts[is_above]}: {listed(own)}." for is_above, own in known.items() if own]
+    sentences = [
+        f"{starts[is_above]}: {listed(names)}." for is_above, names in known.items() if names
+    ]
     if probes := [*found[~found.is_enough].probe.unique()]:
         sentences.append(
             f"Not counted by concept, because under {FEW} concepts have more than one question: "

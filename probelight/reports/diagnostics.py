@@ -190,20 +190,24 @@ def _completions(
         ends = (metric, metric + SPREAD)
         return Column(
             metrics[metric],
-            lambda row: _with_spread(*(paper(model, one, vars(row)) for one in ends)),
+            lambda row: _with_spread(*(paper(model, name, vars(row)) for name in ends)),
             group=f"{short_name(model)} (paper)",
         )
 
     def of_model(metric: str) -> Column:
         return Column(metrics[metric], lambda row: vars(row)[f"_{metric}"] or Cell(ABSENT))
 
-    csv = [*PLACE, "num_items", *(f"{m}_{one}{end}" for m, one in papers for end in ("", SPREAD))]
+    csv = [
+        *PLACE,
+        "num_items",
+        *(f"{model}_{metric}{end}" for model, metric in papers for end in ("", SPREAD)),
+    ]
     return tables.table(
         name,
         title,
         f"{note} Paper: Ettinger (2020), tables {source}." if papers and source else note,
         found.values(),
-        [text("set", "title", "condition"), *(of_paper(*one) for one in papers if source)],
+        [text("set", "title", "condition"), *(of_paper(*place) for place in papers if source)],
         rows="probe subset perturbation",
         across="model",
         each=[of_model(metric) for metric in measured],

@@ -43,15 +43,15 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     asked["distractor_hops"], asked["last_hops"] = ([span[i] for span in merged] for i in (0, 1))
     shown = _over_seeds(asked, [*place, "last_hops"])
     names: dict[str, list[str]] = {"block": [], "row": [], "column": []}
-    for one in shown.itertuples():
-        origin = f" · originally {one.original_task}" if one.original_task else ""
-        warning = " · chosen on the reported items" if one.selection == ON_REPORTED else ""
-        names["block"].append(f"{one.model}{origin}{warning}")
-        split = f" ({one.report_split})" if one.report_split else ""
-        hops = "1 hop" if one.hops == 1 else f"{one.hops} hops"
-        names["row"].append(f"{one.probe.replace('_', ' ')}{split}, {hops}")
-        last = f"–{one.last_hops}" if one.last_hops != one.distractor_hops else ""
-        names["column"].append(wrong_answers(one.distractors, one.distractor_hops) + last)
+    for cell in shown.itertuples():
+        origin = f" · originally {cell.original_task}" if cell.original_task else ""
+        warning = " · chosen on the reported items" if cell.selection == ON_REPORTED else ""
+        names["block"].append(f"{cell.model}{origin}{warning}")
+        split = f" ({cell.report_split})" if cell.report_split else ""
+        hops = "1 hop" if cell.hops == 1 else f"{cell.hops} hops"
+        names["row"].append(f"{cell.probe.replace('_', ' ')}{split}, {hops}")
+        last = f"–{cell.last_hops}" if cell.last_hops != cell.distractor_hops else ""
+        names["column"].append(wrong_answers(cell.distractors, cell.distractor_hops) + last)
     return cells, shown.assign(**names)
 
 
@@ -62,21 +62,21 @@ def _inoculated(results: Results) -> Iterator[tuple[Any, ...]]:
         # The model before inoculation is the same whatever the dose.
         first = (UNTRAINED, "difficulty_accuracy_before", line[0])
         for number, metric, dose in [first, *((d.dose, "difficulty_accuracy", d) for d in line)]:
-            for one in dose.runs:
-                for part, rows in one.parts.items():
+            for run in dose.runs:
+                for part, rows in run.parts.items():
                     if part.kind == "difficulty" and (row := rows.get(metric)) is not None:
                         cell = _cell(series.probe, series.report_split, part)
                         size = row.num_items or 1
-                        yield *block, *cell, number, one.run.key, row.value * size, size
+                        yield *block, *cell, number, run.run.key, row.value * size, size
 
 
 def _zero_shot(results: Results) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each question of the zero-shot runs."""
     found, _ = answers(results)
     is_zero_shot = found.groupby("asked").dose.transform("max") == UNTRAINED
-    for one in found[is_zero_shot & found.is_enough & found.difficulty.notna()].itertuples():
-        cell = _cell(one.probe, one.report_split, one.difficulty)
-        yield one.model, "", "", *cell, UNTRAINED, one.run, one.correct, 1
+    for row in found[is_zero_shot & found.is_enough & found.difficulty.notna()].itertuples():
+        cell = _cell(row.probe, row.report_split, row.difficulty)
+        yield row.model, "", "", *cell, UNTRAINED, row.run, row.correct, 1
 
 
 def _cell(probe: str, split: str, part: Subset) -> tuple[str | int, ...]:
@@ -108,12 +108,12 @@ def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
     for place, sizes in smallest.groupby(level=row):
         groups: list[list[int]] = [[]]
         for hops in sizes.index.get_level_values(distance):
-            if groups[-1] and sum(sizes[(*place, one)] for one in groups[-1]) >= FEW:
+            if groups[-1] and sum(sizes[(*place, hops)] for hops in groups[-1]) >= FEW:
                 groups.append([])
             groups[-1].append(hops)
-        if len(groups) > 1 and sum(sizes[(*place, one)] for one in groups[-1]) < FEW:
+        if len(groups) > 1 and sum(sizes[(*place, hops)] for hops in groups[-1]) < FEW:
             groups[-2:] = [groups[-2] + groups[-1]]
-        found |= {(*place, hops): (own[0], own[-1]) for own in groups for hops in own}
+        found |= {(*place, hops): (group[0], group[-1]) for group in groups for hops in group}
     return found
 
 

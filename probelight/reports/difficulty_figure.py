@@ -37,14 +37,14 @@ def difficulty_figure(results: Results) -> Figure | None:
     if cells.empty:
         return None
     blocks = []
-    for place, own in [*shown.groupby(BLOCK, sort=False)][:MOST_BLOCKS]:
+    for place, block in [*shown.groupby(BLOCK, sort=False)][:MOST_BLOCKS]:
         # A missing cell keeps its place in each map of a block.
         columns = sorted(
             {*cells.groupby(BLOCK).get_group(place)[WRONG].itertuples(index=False, name=None)}
         )
-        rows, maps = [*own.row.unique()], [*own.groupby("dose")]
+        rows, maps = [*block.row.unique()], [*block.groupby("dose")]
         width = LEFT + len(maps) * (len(columns) * CELL_WIDTH + GAP)
-        blocks.append((own.block.iloc[0], maps, rows, columns, width))
+        blocks.append((block.block.iloc[0], maps, rows, columns, width))
     width = max(LEAST_WIDTH, *(block[-1] for block in blocks))
     height = sum(HEAD + len(rows) * CELL_HEIGHT + FOOT for _, _, rows, _, _ in blocks)
     with styled():

@@ -17,7 +17,7 @@ from probelight.reports.words import percent
 from probelight.results.load import Results
 
 # The cells are a picture that does not follow the page's theme, and neither may what is on them.
-ON_CELLS, BESIDE_CELLS = "#101820", "#ffffff"
+BLACK, WHITE = "#101820", "#ffffff"
 DARK = 0.65  # above this p(first answer) white is easier to read on a cell than black
 MOST_ROWS = 8
 # Inches: a figure, its key, a row of panels of ages, its margin and panels, a panel of sizes.
@@ -87,7 +87,7 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
         shade, cmap=shades(), vmin=0, vmax=1, origin="lower", interpolation="none",
         extent=(*edges, *edges),
     )  # fmt: skip
-    axis.plot(edges, edges, color=ON_CELLS, linewidth=0.8, dashes=(4, 3))
+    axis.plot(edges, edges, color=BLACK, linewidth=0.8, dashes=(4, 3))
     axis.set_xlim(edges)
     axis.set_ylim(edges)
     _frame(axis)
@@ -116,9 +116,9 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
         if right is not None:
             axis.text(
                 x, y, grid.candidates[right], transform=axis.transAxes, fontsize=6.3,
-                color=ON_CELLS, ha="right" if x > 0.5 else "left",
+                color=BLACK, ha="right" if x > 0.5 else "left",
                 va="bottom" if y < 0.5 else "top",
-                bbox={"facecolor": BESIDE_CELLS, "edgecolor": "none", "pad": 1.2, "alpha": 0.88},
+                bbox={"facecolor": WHITE, "edgecolor": "none", "pad": 1.2, "alpha": 0.88},
             )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
         at = place[::-1]
         axis.text(
             *at, f"{word}\n{'' if correct else '✗ '}{number}".strip(), fontsize=5.8,
-            color=BESIDE_CELLS if shade[place] > DARK else ON_CELLS, ha="center", va="center",
+            color=WHITE if shade[place] > DARK else BLACK, ha="center", va="center",
             linespacing=1.3,
         )  # fmt: skip
         if not correct:
@@ -184,7 +184,7 @@ def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
             )  # fmt: skip
     axis.imshow(shade, cmap=shades(), vmin=0, vmax=1, interpolation="none")
     ends = (-0.5, size - 0.5)
-    axis.plot(ends, ends, color=ON_CELLS, linewidth=0.8, dashes=(4, 3))
+    axis.plot(ends, ends, color=BLACK, linewidth=0.8, dashes=(4, 3))
     _frame(axis)
     axis.set_xlim(ends)
     axis.set_ylim(ends[::-1])
@@ -208,7 +208,7 @@ def shades() -> Colormap:
     first = LinearSegmentedColormap.from_list("first", ["#5ea3d0", "#00355c"])
     steps = np.linspace(0, 1, 128)
     colours = ListedColormap([*second(steps), *first(steps)], name="decision")
-    return colours.with_extremes(bad=BESIDE_CELLS)
+    return colours.with_extremes(bad=WHITE)
 
 
 def _key(canvas: Canvas, candidates: tuple[str, str]) -> None:

@@ -138,7 +138,7 @@ class Grid(GridFile):
         """Return a record for each pair that was asked.
 
         Its places are `_row` and `_column`, its values `first` and `second`, `p_` and the first
-        candidate that one's probability; `prediction`, `answer` and `paper` are words ("tie" where
+        candidate its probability; `prediction`, `answer` and `paper` are words ("tie" where
         both are as likely, None where the paper has no answer) and `correct` is 1, 0 or 1/2.
         """
         found = []
@@ -275,9 +275,9 @@ def summary(results: Results) -> str:
     """Return which models say one word whatever the values are, and which grids are not shown."""
     found, damaged = _read(results)
     sentences = []
-    for (model, wording), own in groupby(found, key=lambda grid: (grid.model, grid.wording)):
+    for (model, wording), members in groupby(found, key=lambda grid: (grid.model, grid.wording)):
         stuck: dict[str, list[str]] = {}
-        for grid in own:
+        for grid in members:
             first = grid.first_share
             if first is not None and not 1 - STUCK < first < STUCK:
                 stuck.setdefault(grid.candidates[first < STUCK], []).append(grid.name)

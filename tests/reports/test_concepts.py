@@ -42,7 +42,7 @@ def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Res
     assert [*inoculated.question][-1] == "Question 7 on oak?"
     last = inoculated[inoculated.dose == 100].set_index("place")
     assert [*last.correct[1]] == [1, 0]  # of both seeds
-    assert [*inoculated[inoculated.dose == 0].set_index("place").said[5]] == ["", ""]
+    assert [*inoculated[inoculated.dose == 0].set_index("place").answer[5]] == ["", ""]
     assert {*zero.concept} - {*zero[zero.is_several].concept} == {"elm"}
     assert zero.is_several.sum() == 7
 
