@@ -1,42 +1,32 @@
 """What the results hold for and against every model and skill, and the verdict on it.
 
-Each protocol's scores are gathered with all controls and baselines of a part of the input that the
-folders have, before training and after it. Two things are left out, because they say nothing of a
-score: a control that still reads the question and was trained on more examples than the model had
-when it was scored, and runs on another probe or split. The sections that runs are shown in are
-imported only where there are such runs.
+First every protocol's scores are gathered; then each score has as controls all others that the
+folders have of the same without something that knowing it takes, before training and after it; then
+the verdict is judged. Two things are left out, because they say nothing of a score: a control that
+still reads the question and was trained on more examples than the model had when it was scored, and
+runs on another probe or split. What there are no runs of is not imported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.probes.diagnostics.sets import SETS
-from probelight.reports.estimates import Estimate
+from probelight.reports import words
+from probelight.reports.estimates import Bounds, Estimate
 from probelight.reports.overview.verdicts import Case, Control, Judged, Score, judge
-from probelight.reports.words import (
-    NOT_INTERPRETABLE,
-    count,
-    in_words,
-    missing,
-    points,
-    points_between,
-    rate,
-)
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 from probelight.results.row import Role
 
 if TYPE_CHECKING:
     from probelight.reports.curve.curves import Curve
-    from probelight.reports.curve.scores import Summary
     from probelight.reports.inoculation.doses import Dose
-    from probelight.reports.inoculation.runs import Series
 
 Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
 KINDS: Mapping[Kind, str] = {
@@ -45,6 +35,8 @@ KINDS: Mapping[Kind, str] = {
     "inoculated": "Inoculated with examples",
     "diagnosed": "Prefers the good completion",
 }
+SECTIONS = {"asked": "before", "paired": "grids", "inoculated": "inoculation"}
+SECTIONS |= {"diagnosed": "diagnostics"}
 POLARITIES = ("affirmative", "negative")  # texts of the parts
 BEFORE = "before training"
 CHOICES = "from the choices alone"
@@ -54,7 +46,6 @@ HOW = {
     CHOICE_ONLY: CHOICES,
 }
 RANDOM_WEIGHTS = "with random weights"
-PROBE = ("probe_accuracy_before", "probe_accuracy")  # before and after inoculation
 
 
 @dataclass(frozen=True)
@@ -74,7 +65,8 @@ class Skill:
     @property
     def words(self) -> str:
         """The skill as a person says it."""
-        return SETS[self.probe].title if self.kind == "diagnosed" else in_words(self.probe)
+        is_set = self.kind == "diagnosed"
+        return SETS[self.probe].title if is_set else words.in_words(self.probe)
 
 
 @dataclass(frozen=True)
@@ -107,20 +99,39 @@ class Verdict:
         return "; ".join(filter(None, (self.gain, self.cost)))
 
 
-class PartialInput(NamedTuple):
-    """What was scored by something that does not read the question with its choices.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Point:
+    """A score of a model on a skill, or of what it is compared with.
 
     Attributes:
-        how: As in `Control`.
-        line: Names the curve or the line of doses that it is a point of, which is paired with the
-            scores that it is a control of; empty where it is of none.
+        among: What scores share of which one can be a control of another.
+        measured: The accuracy with its interval.
+        size: Number of training examples.
+        when: "before ..." or "after ..."; empty for the head of a new network.
+        how: What it lacks, as in `Control`; empty for the skill as it is asked.
+        partial: The same where only a part of the input was read; it is compared with all scores
+            on the probe and the split.
+        control_of: The model whose architecture with random weights it is of.
+        curve: The curve that it is a point of, under the `control`; `dose` is its dose.
     """
 
-    probe: str
-    split: str
-    how: str
+    skill: Skill
+    model: str
     measured: Estimate
-    line: tuple[object, ...] = ()
+    among: object = None
+    role: Role = "baseline"
+    split: str = ""
+    size: int = 0
+    when: str = BEFORE
+    how: str = ""
+    partial: str = ""
+    control_of: str = ""
+    chance: float | None = None
+    majority: float | None = None
+    curve: Curve | None = None
+    control: str = ""
+    dose: Dose | None = None
+    runs: tuple[Run, ...] = ()
 
 
 @lru_cache(maxsize=2)
@@ -130,13 +141,23 @@ def verdicts(results: Results) -> tuple[Verdict, ...]:
     Baselines and random weights are what models are compared with; they have verdicts of their own
     only where there is no model.
     """
-    found = [*_asked(results)]
-    for protocol, gather in (
-        ("grid", _paired),
-        ("inoculation", _inoculated),
-        ("diagnose", _diagnosed),
-    ):
-        found += gather(results) if results.of(protocol) else []
+    gather = {
+        "zero_shot": _zero_shot,
+        "curve": _curves,
+        "grid": _grids,
+        "inoculation": _inoculations,
+        "diagnose": _diagnostics,
+        "audit": _baselines,
+    }
+    points = [one for name, make in gather.items() if results.of(name) for one in make(results)]
+    by_model: dict[tuple[Skill, str], list[Point]] = {}
+    for point in points:
+        if not point.how:
+            by_model.setdefault((point.skill, point.model), []).append(point)
+    asked = [place for place in by_model if place[0].kind == "asked"]
+    order = sorted(asked, key=lambda place: (place[0].probe, place[0].about, place[1]))
+    order += [place for place in by_model if place[0].kind != "asked"]
+    found = [_verdict(by_model[place], points) for place in order]
     models = [verdict for verdict in found if verdict.role not in ("baseline", "control")]
     return tuple(models or found)
 
@@ -151,267 +172,238 @@ def models_of(found: Iterable[Verdict]) -> list[str]:
     )
 
 
-def _asked(results: Results) -> Iterator[Verdict]:
-    """Zero-shot runs and learning curves of the same items, together."""
-    entries = zero_shots(results).rename(columns={"accuracy": "value"})
-    untrained = {(row.probe, row.split, row.model): row for row in entries.itertuples()}
-    trained: dict[tuple[str, str, str], list[Summary]] = {}
-    if results.of("curve"):
-        from probelight.reports.curve.scores import summaries
-
-        # Of several curves that which LangSense is from, not `linear`.
-        for one in sorted(summaries(results), key=lambda s: s.curve.mode == "linear"):
-            place = one.curve.probe, one.curve.split, one.curve.model
-            trained.setdefault(place, []).append(one)
-    for place in sorted({*untrained, *trained}):
-        probe, split, model = place
-        row, curves = untrained.get(place), trained.get(place, [])
-        twins = [
-            Estimate.of(one)
-            for one in entries.itertuples()
-            if (one.probe, one.split, one.control_of) == place
-        ]
-        case, runs, section = Case(None), list[Run](), "before"
-        role: Role = ""
-        if row is not None:
-            own = Estimate.of(row)
-            controls = [
-                *(Control.of(RANDOM_WEIGHTS, own, twin, alike=True) for twin in twins),
-                *_from_part(results, probe, split, own),
-            ]
-            floor, majority = (
-                None if missing(v) else v for v in (row.floor, row.majority_accuracy)
-            )
-            case = Case(floor, majority, Score(BEFORE, own, tuple(controls)))
-            runs.append(results.by_path[row.path])
-            role = row.role
-        if curves:
-            role, section = curves[0].role, "curves"
-            case = _curve_case(results, curves, case, twins)
-            runs += sorted(curves[0].curve.runs, key=lambda run: run.rows[0].num_train or 0)
-        judged = judge(case)
-        if len(curves) > 1:
-            curve = curves[0].curve
-            which = (curve.mode, f"rate {rate(curve.learning_rate)}", curve.variant)
-            by_which = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
-            judged = replace(judged, reason=judged.reason + by_which)
-        skill = Skill("asked", probe, split)
-        yield Verdict(skill, model, role, judged, section, tuple(runs))
+def _zero_shot(results: Results) -> Iterator[Point]:
+    for row in zero_shots(results).rename(columns={"accuracy": "value"}).itertuples():
+        yield Point(
+            skill=Skill("asked", row.probe, row.split),
+            model=row.model,
+            measured=Estimate.of(row),
+            among=(row.probe, row.split),
+            role=row.role,
+            split=row.split,
+            control_of=row.control_of,
+            chance=None if words.missing(row.floor) else row.floor,
+            majority=None if words.missing(row.majority_accuracy) else row.majority_accuracy,
+            runs=(results.by_path[row.path],),
+        )
 
 
-def _curve_case(
-    results: Results, own: Sequence[Summary], untrained: Case, twins: Sequence[Estimate]
-) -> Case:
-    """Return what learning curves say of a model, a probe and a split.
+def _curves(results: Results) -> Iterator[Point]:
+    """All points of all curves; of several of a model first that of LangSense, not `linear`."""
+    from probelight.reports.audit import PARTIAL_KINDS
+    from probelight.reports.curve.curves import FULL, MODES, curves
 
-    Args:
-        results: The results.
-        own: The curves; the first is judged, with its own controls and those of the others.
-        untrained: What a zero-shot run says of the same, where the curve has no such point.
-        twins: What the architecture scored before training with random weights.
-    """
-    from probelight.reports.curve.curves import estimate
-    from probelight.reports.curve.scores import random_twin, summaries
-
-    curve = own[0].curve
-    lines = [(one.curve, control) for one in own for control in one.curve.controls]
-    if twin := random_twin(own[0], summaries(results)):
-        lines.append((twin.curve, STANDARD))
-
-    def score(when: str, size: int) -> Score | None:
-        if (measured := curve.estimate(STANDARD, size)) is None:
-            return None
-        found = list[Control]()
-        for other, control in lines:
-            how = RANDOM_WEIGHTS if control == STANDARD else _how(control)
-            for number in other.means(control):
-                value = other.estimate(control, number)
-                if value is None or (number > size and control != CHOICE_ONLY):
+    ranks = {mode: rank for rank, mode in enumerate(MODES)} | {"linear": len(MODES) + 1}
+    for curve in sorted(curves(results), key=lambda one: ranks.get(one.mode, len(MODES))):
+        runs = sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)
+        rows = (row for one in curve.points.get(STANDARD, ()) for row in one.by_seed.values())
+        is_partial = next((row.kind for row in rows), "") in PARTIAL_KINDS
+        for control in curve.points:
+            choices = CHOICES if control == CHOICE_ONLY else ""
+            for size in curve.means(control):
+                if (measured := curve.estimate(control, size)) is None:
                     continue
-                if other is curve and number == size:
-                    paired = curve.difference(control, size)
-                    gap = paired.bounds if paired else (None, None)
-                else:
-                    less = estimate([(1.0, curve, STANDARD, size), (-1.0, other, control, number)])
-                    gap = less.bounds if less else (None, None)
-                alike = number == size and (other is curve or control == STANDARD)
-                found.append(Control.of(how, measured, value, gap, alike=alike))
-        if size == 0:
-            found += [Control.of(RANDOM_WEIGHTS, measured, twin, alike=True) for twin in twins]
-        paired_lines = [_line(one.curve) for one in own]
-        found += _from_part(results, curve.probe, curve.split, measured, paired_lines)
-        return Score(when, measured, tuple(found))
+                before = "" if curve.mode == FULL else BEFORE
+                yield Point(
+                    skill=Skill("asked", curve.probe, curve.split),
+                    model=curve.model,
+                    measured=measured,
+                    among=(curve.probe, curve.split),
+                    role=curve.role,
+                    split=curve.split,
+                    size=size,
+                    when=f"after {words.count(size)} examples" if size else before,
+                    how="" if control == STANDARD else _how(control),
+                    partial=_by(curve.model) if is_partial else choices,
+                    control_of=curve.control_of,
+                    chance=curve.chance,
+                    majority=curve.majority,
+                    curve=curve,
+                    control=control,
+                    runs=tuple(runs),
+                )
 
-    last = max(curve.means())
-    start = score(BEFORE, 0) if own[0].zero_shot else None  # of `full`: its head is random
-    gain = estimate([(1.0, curve, STANDARD, last), (-1.0, curve, STANDARD, 0)]) if start else None
-    end = score(f"after {count(last)} examples", last) if last else None
-    majority = untrained.majority if curve.majority is None else curve.majority
-    return Case(curve.chance, majority, start or untrained.start, end, gain if last else None)
 
-
-def _paired(results: Results) -> Iterator[Verdict]:
+def _grids(results: Results) -> Iterator[Point]:
     """Grids of ages and of sizes; the other panels are the first one's, disturbed."""
     from probelight.reports.grids import AGE_PANELS, SIZES, grids
 
-    for grid in (every := grids(results)):
-        if grid.name not in (AGE_PANELS[0], SIZES):
-            continue
-        place, own = (grid.name, grid.wording, grid.values), Estimate.of(grid.accuracy)
-        twins = [
-            Control.of(RANDOM_WEIGHTS, own, Estimate.of(other.accuracy), alike=True)
-            for other in every
-            if other.control_of == grid.model and (other.name, other.wording, other.values) == place
-        ]
-        judged = judge(Case(1 / len(grid.candidates), None, Score(BEFORE, own, tuple(twins))))
+    for grid in grids(results):
         wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
         about = ", ".join(filter(None, (grid.title, grid.span, wording)))
-        runs = tuple(run for run in results.of("grid") if grid.accuracy in run.rows)
-        skill = Skill("paired", grid.accuracy.probe, about)
-        yield Verdict(skill, grid.model, grid.accuracy.role, judged, "grids", runs)
+        if grid.name in (AGE_PANELS[0], SIZES):
+            yield Point(
+                skill=Skill("paired", grid.accuracy.probe, about),
+                model=grid.model,
+                measured=Estimate.of(grid.accuracy),
+                among=(grid.name, grid.wording, grid.values),
+                role=grid.accuracy.role,
+                control_of=grid.control_of,
+                chance=1 / len(grid.candidates),
+                runs=tuple(run for run in results.of("grid") if grid.accuracy in run.rows),
+            )
 
 
-def _inoculated(results: Results) -> Iterator[Verdict]:
-    """Inoculations with the largest dose of each line."""
+def _inoculations(results: Results) -> Iterator[Point]:
     from probelight.reports.inoculation.doses import doses
-    from probelight.reports.inoculation.runs import inoculations
-
-    for series, line in doses(inoculations(results)).items():
-        dose = line[-1]
-        original = f"originally {in_words(series.original_task)}" if series.original_task else ""
-        about = ", ".join(filter(None, (series.remarks, original)))
-        gain = f"gain {change_text(dose.gain, ' points')}" if dose.gain else ""
-        cost = dose.estimate("inoculation_cost")
-        cost_text = f"cost {change_text(cost, ' points')}" if cost else ""
-        if not dose.interpretable:
-            cost_text = f"cost {NOT_INTERPRETABLE}"
-        runs = tuple(one.run for one in dose.runs)
-        skill, judged = Skill("inoculated", series.probe, about), judge(dose_case(results, dose))
-        role = runs[0].role
-        yield Verdict(skill, series.model, role, judged, "inoculation", runs, gain, cost_text)
-
-
-def dose_case(results: Results, dose: Dose) -> Case:
-    """Return what inoculation with a dose gave.
-
-    Its controls are the same inoculation without the question, or of random weights.
-    """
-    from probelight.reports.inoculation.doses import difference_interval, doses
     from probelight.reports.inoculation.runs import with_controls
 
-    own = dose.series
-
-    def is_compared(series: Series, first: Dose) -> bool:
-        if series[1:5] != own[1:5]:  # probe, original task, how it was chosen, what is reported
-            return False
-        if not series.control:
-            return first.runs[0].run.source.control_of == own.model
-        sides = [one.run.sides.get("original") for one in (*dose.runs, *first.runs)]
-        began = {(side.items, side.credit["before"]) for side in sides if side}
-        return series.model == own.model and len(began) < 2  # with the same original model
-
-    every = doses(with_controls(results)).items()
-    lines = {series: line for series, line in every if is_compared(series, line[0])}
-
-    def score(when: str, metric: str, size: int) -> Score | None:
-        if (measured := dose.estimate(metric)) is None:
-            return None
-        found = list[Control]()
-        for series, line in lines.items():
-            how = _how(series.control) if series.control else RANDOM_WEIGHTS
-            for other in line:
-                for name, number in zip(PROBE, (0, other.dose), strict=True):
-                    value = other.estimate(name)
-                    if value is None or (number > size and series.control != CHOICE_ONLY):
-                        continue
-                    gap = difference_interval((dose, metric), (other, name))
-                    found.append(Control.of(how, measured, value, gap, alike=number == size))
-        found += _from_part(results, own.probe, own.report_split, measured, [*lines])
-        return Score(when, measured, tuple(found))
-
-    start = score("before inoculation", PROBE[0], 0)
-    end = score(f"after {count(dose.dose)} examples", PROBE[1], dose.dose)
-    return Case(dose.floor("probe"), None, start, end, dose.gain)
+    for series, line in doses(with_controls(results)).items():
+        original = f"originally {words.in_words(series.original_task)}"
+        about = [series.remarks, original if series.original_task else ""]
+        for dose in line:
+            after = f"after {words.count(dose.dose)} examples"
+            for when, size in {"before inoculation": 0, after: dose.dose}.items():
+                if measured := dose.estimate(_metric(when)):
+                    yield Point(
+                        skill=Skill("inoculated", series.probe, ", ".join(filter(None, about))),
+                        model=series.model,
+                        measured=measured,
+                        # Probe, original task, how it was chosen and what is reported.
+                        among=series[1:5],
+                        role=dose.runs[0].run.role,
+                        split=series.report_split,
+                        size=size,
+                        when=when,
+                        how=_how(series.control) if series.control else "",
+                        partial=CHOICES if series.control == CHOICE_ONLY else "",
+                        control_of=dose.runs[0].run.source.control_of,
+                        chance=dose.floor("probe"),
+                        dose=dose,
+                        runs=tuple(one.run for one in dose.runs),
+                    )
 
 
-def _diagnosed(results: Results) -> Iterator[Verdict]:
+def _diagnostics(results: Results) -> Iterator[Point]:
     """Sets as wholes, but statements apart from their negations: together they are at chance."""
     from probelight.reports.diagnostics import PERTURBATIONS, SENSITIVITY, diagnosed
 
     rows = diagnosed(results)
-    found = list(rows[rows.metric == SENSITIVITY].itertuples())
-    divided = {one.probe for one in found if one.subset in POLARITIES}
-    for one in found:
-        wanted = POLARITIES if one.probe in divided else ("",)
-        if one.perturbation or one.subset not in wanted:
-            continue
-        own, controls = Estimate.of(one), list[Control]()
-        for other in found:
-            how = ""
-            if other.perturbation and other.model == one.model:
-                how = f"with {PERTURBATIONS.get(other.perturbation, other.perturbation)}"
-            elif other.control_of == one.model and not other.perturbation:
-                how = RANDOM_WEIGHTS
-            if how and (other.probe, other.part) == (one.probe, one.part):
-                controls.append(Control.of(how, own, Estimate.of(other), alike=True))
-        judged = judge(Case(one.chance, None, Score(BEFORE, own, tuple(controls))))
-        skill, runs = Skill("diagnosed", one.probe, one.subset), (results.by_path[one.path],)
-        yield Verdict(skill, one.model, one.role, judged, "diagnostics", runs)
+    rows = rows[rows.metric == SENSITIVITY]
+    divided = {*rows[rows.subset.isin(POLARITIES)].probe}
+    for row in rows.itertuples():
+        disturbed = PERTURBATIONS.get(row.perturbation, row.perturbation)
+        if row.subset in (POLARITIES if row.probe in divided else ("",)):
+            yield Point(
+                skill=Skill("diagnosed", row.probe, row.subset),
+                model=row.model,
+                measured=Estimate.of(row),
+                among=(row.probe, row.subset),
+                role=row.role,
+                how=f"with {disturbed}" if row.perturbation else "",
+                control_of=row.control_of,
+                chance=row.chance,
+                runs=(results.by_path[row.path],),
+            )
 
 
-@lru_cache(maxsize=2)
-def partial_inputs(results: Results) -> tuple[PartialInput, ...]:
-    """Return all scores without the question, whatever they were trained on."""
-    found = list[PartialInput]()
-    if results.of("audit"):
-        from probelight.reports.audit import PARTIAL, baselines
+def _baselines(results: Results) -> Iterator[Point]:
+    """What an audit scored without the question."""
+    from probelight.reports.audit import PARTIAL, baselines
 
-        for one in baselines(results).itertuples():
-            if one.group == PARTIAL:
-                how = CHOICES if one.sees_choices else _by(one.model)
-                found.append(PartialInput(one.probe, one.split, how, Estimate.of(one)))
-    if results.of("curve"):
-        from probelight.reports.audit import PARTIAL_KINDS
-        from probelight.reports.curve.curves import curves
-
-        for curve in curves(results):
-            rows = (row for p in curve.points.get(STANDARD, ()) for row in p.by_seed.values())
-            is_partial = next((row.kind for row in rows), "") in PARTIAL_KINDS
-            how = _by(curve.model) if is_partial else CHOICES
-            for control in curve.points if is_partial else [CHOICE_ONLY]:
-                for size in curve.means(control):
-                    if measured := curve.estimate(control, size):
-                        place = curve.probe, curve.split
-                        found.append(PartialInput(*place, how, measured, _line(curve)))
-    if results.of("inoculation"):
-        from probelight.reports.inoculation.doses import doses
-        from probelight.reports.inoculation.runs import with_controls
-
-        for series, line in doses(with_controls(results)).items():
-            for dose in line if series.control == CHOICE_ONLY else ():
-                for measured in filter(None, map(dose.estimate, PROBE)):
-                    place = series.probe, series.report_split
-                    found.append(PartialInput(*place, CHOICES, measured, series))
-    return tuple(found)
+    for one in baselines(results).itertuples():
+        if one.group == PARTIAL:
+            how = CHOICES if one.sees_choices else _by(one.model)
+            yield Point(
+                skill=Skill("asked", one.probe, one.split),
+                model=one.model,
+                measured=Estimate.of(one),
+                split=one.split,
+                how=how,
+                partial=how,
+            )
 
 
-def _from_part(
-    results: Results,
-    probe: str,
-    split: str,
-    own: Estimate,
-    paired: Sequence[tuple[object, ...]] = (),
-) -> list[Control]:
-    """What was scored without the question, but for what is paired with the score elsewhere."""
-    return [
-        Control.of(one.how, own, one.measured, alike=False)
-        for one in partial_inputs(results)
-        if (one.probe, one.split) == (probe, split) and one.line not in paired
-    ]
+def _verdict(own: list[Point], points: list[Point]) -> Verdict:
+    """Judge a model and a skill, by the first of several curves."""
+    curves = list({id(one.curve): one.curve for one in own if one.curve}.values())
+    own = [one for one in own if one.curve is None or one.curve is curves[0]]
+    first, last = own[0], own[-1]
+    start, end = (
+        next((one for one in reversed(own) if one.when.startswith(when)), None)
+        for when in ("before", "after")
+    )
+    gain, changes = None, ("", "")
+    if start and end and (curve := start.curve):
+        from probelight.reports.curve.curves import estimate
+
+        gain = estimate([(1.0, curve, STANDARD, end.size), (-1.0, curve, STANDARD, 0)])
+    if dose := last.dose:
+        gain, cost = dose.gain, dose.estimate("inoculation_cost")
+        cost_text = change_text("cost", cost, " points")
+        unreadable = f"cost {words.NOT_INTERPRETABLE}"
+        in_words = change_text("gain", gain, " points")
+        changes = in_words, cost_text if dose.interpretable else unreadable
+    before, after = (
+        Score(one.when, one.measured, tuple(_controls(one, points))) if one else None
+        for one in (start, end)
+    )
+    majority = first.majority if last.majority is None else last.majority
+    judged = judge(Case(last.chance, majority, before, after, gain))
+    if len(curves) > 1:
+        facts = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
+        which = f" By the first of {len(curves)} curves ({', '.join(filter(None, facts))})."
+        judged = replace(judged, reason=judged.reason + which)
+    section = "curves" if curves else SECTIONS[last.skill.kind]
+    runs = {run.path: run for one in own if one.dose is last.dose for run in one.runs}
+    return Verdict(
+        last.skill, last.model, last.role, judged, section, tuple(runs.values()), *changes
+    )
 
 
-def _line(curve: Curve) -> tuple[object, ...]:
-    return (*curve.source, curve.model, curve.mode, curve.learning_rate)
+def _controls(point: Point, points: Iterable[Point]) -> Iterator[Control]:
+    for other in points:
+        how, own, measured = _lacking(point, other), point.measured, other.measured
+        of_place = other.skill.probe == point.skill.probe and other.split == point.split
+        is_itself = other.model == point.model and not other.how
+        if how and (other.size <= point.size or how == CHOICES):
+            is_alike = how == RANDOM_WEIGHTS or other.curve is point.curve
+            alike, gap = is_alike and other.size == point.size, _gap(point, other)
+            yield Control.of(how, own, measured, gap, alike=alike)
+        elif other.partial and of_place and not how and not is_itself:
+            yield Control.of(other.partial, own, measured, alike=False)
+
+
+def _lacking(point: Point, other: Point) -> str:
+    """Return what a score of the same kind lacks; empty where it is no control of a score."""
+    if (other.skill.kind, other.among) != (point.skill.kind, point.among):
+        return ""
+    if other.model == point.model:
+        runs = [one.run for dose in (point.dose, other.dose) if dose for one in dose.runs]
+        sides = [run.sides["original"] for run in runs if "original" in run.sides]
+        began = {(side.items, side.credit["before"]) for side in sides}
+        return other.how if len(began) < 2 else ""  # with the same original model
+    if other.control_of != point.model or other.how:
+        return ""
+    if other.curve is None or point.curve is None:
+        is_twin = (other.curve is None and point.size == 0) or bool(other.dose)
+    else:
+        one, two = point.curve, other.curve
+        is_twin = (one.source, one.mode) == (two.source, two.mode)
+    return RANDOM_WEIGHTS if is_twin else ""
+
+
+def _gap(point: Point, other: Point) -> Bounds:
+    """The interval of one score minus another on the same items, where these were recorded."""
+    if point.dose and other.dose:
+        from probelight.reports.inoculation.doses import difference_interval
+
+        return difference_interval(
+            (point.dose, _metric(point.when)), (other.dose, _metric(other.when))
+        )
+    if not point.curve or not other.curve:
+        return None, None
+    if other.curve is point.curve and other.size == point.size:  # seed by seed
+        paired = point.curve.difference(other.control, point.size)
+        return paired.bounds if paired else (None, None)
+    from probelight.reports.curve.curves import interval_of
+
+    ours, theirs = (point.curve, STANDARD, point.size), (other.curve, other.control, other.size)
+    return interval_of([(1.0, *ours), (-1.0, *theirs)])
+
+
+def _metric(when: str) -> str:
+    return "probe_accuracy" if when.startswith("after") else "probe_accuracy_before"
 
 
 def _how(control: str) -> str:
@@ -422,13 +414,11 @@ def _by(model: str) -> str:
     return f"by {model.partition(' (')[0]}"  # without its vectors
 
 
-def change_text(change: Estimate, unit: str = "") -> str:
-    """Return a gain or a cost with its interval, and whether it may be none."""
-    inside = points_between(*change.bounds)
+def change_text(name: str, change: Estimate | None, unit: str = "") -> str:
+    """Return a gain or a cost with its interval, and whether it may be none; empty for None."""
+    if change is None:
+        return ""
+    inside = words.points_between(*change.bounds)
     may_be_none = change.ci_low is not None and change.ci_low <= 0 <= (change.ci_high or 0.0)
-    return (
-        points(change.value)
-        + unit
-        + (f" ({inside})" if inside else "")
-        + (", may be none" if may_be_none else "")
-    )
+    within, doubt = f" ({inside})" if inside else "", ", may be none" if may_be_none else ""
+    return f"{name} {words.points(change.value)}{unit}{within}{doubt}"

@@ -156,8 +156,8 @@ def _inoculation(results: Results) -> list[str]:
             continue
         cost = last.estimate("inoculation_cost")
         changes = [
-            f"gain {change_text(last.gain) if last.gain else 'not measured'}",
-            f"cost {change_text(cost) if cost else 'not measured'}",
+            change_text("gain", last.gain) or "gain not measured",
+            change_text("cost", cost) or "cost not measured",
         ]
         if not last.interpretable:
             changes[1] = "cost not interpretable"
