@@ -152,7 +152,7 @@ def inline_svg(figure: Figure) -> Markup:
     role = "group" if "<a " in svg else "img"  # an image may hold nothing that can be followed
     label = f'role="{role}" aria-label="{escape(figure.title)}"'
     width = re.search(r'width="([\d.]+)pt"', svg)
-    size = f' style="max-width: {float(width[1]) * 1.42:.0f}px"' if width else ""
+    size = f' style="width: {float(width[1]) * 1.42:.0f}px"' if width else ""
     # A title may hold whatever a model's name holds, a backslash too.
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', lambda m: f"{m[1]} {label}{size}", svg, count=1)
     return Markup(re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1))
