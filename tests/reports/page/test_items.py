@@ -152,6 +152,6 @@ def test_the_report_writes_the_files(answered: Results, monkeypatch: pytest.Monk
     assert (
         text.index('<section id="overview"')
         < text.index('<section id="items">')
-        < text.index('<section id="before">')
+        < text.index('<section id="before"')
     )
     assert '<a href="#items">' in text
