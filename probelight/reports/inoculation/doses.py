@@ -9,15 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from probelight.metrics import intervals
 from probelight.metrics.clusters import credits_by_cluster
-from probelight.metrics.intervals import (
-    DIFFERENCES,
-    SHARES,
-    Floats,
-    Term,
-    group_indices,
-    sum_interval,
-)
 from probelight.reports.estimates import Bounds, Estimate
 from probelight.reports.inoculation.runs import (
     SELECTION,
@@ -108,7 +101,8 @@ class Dose:
         having = [run for run in self.runs if metric in run.measured]
         if len(having) == 1:
             return Estimate.of(having[0].measured[metric]).bounds
-        return interval_over_seeds(metric, [run.run.sides for run in having], self.is_untouched)
+        sides = dict(enumerate(run.run.sides for run in having))
+        return interval_over_seeds([(1.0, metric, sides)], self.is_untouched)
 
     @property
     def gain(self) -> Estimate | None:
@@ -119,8 +113,8 @@ class Dose:
         before, after = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
         if before is None or after is None:
             return None
-        sides = [run.run.sides for run in self.runs]
-        return Estimate(after - before, *interval_over_seeds("probe_gain", sides))
+        sides = dict(enumerate(run.run.sides for run in self.runs))
+        return Estimate(after - before, *interval_over_seeds([(1.0, "probe_gain", sides)]))
 
 
 def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
@@ -164,21 +158,6 @@ def starts(results: Results) -> dict[Series, dict[str, Row]]:
     return dict(sorted(found.items()))
 
 
-def interval_over_seeds(
-    metric: str, runs: Sequence[Mapping[str, Side]], untouched: bool = False
-) -> Bounds:
-    """Return the 95% interval of a metric's mean over seeds, from groups of items and seeds.
-
-    None where a run did not record its items, or runs were reported on others.
-
-    Args:
-        metric: Name in the results.
-        runs: The sides of each seed's run, empty where it did not record them.
-        untouched: Only over the items that have no relative in the train file.
-    """
-    return _interval([(1.0, metric, dict(enumerate(runs)))], untouched)
-
-
 def difference_interval(one: tuple[Dose, str], other: tuple[Dose, str]) -> Bounds:
     """Return the 95% interval of a metric of one dose minus a metric of another, on the same items.
 
@@ -188,7 +167,7 @@ def difference_interval(one: tuple[Dose, str], other: tuple[Dose, str]) -> Bound
         one: A dose, and the metric of it that counts.
         other: The dose and the metric that are taken away.
     """
-    return _interval(
+    return interval_over_seeds(
         [
             (weight, metric, {run.seed or 0: run.run.sides for run in dose.runs})
             for weight, (dose, metric) in ((1.0, one), (-1.0, other))
@@ -196,10 +175,17 @@ def difference_interval(one: tuple[Dose, str], other: tuple[Dose, str]) -> Bound
     )
 
 
-def _interval(
+def interval_over_seeds(
     metrics: Sequence[tuple[float, str, Mapping[int, Mapping[str, Side]]]], untouched: bool = False
 ) -> Bounds:
-    """Return the interval of a sum of (weight, metric, sides of the runs by seed)."""
+    """Return the 95% interval of a sum of means over seeds, from groups of items and seeds.
+
+    None where a run did not record its items, or runs were reported on others.
+
+    Args:
+        metrics: (weight, name, the sides of each seed's run, empty where it did not record them).
+        untouched: Only over the items that have no relative in the train file.
+    """
     if not all(name in METRICS and runs and all(runs.values()) for _, name, runs in metrics):
         return None, None
     by_cluster = any(METRICS[name].by_cluster for _, name, _ in metrics)
@@ -218,14 +204,15 @@ def _interval(
         return None, None
     is_kept = np.array(kept or (1.0,) * len(groups)) > 0
 
-    def counted(side: Side, time: str) -> Floats:
+    def counted(side: Side, time: str) -> intervals.Floats:
         if by_cluster:
             return np.array(credits_by_cluster(side.credit[time], side.clusters))
         return np.array(side.credit[time])[is_kept]
 
     terms = [
-        Term(weight, {seed: counted(*at) for seed, at in by_seed.items()})
+        intervals.Term(weight, {seed: counted(*at) for seed, at in by_seed.items()})
         for weight, by_seed in found
     ]
-    every_group = None if by_cluster else group_indices(np.array(groups)[is_kept])
-    return sum_interval(terms, every_group, DIFFERENCES if len(terms) > 1 else SHARES)[1:]
+    every_group = None if by_cluster else intervals.group_indices(np.array(groups)[is_kept])
+    bounds = intervals.DIFFERENCES if len(terms) > 1 else intervals.SHARES
+    return intervals.sum_interval(terms, every_group, bounds)[1:]

@@ -249,10 +249,7 @@ def _trajectory_panel(axis: Axes, cell: Inoculation, gap: float) -> None:
     if cell.epoch is not None and chosen is not None:
         top = axis.get_ylim()[1]
         axis.plot([cell.epoch] * 2, [100 * chosen, top], color=MUTED, linewidth=0.7, zorder=1)
-        axis.plot(
-            [cell.epoch], [100 * chosen], marker="o", markersize=11, color=INK,
-            markerfacecolor="none", markeredgewidth=1.2,
-        )  # fmt: skip
+        draw_ring(axis, cell.epoch, 100 * chosen)
         axis.text(
             cell.epoch, top, "chosen", fontsize=7.5, ha="center", va="top",
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.0},
@@ -271,6 +268,14 @@ def _draw_line(axis: Axes, xs: list[float], ys: list[float], style: Line) -> Non
     axis.plot(
         xs, ys, color=style.color, linestyle=style.dash, linewidth=1.7, marker=style.marker,
         markersize=4.8,
+    )  # fmt: skip
+
+
+def draw_ring(axis: Axes, x: float, y: float) -> None:
+    """Draw a ring about the checkpoint that was chosen."""
+    axis.plot(
+        [x], [y], marker="o", markersize=11, color=INK, markerfacecolor="none",
+        markeredgewidth=1.2, zorder=5,
     )  # fmt: skip
 
 

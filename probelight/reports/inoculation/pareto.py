@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from probelight.metrics.aggregate import aggregate, pareto_front
 from probelight.reports import figure as look
 from probelight.reports.figure import INK, MUTED, PAPER, Figure, Line
-from probelight.reports.inoculation.figures import EXTRAS_NOTE, extra_mark, extra_marks
+from probelight.reports.inoculation.figures import EXTRAS_NOTE, draw_ring, extra_mark, extra_marks
 from probelight.reports.inoculation.runs import SELECTION, Series, series_of, with_controls
 from probelight.reports.table import Column, Table, number, share, table, text, whole
 from probelight.reports.words import count, rate
@@ -202,10 +202,7 @@ def _draw_mark(axis: Axes, one: Any, color: str) -> None:
             [x - reach, x + reach], [y + reach, y - reach], color=MUTED, linewidth=0.6, zorder=1,
             scalex=False, scaley=False,
         )  # fmt: skip
-        axis.plot(
-            [x], [y], marker="o", markersize=11, color=INK, markerfacecolor="none",
-            markeredgewidth=1.2, zorder=5,
-        )  # fmt: skip
+        draw_ring(axis, x, y)
 
 
 def _bounds(values: list[float]) -> tuple[float, float]:

@@ -9,23 +9,12 @@ from statistics import median
 from typing import Any
 
 from probelight.metrics.intervals import wilson
+from probelight.reports import table as tables
 from probelight.reports import words
 from probelight.reports.estimates import VERDICTS, verdict_of
 from probelight.reports.inoculation.doses import UNTOUCHED, Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, above_chance, with_controls
-from probelight.reports.table import (
-    Cell,
-    Column,
-    Table,
-    accuracy,
-    framed,
-    gap,
-    share,
-    size,
-    table,
-    text,
-    whole,
-)
+from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
 from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
@@ -165,7 +154,7 @@ def inoculation_parts_table(results: Results) -> Table | None:
             size(),
             cost("cost, points"),
         ],
-        shown=framed(record for cell in cells for record in _shown_parts(cell)),
+        shown=tables.framed(record for cell in cells for record in _shown_parts(cell)),
     )
 
 
@@ -176,7 +165,7 @@ def bounds(name: str) -> str:
 
 def cost(label: str, name: str = COST, *, group: str = "") -> Column:
     """Make a column of costs with their intervals; it says where `cost_interpretable` is false."""
-    column = gap(label, bounds(name))
+    column = tables.gap(label, bounds(name))
 
     def show(row: Any) -> Cell | str:
         return NOT_INTERPRETABLE if row.cost_interpretable is False else column.show(row)

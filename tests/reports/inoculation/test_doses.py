@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from probelight.metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
+from probelight.reports.estimates import Bounds
 from probelight.reports.inoculation.doses import best_dose, doses, interval_over_seeds, starts
 from probelight.reports.inoculation.runs import Series, inoculations
-from probelight.results.hits import read_sides
+from probelight.results.hits import Side, read_sides
 from probelight.results.load import Results, load_results
 
 WriteRun = Callable[..., Path]
@@ -37,11 +38,15 @@ def hits(seed: int) -> dict[str, Any]:
     return {"probe": probe, "original": side}
 
 
+def over_seeds(metric: str, runs: Sequence[Mapping[str, Side]], **how: bool) -> Bounds:
+    return interval_over_seeds([(1.0, metric, dict(enumerate(runs)))], **how)
+
+
 def test_items_and_seeds_are_both_in_the_interval() -> None:
     runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2, 3)]
     after = {seed: np.array(run["original"].credit["after"]) for seed, run in enumerate(runs)}
     groups = np.array(GROUPS)
-    found = interval_over_seeds("original_accuracy_after", runs)
+    found = over_seeds("original_accuracy_after", runs)
     assert found == sum_interval([Term(1.0, after)], groups)[1:]
     averaged = np.mean([accuracy_interval(own, groups) for own in after.values()], axis=0)
     assert found[1] is not None
@@ -56,29 +61,29 @@ def test_the_cost_has_the_same_items_on_both_sides() -> None:
     after = {seed: np.array(run["original"].credit["after"]) for seed, run in enumerate(runs)}
     terms = [Term(1.0, before), Term(-1.0, after)]
     expected = sum_interval(terms, np.array(GROUPS), DIFFERENCES)
-    assert interval_over_seeds("inoculation_cost", runs) == expected[1:]
+    assert over_seeds("inoculation_cost", runs) == expected[1:]
     lost = [np.mean(before[seed] - after[seed]) for seed in range(3)]
     assert expected.value == pytest.approx(np.mean(lost))
 
 
 def test_whole_clusters_and_untouched_items() -> None:
     runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2)]
-    low, high = interval_over_seeds("strict_cluster_accuracy_before", runs)
+    low, high = over_seeds("strict_cluster_accuracy_before", runs)
     # Of ten items in five pairs three pairs have an item with 3 or 4 behind its tens: 2 are whole.
     pairs = np.array([a % 5 < 3 and (a + 1) % 5 < 3 for a in range(0, 200, 2)])
     assert (low, high) == pytest.approx(sum_interval([Term(1.0, {0: 1.0 * pairs})])[1:])
     kept = {s: np.array(run["probe"].credit["after"])[1::2] for s, run in enumerate(runs)}
     expected = sum_interval([Term(1.0, kept)])[1:]
-    assert interval_over_seeds("probe_accuracy", runs, untouched=True) == pytest.approx(expected)
+    assert over_seeds("probe_accuracy", runs, untouched=True) == pytest.approx(expected)
 
 
 def test_other_items_have_no_interval_together() -> None:
     one, other = hits(1), hits(2)
     other["original"] |= {"items": "y"}
     runs = [read_sides(value, "hits.json") for value in (one, other)]
-    assert interval_over_seeds("original_accuracy_after", runs) == (None, None)
-    assert interval_over_seeds("probe_accuracy", [runs[0], {}]) == (None, None)
-    assert interval_over_seeds("aggregate", runs) == (None, None)
+    assert over_seeds("original_accuracy_after", runs) == (None, None)
+    assert over_seeds("probe_accuracy", [runs[0], {}]) == (None, None)
+    assert over_seeds("aggregate", runs) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +117,9 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     [line] = doses(inoculations(load_results(tmp_path))).values()
     [dose] = line
     runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2, 3)]
-    assert dose.interval("inoculation_cost") == interval_over_seeds("inoculation_cost", runs)
+    assert dose.interval("inoculation_cost") == over_seeds("inoculation_cost", runs)
     # The probe's items counted what the original task's did: what the one lost, the other did too.
-    low, high = interval_over_seeds("inoculation_cost", runs)
+    low, high = over_seeds("inoculation_cost", runs)
     assert low is not None
     assert high is not None
     assert dose.gain is not None
