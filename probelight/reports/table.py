@@ -292,10 +292,6 @@ def _has_few(row: Any) -> bool:
 
 def to_csv(table: Table) -> str:
     """Return the frame as csv, floats in full; no spreadsheet takes a cell for a formula."""
-    if not hasattr(table, "frame"):  # TRANSITION
-        from probelight.reports.kit.forms.plain import to_csv as old
-
-        return old(table)  # type: ignore[arg-type]
     known = table.frame.astype(object).where(table.frame.notna(), "")
     safe = [
         [as_cell(value) if isinstance(value, str) else value for value in line]

@@ -24,7 +24,8 @@ from probelight.protocols.inoculation.jobs import inoculation_jobs
 from probelight.protocols.inoculation.rows import cost_interpretable
 from probelight.protocols.inoculation.settings import OriginalTask, Setting, Subject
 from probelight.protocols.inoculation.sweep import SweepGrid
-from probelight.reports.zero_shot.facts import chance_text, zero_shots
+from probelight.reports.estimates import chance_text
+from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.conftest import COLOURS
@@ -152,7 +153,7 @@ def test_empty_choices_compete_where_they_are_asked_for(
     # The model says of itself that it is scored so.
     alone = score_alone(out, mixed)
     assert levels(alone) == {"chance": pytest.approx(0.2), "floor": 0.25}
-    [entry] = zero_shots(load_results(alone))
+    [entry] = zero_shots(load_results(alone)).itertuples()
     assert (entry.chance, entry.floor) == (pytest.approx(0.2), 0.25)
 
 
