@@ -135,10 +135,10 @@ def _summary_note(found: Sequence[Summary]) -> str:
         "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
         "sum is next to it (pert: key words perturbed; nolang: no language)."
     )
-    groups = {s.curve.num_groups for s in found if s.curve.num_groups is not None}
+    groups = sorted({s.curve.num_groups for s in found if s.curve.num_groups is not None})
     note += (
         " Below each number is its 95% interval, over seeds and over items (in "
-        f"{' or '.join(map(words.count, sorted(groups)))} groups; of few it is wide)."
+        f"{' or '.join(map(words.count, groups))} groups); of few it is wide, of two left out."
         if groups
         else " There is no interval: the runs did not record which items were right."
     )
@@ -162,8 +162,8 @@ def curve_table(results: Results) -> Table | None:
         return None
     note = (
         f"{words.INTERVAL} of the mean over seeds, over groups of items and over seeds (the items "
-        "alone where a run did not record which were right). Of few groups or seeds the intervals "
-        "are wide. Then the median seed, and the lowest and highest. The difference is in "
+        "alone where a run did not record which were right): wide for few groups or seeds, left "
+        "out for two. Then the median seed, and the lowest and highest. The difference is in "
         "percentage points on the same items and seeds, with its interval, or else its lowest and "
         "highest seed."
     )
