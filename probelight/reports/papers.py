@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
@@ -19,13 +19,13 @@ from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.reports import table as tables
 from probelight.reports.estimates import Estimate
 from probelight.reports.published import (
-    ScoreKey,
     difference,
     lies,
     published,
     published_probes,
 )
 from probelight.reports.released import (
+    PAPER_DOSE,
     hub_model,
     on_paper_task,
     on_released,
@@ -33,27 +33,24 @@ from probelight.reports.released import (
     released_file,
 )
 from probelight.reports.table import Cell, Column, Table, accuracy, gap, number, share, text, whole
-from probelight.reports.words import INTERVAL, count, measure, percent, points, rate, way
+from probelight.reports.words import INTERVAL, count, percent, points, rate, way
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
-if TYPE_CHECKING:
-    from probelight.reports.curve.scores import Summary
-
 TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
-PAPER_DOSE = 3000  # examples of inoculation in Richardson & Sabharwal 2020
 OURS = "ours ci_low ci_high"
 DIFFERENCE = "difference difference_ci_low difference_ci_high"
-MODES = {"mlp": "MLP ", "linear": "linear ", "full": "whole network ", "": ""}
-CURVE_NUMBERS = {
-    "zero_shot": "zero-shot, %",
-    "ws": "WS, %",
-    "max": "MAX, %",
-    "langsense_pert": "LangSense pert, points",
-    "langsense_nolang": "LangSense nolang, points",
-}
-COMPLETIONS = {"sensitivity": "prefers the good one", "sensitivity_margin": "by more than 0.01"}
-CLUSTER_NUMBERS = {"strict_cluster_accuracy": "strict, %", "delta": "minus accuracy, points"}
+
+
+class Place(NamedTuple):
+    """Which of the published numbers of a model it is; the fields are columns of `published`."""
+
+    probe: str
+    metric: str
+    split: str = ""
+    mode: str = ""
+    part: str = ""
+    perturbation: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +68,12 @@ class PaperTable:
     split: str = ""
     note: str = ""
     people: str = ""
+
+    @property
+    def number(self) -> int | None:
+        """Number of a table."""
+        kind, number = self.place.replace(",", "").split()[:2]
+        return int(number) if kind == "table" else None
 
     @property
     def name(self) -> str:
@@ -247,47 +250,46 @@ def summary(results: Results) -> str:
 def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
     """Return the rows of every table that these results hold a number of."""
     rows = published()
-    people = {
-        (one.paper, one.probe, one.split): one.value
-        for one in rows[rows.model == "human"].itertuples()
-    }
+    places = rows[list(Place._fields)].itertuples(index=False, name=None)
+    rows = rows.assign(place=[Place(*place) for place in places])
+    checkpoints = rows.hub_id.str.partition("/")[2]
+    rows["key"] = checkpoints.where(checkpoints != "", rows.model)
+    asked = rows[rows.model == "human"]
+    people = {(row.paper, row.probe, row.split): row.value for row in asked.itertuples()}
+    ours = list(_ours(results))
     found = {}
-    for table in paper_list():
-        if not table.note or (table.paper == ETTINGER and not results.of("diagnose")):
-            continue
-        place = int(table.place.split()[1].strip(","))
-        printed = rows[(rows.paper == table.paper) & (rows.table == place)]
-        if table.here == "audit":  # the transformers of group 1
-            printed = printed[(printed.group == "baseline") & (printed.hub_id != "")]
-        printed = printed.assign(number=list(map(_number, printed.itertuples())))
-        if table.paper == TALMOR:
-            ours = list(_of_curves(results, printed))
-        elif table.paper == ETTINGER:
-            ours = list(_of_diagnostics(results, printed))
-        else:
-            ours = list(_of_audits(results) if table.here == "audit" else _of_clusters(results))
+    for table in paper_list() if ours else ():
+        is_here = (rows.paper == table.paper) & (rows.table == table.number) & (rows.number != "")
         records: list[dict[str, Any]] = []
-        for (probe, split), own in printed.groupby(["probe", "split"], sort=False):
-            if mine := [one for one in ours if one["number"] in {*own.number}]:
-                asked = people.get((table.paper, probe, split))
-                scored = people.get((table.paper, probe, "")) if asked is None else asked
-                records += [_record(row, scored) for row in _joined(own, mine)]
+        for (probe, split), printed in rows[is_here].groupby(["probe", "split"], sort=False):
+            scored = people.get((table.paper, probe, split), people.get((table.paper, probe, "")))
+            records += [_record(row, scored) for row in _joined(printed, ours)]
         if records:
             found[table] = tables.framed(records)
     return found
 
 
 def _joined(printed: pd.DataFrame, ours: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a paper's numbers with ours of the same models, then ours of other models."""
-    checkpoints = printed.hub_id.str.partition("/")[2]
-    printed = printed.assign(key=checkpoints.where(checkpoints != "", printed.model))
+    """Return a paper's numbers with ours of the same models, then ours of other models.
+
+    Nothing where there is none of ours, so that no table of the paper's alone is shown.
+    """
+    numbers = dict(zip(printed.place, printed.number, strict=True))
+    mine = [one for one in ours if one["place"] in numbers]
+    if not mine:
+        return []
     models = list(dict.fromkeys(printed.key))
     printed = printed.sort_values("key", key=lambda keys: keys.map(models.index), kind="stable")
-    both = printed.merge(pd.DataFrame(ours), how="left", on=["number", "key"])
-    known = {*zip(printed.number, printed.key, strict=True)}
-    others = [one for one in ours if (one["number"], one["key"]) not in known]
+    both = printed.merge(pd.DataFrame(mine), how="left", on=["place", "key"])
+    known = {*zip(printed.place, printed.key, strict=True)}
+    others = [
+        {**one, "number": numbers[one["place"]]}
+        for one in mine
+        if (one["place"], one["key"]) not in known
+    ]
     labels = list(dict.fromkeys(one["label"] for one in others))
-    others.sort(key=lambda one: labels.index(one["label"]))
+    order = list(numbers)
+    others.sort(key=lambda one: (labels.index(one["label"]), order.index(one["place"])))
     rows = pd.concat([both, pd.DataFrame(others)], ignore_index=True).astype(object)
     return list(rows.where(rows.notna(), None).to_dict("records"))
 
@@ -316,114 +318,88 @@ def _record(row: Mapping[str, Any], people: float | None) -> dict[str, Any]:
     }
 
 
-def _number(row: Any) -> str:
-    """Return what people call a published number, with its unit."""
-    if row.paper == TALMOR:
-        return MODES[row.mode] + CURVE_NUMBERS[row.metric]
-    if row.paper == RICHARDSON:
-        return f"{row.probe}, {CLUSTER_NUMBERS.get(row.metric, f'{row.split}, %')}"
-    from probelight.reports.diagnostics import PERTURBATIONS, SPREAD
-
-    metric = row.metric.removesuffix(SPREAD)
-    is_spread = metric != row.metric
-    at_k = f"k = {metric.partition('@')[2]}" if metric.startswith("accuracy") else ""
-    what = at_k or COMPLETIONS.get(metric) or measure(metric)
-    condition = PERTURBATIONS.get(row.perturbation, "")
-    unit = "sd over shuffles, points" if is_spread else "%"
-    return ", ".join(filter(None, (row.part, condition, what, unit)))
+def _ours(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield our numbers that were measured as the papers' were, from zero-shot runs first."""
+    yield from _of_zero_shots(results)
+    yield from _of_curves(results) if results.of("curve") else ()
+    yield from _of_diagnostics(results) if results.of("diagnose") else ()
+    yield from _of_audits(results)
+    yield from _of_clusters(results) if results.of("inoculation") else ()
 
 
-def _ours(number: str, label: str, key: str | None, value: Any, **more: Any) -> dict[str, Any]:
+def _number(place: Place, value: Any, label: str, key: str | None, **more: Any) -> dict[str, Any]:
     """Return a number of ours.
 
     Args:
-        number: Which one it is.
+        place: Which one it is.
+        value: A row of the results, or an estimate.
         label: The model, as other tables call it.
         key: The paper's checkpoint or baseline that it is; None for another model.
-        value: A row of the results, or an estimate.
-        **more: `about`, what it is besides of several of one model; `num_items`; `num_groups`; and
-            `runs`, the keys of the runs that it is made of.
+        **more: `about`, what identifies it among several of one model; `num_items`; and `runs`, the
+            keys of the runs that it is made of.
     """
     estimate = value if isinstance(value, Estimate) else Estimate.of(value)
     known = {name: getattr(value, name, None) for name in ("num_items", "num_groups")}
-    every = {"about": "", **known, "estimate": estimate, **more}
-    return {"number": number, "label": label, "key": key or "", **every}
+    own = {"place": place, "label": label, "key": key or "", "estimate": estimate}
+    return {**own, "about": "", **known, **more}
 
 
-def _of_curves(results: Results, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield our numbers of a table of learning curves, from zero-shot runs first."""
-    numbers = {ScoreKey(one.metric, one.mode): one.number for one in printed.itertuples()}
-    probe, split = printed.probe.iloc[0], printed.split.iloc[0]
-    start = ScoreKey("zero_shot")
-    with_start = set()  # models whose zero-shot accuracy is there already
-    entries = zero_shots(results).rename(columns={"accuracy": "value"})
-    for entry in entries[(entries.probe == probe) & (entries.split == split)].itertuples():
-        run = results.by_path[entry.path]
-        file = released_file(run, split)
-        every = file is not None and run.counts.get("scored") in (None, file.num_items)
-        if start in numbers and every and run.role != "control":
-            with_start.add(run.model)
-            # Scored otherwise than at the mask it is not what the paper measured.
-            by = way(entry.mode)
+def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the accuracies on all items of a released dev file."""
+    for row in zero_shots(results).rename(columns={"accuracy": "value"}).itertuples():
+        run = results.by_path[row.path]
+        file = released_file(run, row.split) if run.role != "control" else None
+        if file is not None and run.counts.get("scored") in (None, file.num_items):
+            by = way(row.mode)  # scored otherwise than at the mask it is not what was measured
             key, about = (None, f"by {by}") if by else (paper_model(run), "")
-            yield _ours(numbers[start], entry.model, key, entry, about=about, runs=(run.key,))
-    if not results.of("curve"):
-        return
-    from probelight.reports.curve.scores import summaries
+            place = Place(row.probe, "zero_shot", row.split)
+            more = {"about": about, "runs": (run.key,), "name_here": run.model}
+            yield _number(place, row, row.model, key, **more)
 
+
+def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the scores of curves; no zero-shot accuracy that a run of its own has."""
+    from probelight.reports.curve.scores import LANGUAGE, summaries
+
+    with_start = {(one["place"].probe, one["name_here"]) for one in _of_zero_shots(results)}
     for summary in summaries(results):
         curve = summary.curve
-        if curve.probe != probe or summary.role == "control":
-            continue
-        for score, name in numbers.items():
-            has_start = score == start and curve.model in with_start
-            if score in summary.scores and summary.alike(score) and not has_start:
-                with_start |= {curve.model} if score == start else set()
-                yield _of_curve(name, summary, score)
+        for score, estimate in summary.scores.items() if summary.role != "control" else ():
+            is_start = score.name == "zero_shot"
+            has_start = is_start and (curve.probe, curve.model) in with_start
+            if has_start or not summary.alike(score):
+                continue
+            with_start |= {(curve.probe, curve.model)} if is_start else set()
+            untrained = curve.at(STANDARD, 0) if is_start else None
+            about, by = "", ""
+            if untrained is None:
+                known = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
+                about = ", ".join(filter(None, (known, curve.variant)))
+            elif untrained.mode != curve.mode and way(untrained.mode):
+                by = about = f"by {way(untrained.mode)}"
+            runs = {
+                row.run_dir.rpartition("/")[2]
+                for control in filter(None, (STANDARD, LANGUAGE.get(score.name)))
+                for point in curve.points[control]
+                if (point.num_train == 0) == is_start
+                for row in point.by_seed.values()
+            }
+            num_items = curve.points[STANDARD][0].num_items
+            more = {"about": about, "num_items": num_items, "runs": tuple(runs)}
+            place = Place(curve.probe, score.name, curve.split, score.mode)
+            key = None if by else curve.paper_model
+            yield _number(place, estimate, curve.model, key, **more)
 
 
-def _of_curve(number: str, summary: Summary, score: ScoreKey) -> dict[str, Any]:
-    """Return a number of a curve, with the runs of the points that it is made of."""
-    from probelight.reports.curve.scores import LANGUAGE
-
-    curve = summary.curve
-    untrained = curve.at(STANDARD, 0) if score.name == "zero_shot" else None
-    by, about = "", ""
-    if untrained is None:
-        known = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-        about = ", ".join(filter(None, (known, curve.variant)))
-    elif untrained.mode != curve.mode and way(untrained.mode):
-        by = about = f"by {way(untrained.mode)}"
-    controls = [STANDARD, *([LANGUAGE[score.name]] if score.name in LANGUAGE else [])]
-    runs = {
-        row.run_dir.rpartition("/")[2]
-        for control in controls
-        for point in curve.points[control]
-        if (point.num_train == 0) == (score.name == "zero_shot")
-        for row in point.by_seed.values()
-    }
-    return _ours(
-        number,
-        curve.model,
-        None if by else curve.paper_model,
-        summary.scores[score],
-        about=about,
-        num_items=curve.points[STANDARD][0].num_items,
-        runs=tuple(runs),
-    )
-
-
-def _of_diagnostics(results: Results, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield our numbers of a table of diagnostics."""
+def _of_diagnostics(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of the released sets."""
     from probelight.reports.diagnostics import labelled_runs
 
     for run, label in labelled_runs(results):
-        if run.probe != printed.probe.iloc[0] or not on_released(run):
-            continue
-        rows = {(row.metric, row.subset_text, row.perturbation): row for row in run.rows}
-        for one in printed.drop_duplicates("number").itertuples():
-            if row := rows.get((one.metric, one.part, one.perturbation)):
-                yield _ours(one.number, label, paper_model(run), row, runs=(run.key,))
+        for row in run.rows if on_released(run) else ():
+            part = {"part": row.subset_text, "perturbation": row.perturbation}
+            place = Place(row.probe, row.metric, **part)
+            yield _number(place, row, label, paper_model(run), runs=(run.key,))
 
 
 def _of_audits(results: Results) -> Iterator[dict[str, Any]]:
@@ -435,17 +411,16 @@ def _of_audits(results: Results) -> Iterator[dict[str, Any]]:
     for run in results.of("audit"):
         for row in run.rows:
             whole = (row.metric, row.control, row.subset) == ("accuracy", CHOICE_ONLY, None)
-            file = released_file(run, row.split) if whole and hub_model(run) else None
+            key = hub_model(run)
+            file = released_file(run, row.split) if whole and key else None
             if file is not None and row.num_items == file.num_items:
                 about = "" if row.seed is None else f"seed {row.seed}"
-                number = f"{run.probe}, {row.split}, %"
-                yield _ours(number, run.model, hub_model(run), row, about=about, runs=(run.key,))
+                place = Place(run.probe, "accuracy", row.split)
+                yield _number(place, row, run.model, key, about=about, runs=(run.key,))
 
 
 def _of_clusters(results: Results) -> Iterator[dict[str, Any]]:
     """Yield what the best dose of each inoculation measured on all questions of a dev set."""
-    if not results.of("inoculation"):
-        return
     from probelight.reports.inoculation.doses import best_dose, doses
     from probelight.reports.inoculation.runs import inoculations
 
@@ -459,10 +434,12 @@ def _of_clusters(results: Results) -> Iterator[dict[str, Any]]:
         models = {paper_model(cell.run) for cell in cells}
         alike = dose.dose == PAPER_DOSE and all(on_paper_task(cell.run) for cell in cells)
         key = models.pop() if alike and len(models) == 1 else None
-        of_first = cells[0].measured["strict_cluster_accuracy"]
+        num_concepts = cells[0].measured["strict_cluster_accuracy"].num_items  # as of every seed
         runs = tuple(cell.run.key for cell in cells)
         more = {"about": f"k = {dose.dose:,}", "runs": runs}
-        strict_name, gap_name = (f"{series.probe}, {name}" for name in CLUSTER_NUMBERS.values())
-        num_concepts = of_first.num_items  # the same for every seed
-        yield _ours(strict_name, series.model, key, strict, num_items=num_concepts, **more)
-        yield _ours(gap_name, series.model, key, Estimate(strict.value - single), **more)
+        for metric, value, num_items in (
+            ("strict_cluster_accuracy", strict, num_concepts),
+            ("delta", Estimate(strict.value - single), None),
+        ):
+            place = Place(series.probe, metric, "dev")
+            yield _number(place, value, series.model, key, num_items=num_items, **more)

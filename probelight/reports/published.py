@@ -38,11 +38,12 @@ COLUMNS: Mapping[str, str] = {
     "part": "Part of the set, as results.csv calls it.",
     "perturbation": "As in results.csv.",
     "item": "The question, of a number of one question alone.",
+    "number": "What tables call the number, with its unit, where they have ours next to it.",
     "value": "The number; a fraction in the frame, per cent in the file.",
     "n": "Items measured, where the paper says so.",
 }
 COUNTS = ("table", "num_choices", "dose", "n")
-NOT_IN_KEY = ("name", "hub_id", "num_choices", "value", "n")
+NOT_IN_KEY = ("name", "hub_id", "num_choices", "number", "value", "n")
 
 
 class PublishedError(ValueError):

@@ -28,6 +28,7 @@ COMMIT = re.compile("[0-9a-f]{40}")
 # The science collection of Richardson & Sabharwal 2020; MCQL is what was reserved of it.
 SCIENCE = frozenset({"arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"})
 RESERVED = "mcql"
+PAPER_DOSE = 3000  # examples after which that paper measures its inoculated models
 
 
 def paper_model(run: Run) -> str | None:

@@ -13,7 +13,7 @@ from probelight.reports.estimates import Estimate
 from probelight.reports.inoculation.doses import Dose, best_dose, doses, starts
 from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations, series_of
 from probelight.reports.published import difference, lies, published, published_probes
-from probelight.reports.released import on_paper_task, on_released, paper_model
+from probelight.reports.released import PAPER_DOSE, on_paper_task, on_released, paper_model
 from probelight.reports.table import Cell, Column, Table, accuracy, gap, number, text, whole
 from probelight.reports.words import NOT_INTERPRETABLE, points
 from probelight.results.load import Results
@@ -27,7 +27,6 @@ GROUPS = {
     "human": "people",
 }
 SPLITS = {name: f"{name}_accuracy {name}_ci_low {name}_ci_high" for name in ("dev", "test")}
-PAPER_DOSE = 3000  # group 4 is after so many examples
 CHANGE = "original_task_change change_ci_low change_ci_high"
 PEOPLE = "ours_minus_people people_ci_low people_ci_high"
 COLUMNS = (

@@ -25,7 +25,7 @@ from probelight.reports.published import (
 )
 
 HEADER = ",".join(COLUMNS)
-ROW = "P 2020,6,,m,M,,p,,,,,accuracy,t,,q,5,"
+ROW = "P 2020,6,,m,M,,p,,,,,accuracy,t,,q,,5,"
 
 
 def test_every_number_has_its_place() -> None:
@@ -168,7 +168,7 @@ def test_short_names_keep_what_follows() -> None:
     [
         ("table,probe,model\n", "csv:1: the columns are not paper, table, group"),
         (f"{HEADER}\n", "no row is there"),
-        (f"{HEADER}\nP,6,m\n", "csv:2: 3 cells, the header 17"),
+        (f"{HEADER}\nP,6,m\n", "csv:2: 3 cells, the header 18"),
         (f"{HEADER}\n{ROW}\n{ROW.replace(',5,', ',6,')}\n", "csv:3: an earlier row is of the same"),
         (f"{HEADER}\n{ROW.replace(',5,', ',x,')}\n", "csv:2: value is 'x', not a number"),
         (f"{HEADER}\n{ROW.replace(',5,', ',120,')}\n", "csv:2: value is '120'"),
