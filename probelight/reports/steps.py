@@ -19,13 +19,14 @@ from probelight.results.load import Results, distinct_ends
 if TYPE_CHECKING:  # matplotlib takes a second to import
     from matplotlib.axes import Axes
 
-    from probelight.reports.figure import Figure, Line
+    from probelight.reports.figure import Figure
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
 WHOLE = re.compile(r"(\d{1,12})([km]?)")
 TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 NO_REVISION = "as published"
 MOST_TICKS = 6
+SIZES: Any = {"markersize": 4.2, "linewidth": 1.7}  # of a line and its marks
 
 
 def step_of(revision: str) -> int | None:
@@ -106,7 +107,10 @@ def steps_figures(results: Results) -> list[Figure]:
     for name, of_set in _by_set(found[found.step.notna()]):
         panels = list(of_set.groupby(["probe", "split", "measure"], sort=False))
         models = of_set.model.unique()
-        looks = dict(zip(models, figures.LINES * len(models), strict=False))
+        looks: dict[str, dict[str, Any]] = {
+            model: {"color": line.color, "linestyle": line.dash, "marker": line.marker}
+            for model, line in zip(models, figures.LINES * len(models), strict=False)
+        }
         with figures.styled():
             canvas, axes = figures.panels(len(panels[: figures.MAX_PANELS]), shared=False)
             for ((probe, split, what), rows), axis in zip(panels, axes, strict=False):
@@ -114,7 +118,7 @@ def steps_figures(results: Results) -> list[Figure]:
                 figures.head(axis, title, " · ".join(filter(None, (what, split))))
                 _panel(axis, rows, looks, None if name else chance.get(probe))
             handles = [
-                axes[0].plot([], [], label=model, **_style(look))[0]
+                axes[0].plot([], [], label=model, **look, **SIZES)[0]
                 for model, look in looks.items()
             ]
             canvas.legend(handles=handles, loc="outside upper left", ncols=2, handlelength=3.4)
@@ -137,7 +141,9 @@ def _by_set(found: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(str(name), of_set) for name, of_set in sets]
 
 
-def _panel(axis: Axes, rows: pd.DataFrame, looks: dict[str, Line], chance: float | None) -> None:
+def _panel(
+    axis: Axes, rows: pd.DataFrame, looks: dict[str, dict[str, Any]], chance: float | None
+) -> None:
     from probelight.reports.figure import MUTED, example_axis, limits
 
     axis.set_ylim(*limits([chance, *rows[["value", "ci_low", "ci_high"]].to_numpy().ravel()]))
@@ -154,18 +160,8 @@ def _panel(axis: Axes, rows: pd.DataFrame, looks: dict[str, Line], chance: float
         of_model = rows[rows.model == model]
         xs = [positions[step] for step in of_model.step]
         lows, highs = 100 * of_model.ci_low, 100 * of_model.ci_high.fillna(0.0)
-        axis.fill_between(xs, lows, highs, color=look.color, alpha=0.13, linewidth=0)
-        axis.plot(xs, 100 * of_model.value, **_style(look))
-
-
-def _style(look: Line) -> dict[str, Any]:
-    return {
-        "color": look.color,
-        "linestyle": look.dash,
-        "marker": look.marker,
-        "markersize": 4.2,
-        "linewidth": 1.7,
-    }
+        axis.fill_between(xs, lows, highs, color=look["color"], alpha=0.13, linewidth=0)
+        axis.plot(xs, 100 * of_model.value, **look, **SIZES)
 
 
 def _short(step: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +15,7 @@ from probelight.reports.table import Table
 from probelight.results.load import load_results
 
 MOST_SIDEWAYS = 4  # rows that fit side by side
+Widths = dict[int, int | None]  # of the columns at these places; None where it is as needed
 FRAME = 3  # the line before a cell, and a blank on each side of it
 
 
@@ -36,56 +37,38 @@ def print_table(table: Table, console: Console) -> None:
     below their numbers, and columns that do not fit go on in a further table, with the first
     columns repeated.
     """
-    labels = [f"{c.group} {c.label}".strip() for c in table.columns]
-    cells = [[f"{cell.text} {cell.detail}".strip() for cell in row] for row in table.rows]
-    needed = sum(max(map(len, column)) + FRAME for column in zip(labels, *cells, strict=True))
-    if needed <= console.width:
-        console.print(
-            _upright(table, table.title, labels, cells, dict.fromkeys(range(len(labels))))
-        )
-    elif len(cells) <= MOST_SIDEWAYS:
-        view = _empty(table.title)
-        for _ in range(len(cells) + 1):
-            view.add_column("", overflow="fold")
-        view.show_header = False
-        for line in zip(labels, *cells, strict=True):
-            view.add_row(*map(Text, line))
+    heads, cells = _texts(table, " ")
+    aligns = [column.align for column in table.columns]
+    parts: list[Widths] = [dict.fromkeys(range(len(heads)))]
+    needed = sum(max(map(len, column)) + FRAME for column in zip(heads, *cells, strict=True))
+    is_turned = needed > console.width and len(cells) <= MOST_SIDEWAYS
+    if is_turned:
+        cells = [list(line) for line in zip(heads, *cells, strict=True)]
+        heads, aligns = [""] * len(cells[0]), ["left"] * len(cells[0])
+        parts = [dict.fromkeys(range(len(heads)))]
+    elif needed > console.width:
+        heads, cells = _texts(table, "\n")
+        parts = list(_parts(heads, cells, console.width))
+    title = table.title
+    for widths in parts:
+        view = RichTable(title=Text(title), title_justify="left", title_style="bold")
+        view.show_header = not is_turned
+        for place, width in widths.items():
+            view.add_column(Text(heads[place]), justify=aligns[place], overflow="fold", width=width)
+        for row in cells:
+            view.add_row(*(Text(row[place]) for place in widths))
         console.print(view)
-    else:
-        labels = [f"{c.group}\n{c.label}".strip() for c in table.columns]
-        cells = [[f"{cell.text}\n{cell.detail}".strip() for cell in row] for row in table.rows]
-        title = table.title
-        for widths in _parts(labels, cells, console.width):
-            console.print(_upright(table, title, labels, cells, widths))
-            title = f"{table.title} (continued)"
+        title = f"{table.title} (continued)"
     console.print(Text(table.note, style="dim"))
 
 
-def _empty(title: str) -> RichTable:
-    return RichTable(title=Text(title), title_justify="left", title_style="bold")
+def _texts(table: Table, gap: str) -> tuple[list[str], list[list[str]]]:
+    """Return headings and cells, with a gap before what belongs to a heading or a number."""
+    heads = [f"{column.group}{gap}{column.label}".strip() for column in table.columns]
+    return heads, [[f"{c.text}{gap}{c.detail}".strip() for c in row] for row in table.rows]
 
 
-def _upright(
-    table: Table,
-    title: str,
-    labels: Sequence[str],
-    cells: Sequence[Sequence[str]],
-    widths: Mapping[int, int | None],
-) -> RichTable:
-    """Return the columns of these places, with their widths where they are given."""
-    view = _empty(title)
-    for place, width in widths.items():
-        view.add_column(
-            Text(labels[place]), justify=table.columns[place].align, overflow="fold", width=width
-        )
-    for row in cells:
-        view.add_row(*(Text(row[place]) for place in widths))
-    return view
-
-
-def _parts(
-    labels: Sequence[str], cells: Sequence[Sequence[str]], most: int
-) -> Iterator[dict[int, int | None]]:
+def _parts(labels: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> Iterator[Widths]:
     """Yield the columns that fit side by side, with their widths; the first one may be folded.
 
     As many of the first columns are repeated as tell the rows from each other, at most three.
@@ -99,7 +82,7 @@ def _parts(
     repeated = next((n for n in (1, 2, 3) if len({(*row[:n],) for row in cells}) == len(cells)), 1)
     if sum(widths[:repeated]) > most // 2:
         repeated = 1
-    first = {0: None, **{place: widths[place] - FRAME for place in range(1, repeated)}}
+    first: Widths = {0: None, **{place: widths[place] - FRAME for place in range(1, repeated)}}
     part, taken = first, sum(widths[:repeated])
     for place, width in enumerate(widths[repeated:], start=repeated):
         if len(part) > repeated and taken + width >= most:
