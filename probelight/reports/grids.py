@@ -14,7 +14,6 @@ from probelight.reports import table as tables
 from probelight.reports.published import ScoreKey, published_curves, published_size_errors
 from probelight.reports.released import paper_model
 from probelight.reports.table import (
-    ACCURACY,
     SIZE,
     Cell,
     Column,
@@ -236,8 +235,6 @@ def grid_table(results: Results) -> Table | None:
             share("orders told apart %", "order_accuracy"),
             size(),
         ],
-        csv=f"model wording perturbation title values {ACCURACY} {SIZE} "
-        "paper first_share order_accuracy",
     )
 
 
