@@ -158,19 +158,19 @@ def starts(results: Results) -> dict[Series, dict[str, Row]]:
     return dict(sorted(found.items()))
 
 
-def difference_interval(one: tuple[Dose, str], other: tuple[Dose, str]) -> Bounds:
+def difference_interval(first: tuple[Dose, str], second: tuple[Dose, str]) -> Bounds:
     """Return the 95% interval of a metric of one dose minus a metric of another, on the same items.
 
     None where a run did not record its items, or the two were measured on others.
 
     Args:
-        one: A dose, and the metric of it that counts.
-        other: The dose and the metric that are taken away.
+        first: A dose, and the metric of it that counts.
+        second: The dose and the metric that are taken away.
     """
     return interval_over_seeds(
         [
             (weight, metric, {run.seed or 0: run.run.sides for run in dose.runs})
-            for weight, (dose, metric) in ((1.0, one), (-1.0, other))
+            for weight, (dose, metric) in ((1.0, first), (-1.0, second))
         ]
     )
 

@@ -40,12 +40,12 @@ def inoculation_figure(results: Results) -> Figure | None:
     """Draw both accuracies against the dose (Richardson & Sabharwal 2020, figure 4)."""
     # A panel is one probe and original task, with all models.
     lines = sorted(doses(with_controls(results)).items(), key=lambda item: item[0][1:])
-    found = [[line for _, line in own] for _, own in groupby(lines, lambda item: item[0][1:])]
+    found = [[line for _, line in panel] for _, panel in groupby(lines, lambda item: item[0][1:])]
     if not found:
         return None
     shown = found[:MAX_PANELS]
-    several = any(len(own) > 1 for own in shown)
-    everything = [dose for own in shown for line in own for dose in line]
+    several = any(len(panel) > 1 for panel in shown)
+    everything = [dose for panel in shown for line in panel for dose in line]
     models = list(dict.fromkeys(dose.series.model for dose in everything)) if several else []
     extras = {run.extra for dose in everything for run in dose.runs}
     by_extra = extras != {"none"}
@@ -56,9 +56,9 @@ def inoculation_figure(results: Results) -> Figure | None:
     )
     with look.styled():
         canvas, axes = look.panels(len(shown), height=3.1 if several else 2.8)
-        for place, (axis, own) in enumerate(zip(axes, shown, strict=True)):
+        for place, (axis, panel) in enumerate(zip(axes, shown, strict=True)):
             axis.set_ylim(low, high)
-            _dose_panel(axis, own, models, by_extra, (high - low) * 0.07)
+            _dose_panel(axis, panel, models, by_extra, (high - low) * 0.07)
             if place % 2 == 0:
                 axis.set_ylabel("accuracy, %")
         size = 0 if by_extra else 4.8
@@ -69,7 +69,7 @@ def inoculation_figure(results: Results) -> Figure | None:
         marks += extra_marks(extras) if by_extra else []
         if marks:
             canvas.legend(handles=marks, loc="outside upper left", ncols=min(3, len(marks)))
-        told = " Full lines are the probe, broken ones the original task." if several else ""
+        styles = " Full lines are the probe, broken ones the original task." if several else ""
         added = f"{BY_EXTRA} {EXTRAS_NOTE}" if by_extra else ""
         return look.drawn(
             "inoculation",
@@ -78,7 +78,7 @@ def inoculation_figure(results: Results) -> Figure | None:
             "chosen checkpoint (the best average on the selection splits over settings and epochs) "
             "after training on k probe examples (log axis), all on the report split. Whiskers are "
             "95% intervals; with several seeds the lines are means and small marks the seeds."
-            f"{told}{added}" + look.left_out(len(found)),
+            f"{styles}{added}" + look.left_out(len(found)),
             canvas,
         )
 
@@ -135,7 +135,7 @@ def _dose_line(
     """
     starts = [value for dose in line for value in dose.values(metrics[0])]
     points = [(0, line[0], metrics[0], fmean(starts) if starts else None, False)]
-    points += [(one.dose, one, metrics[1], one.mean(metrics[1]), by_extra) for one in line]
+    points += [(dose.dose, dose, metrics[1], dose.mean(metrics[1]), by_extra) for dose in line]
     xs, ys = [], []
     for k, dose, metric, mean, has_extra in points:
         if mean is None:

@@ -44,12 +44,11 @@ def candidates(results: Results) -> pd.DataFrame:
         & rows.dose.notna()
         & rows.learning_rate.notna()
     ]
-    names = [{"path": run.path, **series_of(results, run)._asdict()} for run in results.runs]
-    rows = rows.drop(columns=["model", "probe", "control"]).merge(
-        pd.DataFrame(names, columns=["path", *Series._fields]), on="path"
-    )
+    series = {run.path: series_of(results, run) for run in results.runs}
+    rows["_about"] = [series[path].about for path in rows.path]
+    rows[[*Series._fields]] = [series[path] for path in rows.path]
     rows = rows.assign(seed=rows.seed.fillna(0), extra=rows.extra.replace("", "none"))
-    place = ["protocol", "run", *CHECKPOINT]
+    place = ["protocol", "run", "_about", *CHECKPOINT]
     found = rows.drop_duplicates([*place, "metric"], keep="last")
     found = found.pivot(index=place, columns="metric", values="value").reindex(columns=SCORES)
     # What a sweep chose repeats the scores of its setting, which are before it.
@@ -57,11 +56,13 @@ def candidates(results: Results) -> pd.DataFrame:
     found = found.drop_duplicates(CHECKPOINT).sort_values(CHECKPOINT, ignore_index=True)
     found["aggregate"] = aggregate(found.probe_accuracy, found.original_accuracy)
     found = found.assign(on_front=False, _settings=0, _checkpoints=0)
-    for _, own in found.groupby(CHOICE):
-        front = pareto_front(list(zip(own.original_accuracy, own.probe_accuracy, strict=True)))
-        found.loc[own.index[front], "on_front"] = True
-        settings = len(own.drop_duplicates(["extra", "learning_rate"]))
-        found.loc[own.index, ["_settings", "_checkpoints"]] = settings, len(own)
+    for _, choice in found.groupby(CHOICE):
+        front = pareto_front(
+            list(zip(choice.original_accuracy, choice.probe_accuracy, strict=True))
+        )
+        found.loc[choice.index[front], "on_front"] = True
+        settings = len(choice.drop_duplicates(["extra", "learning_rate"]))
+        found.loc[choice.index, ["_settings", "_checkpoints"]] = settings, len(choice)
     chosen = {
         (*cell.series, cell.dose, cell.seed or 0, cell.extra, cell.learning_rate, cell.epoch)
         for cell in with_controls(results)
@@ -77,8 +78,6 @@ def pareto_table(results: Results) -> Table | None:
     found = found[found._settings > 1]
     if found.empty:
         return None
-    abouts = [Series(*own).about for own in found[[*Series._fields]].itertuples(index=False)]
-    found = found.assign(_about=abouts)
     front = found[found.on_front].sort_values([*CHOICE, "original_accuracy", "probe_accuracy"])
     return table(
         "pareto",
@@ -112,7 +111,7 @@ def pareto_figure(results: Results) -> Figure | None:
     every = candidates(results)
     order = ["probe", "original_task", *PANEL]
     panels = [
-        own for _, own in every.groupby(list(dict.fromkeys(order))) if own._settings.max() > 1
+        panel for _, panel in every.groupby(list(dict.fromkeys(order))) if panel._settings.max() > 1
     ]
     if not panels:
         return None
@@ -168,34 +167,34 @@ def _draw_panel(
     axis.set_ylabel(f"{probe}, accuracy %")
     if before is not None:
         axis.axvline(100 * before, color=MUTED, linewidth=1.0, dashes=(1, 2), zorder=1)
-    for seed, own in panel.groupby("seed"):
+    for seed, of_seed in panel.groupby("seed"):
         line = seeds[seed]
-        front = own[own.on_front].sort_values(
+        front = of_seed[of_seed.on_front].sort_values(
             ["original_accuracy", "probe_accuracy"], ascending=[True, False]
         )
         axis.plot(
             100 * front.original_accuracy, 100 * front.probe_accuracy, color=line.color,
             linestyle=line.dash, linewidth=1.2, drawstyle="steps-pre", zorder=2,
         )  # fmt: skip
-        for one in own.itertuples():
-            _draw_mark(axis, one, line.color)
+        for mark in of_seed.itertuples():
+            _draw_mark(axis, mark, line.color)
     # How many checkpoints are on a point of a front.
-    for (x, y), own in panel.groupby([panel[name].round(9) for name in reversed(SCORES)]):
-        if len(own) > 1 and own.on_front.any():
+    for (x, y), marks in panel.groupby([panel[name].round(9) for name in reversed(SCORES)]):
+        if len(marks) > 1 and marks.on_front.any():
             axis.annotate(
-                str(len(own)), (100 * x, 100 * y), xytext=(6, 5), textcoords="offset points",
+                str(len(marks)), (100 * x, 100 * y), xytext=(6, 5), textcoords="offset points",
                 fontsize=7, color=INK, zorder=6,
             )  # fmt: skip
 
 
-def _draw_mark(axis: Axes, one: Any, color: str) -> None:
-    x, y = 100 * one.original_accuracy, 100 * one.probe_accuracy
+def _draw_mark(axis: Axes, mark: Any, color: str) -> None:
+    x, y = 100 * mark.original_accuracy, 100 * mark.probe_accuracy
     axis.plot(
-        [x], [y], marker=extra_mark(one.extra), markersize=5 if one.on_front else 3.8,
-        color=color, markerfacecolor=color if one.on_front else PAPER, markeredgewidth=0.8,
-        alpha=1.0 if one.on_front else 0.6, linestyle="none", zorder=4 if one.on_front else 3,
+        [x], [y], marker=extra_mark(mark.extra), markersize=5 if mark.on_front else 3.8,
+        color=color, markerfacecolor=color if mark.on_front else PAPER, markeredgewidth=0.8,
+        alpha=1.0 if mark.on_front else 0.6, linestyle="none", zorder=4 if mark.on_front else 3,
     )  # fmt: skip
-    if one.chosen:  # a ring, and the line of the same average
+    if mark.chosen:  # a ring, and the line of the same average
         left, right = axis.get_xlim()
         reach = 0.2 * (right - left)
         axis.plot(

@@ -146,8 +146,8 @@ def _cells(results: Results, run: Run) -> Iterator[Inoculation]:
         selection: dict[str, dict[int, float]] = {}
         for row in rows:
             if row.split != SELECTION:
-                own = parts.setdefault(row.subset, {}) if row.subset else measured
-                own[row.metric] = row
+                by_metric = parts.setdefault(row.subset, {}) if row.subset else measured
+                by_metric[row.metric] = row
             elif row.epoch is not None and row.subset is None:
                 selection.setdefault(row.metric, {})[row.epoch] = row.value
         if dose is None or "probe_accuracy" not in measured:

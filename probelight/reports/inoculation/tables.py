@@ -31,7 +31,6 @@ POOLED_FROM = 5  # larger clusters are few, so a row of their own would say noth
 POOLED = f"clusters of {POOLED_FROM} or more"
 WHAT = text("probe", "probe", "_about")
 SETTING = text("setting", "_setting", "_among")
-GAINED = "below none, a gain,"  # a verdict on a cost
 MOST = 6  # names in a clause of the paragraph
 
 
@@ -233,10 +232,10 @@ def _means(dose: Dose) -> dict[str, object]:
     metrics += [
         (name, dose.untouched, metric) for name, metric in zip(UNRELATED, PROBE, strict=True)
     ]
-    for name, own, metric in metrics:
-        if (mean := own.estimate(metric)) is None:
+    for name, of_dose, metric in metrics:
+        if (mean := of_dose.estimate(metric)) is None:
             continue
-        values = own.values(metric)
+        values = of_dose.values(metric)
         record |= {name: mean.value, f"{name}_min": min(values), f"{name}_max": max(values)}
         record[f"{name}_median"] = median(values)
         if mean.ci_low is not None:
@@ -314,42 +313,43 @@ def summary(results: Results) -> str:
     lines = list(doses(with_controls(results)).values())
     for dose in [line[-1] for line in lines[:MOST]]:
         name = f"{dose.series.probe} ({dose.series.about})"
-        verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
-        tell("With the largest k, accuracy on the probe was", VERDICTS[verdict], name)
-        if dose.mean(COST) is not None:
-            told, added = _cost_verdict(dose), ""
-            by_extra = Counter(run.extra for run in dose.runs if run.extra != "none")
-            if told == GAINED and by_extra:
-                shares = [f"extra {own}{_share(by_extra[own], dose)}" for own in sorted(by_extra)]
-                added = f", with original-task examples added ({', '.join(shares)})"
-            tell("The cost on the original task was", told, name + added)
         if len(dose.runs) > 1 and not all(run.run.sides for run in dose.runs):
             reason = "have no interval, because runs did not record what each item counted,"
             tell("Means over seeds", reason, name)
-        averages = [(run.trajectory.get("aggregate", {}), run.epoch or 0) for run in dose.runs]
+        else:
+            verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
+            tell("With the largest k, accuracy on the probe was", VERDICTS[verdict], name)
+            tell("The cost on the original task was", *_cost_verdict(dose, name))
+        chosen = [(run.trajectory.get("aggregate", {}), run.epoch or 0) for run in dose.runs]
         # Rounded, because a sum's last bit is no loss.
         if below := sum(
-            {0, epoch} <= own.keys() and round(own[epoch], 9) < round(own[0], 9)
-            for own, epoch in averages
+            {0, epoch} <= averages.keys() and round(averages[epoch], 9) < round(averages[0], 9)
+            for averages, epoch in chosen
         ):
             where = "On the selection items the chosen checkpoint's average of both tasks was"
             tell(where, "below that of the model before inoculation", name + _share(below, dose))
     sentences = []
     for about, by_verdict in found.items():
-        clauses = [f"{told} for {words.listed(names)}" for told, names in by_verdict.items()]
+        clauses = [f"{verdict} for {words.listed(names)}" for verdict, names in by_verdict.items()]
         sentences.append(f"{about} {'; '.join(clauses)}.")
     if (rest := len(lines) - MOST) > 0:
         sentences.append(f"The tables have {rest} more.")
     return " ".join(sentences)
 
 
-def _cost_verdict(dose: Dose) -> str:
+def _cost_verdict(dose: Dose, name: str) -> tuple[str, str]:
+    """Return the verdict on a cost, and the name with what was added where that may explain it."""
     low, high = dose.interval(COST)
     if not dose.interpretable:
-        return f"{NOT_INTERPRETABLE}, as the model was not above chance before,"
+        return f"{NOT_INTERPRETABLE}, as the model was not above chance before,", name
     if low is None or high is None:
-        return "without an interval"
-    return "above none" if low > 0 else GAINED if high < 0 else "not distinguishable from none"
+        return "without an interval", name
+    if high >= 0:
+        return "above none" if low > 0 else "not distinguishable from none", name
+    by_extra = Counter(run.extra for run in dose.runs if run.extra != "none")
+    shares = [f"extra {extra}{_share(by_extra[extra], dose)}" for extra in sorted(by_extra)]
+    added = f", with original-task examples added ({', '.join(shares)})" if shares else ""
+    return "below none, a gain,", name + added
 
 
 def _share(number: int, dose: Dose) -> str:
