@@ -90,6 +90,7 @@ class Curve:
     Attributes:
         train: How the train rows were got, as the runs have it.
         first_stage: Whether the model was trained on other questions first.
+        learning_rate: None where nothing was trained.
         chance: One over the number of real choices.
         points: Points by control, each list by number of examples; the standard ones come first.
         runs: All runs that points come from.
@@ -102,15 +103,15 @@ class Curve:
         variant: What distinguishes it from another curve of the same name; empty where none has it.
     """
 
-    model: str
     probe: str
+    model: str
     mode: str
     split: str
+    train: str
+    first_stage: bool
     learning_rate: float | None
     chance: float | None
     points: Mapping[str, Sequence[Point]]
-    train: str = ""
-    first_stage: bool = False
     runs: tuple[Run, ...] = ()
     hits: Hits | None = None
     role: Role = "model"
@@ -226,36 +227,30 @@ def curves(results: Results) -> tuple[Curve, ...]:
     chances = chance_levels(results)
     made = []
     for place, rows in sorted(found.items(), key=lambda item: item[0]):
-        probe, model, mode, split, train, first_stage = place
+        chance = chances.get(place[0])
         # The point without training has no learning rate: it belongs to the curve of each.
         known = {row.learning_rate for row, _ in rows if row.learning_rate is not None}
         rates: list[float | None] = [*sorted(known)] or [None]
         for rate in rates:
             line = [(row, run) for row, run in rows if row.learning_rate in (rate, None)]
             runs = tuple({run.path: run for _, run in line}.values())
-            whole = [r for run in runs for r in run.rows if (r.probe, r.subset) == (probe, None)]
-            levels = {row.metric: row.value for row in reversed(whole)}
+            of_probe = [row for run in runs for row in run.rows if row.probe == place[0]]
+            levels = {row.metric: row.value for row in reversed(of_probe) if not row.subset}
             names = {paper_model(run) for run in runs}
-            made.append(
-                Curve(
-                    model=model,
-                    probe=probe,
-                    mode=mode,
-                    split=split,
-                    learning_rate=rate,
-                    chance=chances.get(probe),
-                    points=_points([row for row, _ in line]),
-                    train=train,
-                    first_stage=first_stage,
-                    runs=runs,
-                    hits=joined([run.hits for run in runs if run.hits is not None]),
-                    role=line[0][0].role,
-                    control_of=runs[0].source.control_of,
-                    majority=levels.get("majority_accuracy"),
-                    scored_chance=levels.get("chance", chances.get(probe)),
-                    paper_model=names.pop() if len(names) == 1 else None,
-                )
+            curve = Curve(
+                *place,
+                rate,
+                chance,
+                _points([row for row, _ in line]),
+                runs,
+                hits=joined([run.hits for run in runs if run.hits is not None]),
+                role=line[0][0].role,
+                control_of=runs[0].source.control_of,
+                majority=levels.get("majority_accuracy"),
+                scored_chance=levels.get("chance", chance),
+                paper_model=names.pop() if len(names) == 1 else None,
             )
+            made.append(curve)
     called = [(c.probe, c.model, c.mode, c.split, c.learning_rate) for c in made]
     for at, curve in enumerate(made):
         if called.count(called[at]) > 1:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import cycle
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -33,8 +32,7 @@ BASELINES = (Line(INK, (0, (3, 1.2)), "v"), Line(INK, (0, (1, 1)), "P"))
 MODELS = (*LINES, Line(MUTED, (0, (3, 1, 1, 1, 1, 1)), "X"))
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A line of a panel."""
 
     curve: Curve
@@ -108,10 +106,8 @@ def _control_figure(
     name: str, of: str, shown: Sequence[Summary], found: Sequence[Summary]
 ) -> Figure:
     lines = [_controls(summary, found) for summary in shown[:MAX_PANELS]]
-    first: Literal["probe", "model"] = "model"
-    if len({summary.curve.probe for summary in shown}) > 1:
-        first = "probe"
-    heads = [heading(summary.curve, first) for summary in shown[:MAX_PANELS]]
+    several = len({summary.curve.probe for summary in shown}) > 1
+    heads = [heading(s.curve, "probe" if several else "model") for s in shown[:MAX_PANELS]]
     looks = {line.look for own in lines for line in own}
     caption = f"N is on a log axis, with the untrained model at 0. {bands(shown)} "
     if LINEAR in looks:

@@ -180,7 +180,11 @@ def curve_table(results: Results) -> Table | None:
         text("at chance", "_at_chance"),
         kit.size(),
     ]
-    of_control = [kit.accuracy("accuracy %"), Column("standard − control", _difference_cell)]
+    apart = kit.gap("standard − control", GAP)
+    of_control = [
+        kit.accuracy("accuracy %"),
+        replace(apart, show=lambda row: row._apart or apart.show(row)),
+    ]
     controls = sorted({control for curve in found for control in curve.controls})
     scored = share("chance, empty choices too", "_scored_chance")
     # People see no spread of a single seed. An interval without hits is from the items alone,
@@ -239,10 +243,15 @@ def _point_record(curve: Curve, control: str, point: Point) -> Record:
         "_rate": f"rate {words.rate(curve.learning_rate)}" if curve.learning_rate else "",
         "_scored_chance": curve.scored_chance,
         "_seeds_with_hits": len(curve.item_scores.get((control, point.num_train), ())),
-        "_paired_seeds": apart and apart.num_seeds,
+        "_apart": None,
         "_at_chance": None,
         "_runs": [row.run_dir.rpartition("/")[2] for row in rows],
     }
+    if apart and apart.ci_low is None:
+        seeds = words.points_between(apart.lowest, apart.highest)
+        record["_apart"] = Cell(
+            words.points(apart.value), seeds if apart.num_seeds > 1 else "one seed"
+        )
     if curve.chance is not None and point.trained:
         stuck = 0
         for row in point.trained.values():
@@ -253,16 +262,6 @@ def _point_record(curve: Curve, control: str, point: Point) -> Record:
             stuck += low <= curve.chance
         record |= {"num_at_chance": stuck, "_at_chance": f"{stuck} of {len(point.trained)}"}
     return record
-
-
-def _difference_cell(row: Any) -> Cell | str:
-    """Show the difference with its interval, or else its lowest and highest seed."""
-    if words.missing(row.standard_minus_control) or not words.missing(row.difference_low):
-        return kit.gap("", GAP).show(row)
-    seeds = words.points_between(row.difference_min, row.difference_max)
-    return Cell(
-        words.points(row.standard_minus_control), seeds if row._paired_seeds > 1 else "one seed"
-    )
 
 
 def against_table(results: Results) -> Table | None:

@@ -183,7 +183,7 @@ def test_sums_of_points() -> None:
         control: [Point(n, {1: Row(value=value)}) for n, value in line.items()]
         for control, line in by_size.items()
     }
-    curve = Curve("m", "p", "mlp", "dev", 1e-3, 0.5, points)
+    curve = Curve("p", "m", "mlp", "dev", "", False, 1e-3, 0.5, points)
     assert estimate([]) is None
     assert estimate([(1.0, curve, "standard", 0)]) == Estimate(0.5)
     assert estimate([(1.0, curve, "standard", 62), (-1.0, curve, "control", 125)]) is None
