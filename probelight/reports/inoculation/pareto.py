@@ -44,10 +44,14 @@ def candidates(results: Results) -> pd.DataFrame:
         & rows.dose.notna()
         & rows.learning_rate.notna()
     ]
-    series = {run.path: series_of(results, run) for run in results.runs}
-    rows["_about"] = [series[path].about for path in rows.path]
-    rows[[*Series._fields]] = [series[path] for path in rows.path]
-    rows = rows.assign(seed=rows.seed.fillna(0), extra=rows.extra.replace("", "none"))
+    series = [series_of(results, results.by_path[path]) for path in rows.path]
+    names = pd.DataFrame(series, rows.index, [*Series._fields])
+    rows = rows.assign(
+        **names,
+        seed=rows.seed.fillna(0),
+        extra=rows.extra.replace("", "none"),
+        _about=[line.about for line in series],
+    )
     place = ["protocol", "run", "_about", *CHECKPOINT]
     found = rows.drop_duplicates([*place, "metric"], keep="last")
     found = found.pivot(index=place, columns="metric", values="value").reindex(columns=SCORES)
@@ -57,9 +61,8 @@ def candidates(results: Results) -> pd.DataFrame:
     found["aggregate"] = aggregate(found.probe_accuracy, found.original_accuracy)
     found = found.assign(on_front=False, _settings=0, _checkpoints=0)
     for _, choice in found.groupby(CHOICE):
-        front = pareto_front(
-            list(zip(choice.original_accuracy, choice.probe_accuracy, strict=True))
-        )
+        scores = choice[["original_accuracy", "probe_accuracy"]]
+        front = pareto_front([*scores.itertuples(index=False, name=None)])
         found.loc[choice.index[front], "on_front"] = True
         settings = len(choice.drop_duplicates(["extra", "learning_rate"]))
         found.loc[choice.index, ["_settings", "_checkpoints"]] = settings, len(choice)
