@@ -62,9 +62,15 @@ def to_html(
             json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
         ),
     }
-    arrows = (figure for section in sections for figure in section.figures)
     found = shown(sections)
-    script = _script(items is not None)
+    figures = {figure.name: figure for section in found for figure in section.figures}
+    names = ("page", *ITEMS_SCRIPTS) if items else ("page",)
+    page, *parts = ((SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in names)
+    script = page + "".join(['(() => {\n"use strict";\n', *parts, "})();\n"] if parts else "")
+    folders = {}
+    if target and results.folder:
+        root = os.path.relpath(results.folder, target.resolve())
+        folders = {run.key: quote(f"{Path(root, run.path).as_posix()}/") for run in results.runs}
     return environment.get_template("page/page.html").render(
         policy=policy(script, in_files=bool(items and items.files)),
         title=title(results),
@@ -72,11 +78,11 @@ def to_html(
         left_out=results.left_out,
         notices=results.notices,
         overview=grid(results),
-        arrows=next((figure for figure in arrows if figure.name == "arrows"), None),
+        arrows=figures.get("arrows"),
         sections=[section for section in found if section.name != "overview"],
         items=items,
         glossary=used(text for section in found for text in _texts(section)),
-        folders=_folders(results, target) if target else {},
+        folders=folders,
         script=Markup(script),
     )
 
@@ -166,15 +172,6 @@ def strong_numbers(sentence: str) -> Markup:
     return Markup("".join(f"{a}{b}" for a, b in zip(strong, brackets, strict=True)))
 
 
-def _script(with_items: bool) -> str:
-    """Return all of the page's scripts as one."""
-    names = ITEMS_SCRIPTS if with_items else ()
-    page, *parts = (
-        (SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in ("page", *names)
-    )
-    return page + "".join(['(() => {\n"use strict";\n', *parts, "})();\n"] if parts else "")
-
-
 def _texts(section: Made) -> Iterator[str]:
     """Return what a section says, without the cells of its tables."""
     yield from (section.title, section.summary)
@@ -188,14 +185,6 @@ def _lead(note: str) -> tuple[str, str]:
     """Return a note's first sentence, and the rest of it."""
     first, _, rest = re.sub(r"(?<=[.!?]) (?=[A-Z“])", "\n", note, count=1).partition("\n")
     return first, rest
-
-
-def _folders(results: Results, target: Path) -> dict[str, str]:
-    """Return by key each run's folder as an address relative to that of the page."""
-    if results.folder is None:
-        return {}
-    root = os.path.relpath(results.folder, target.resolve())
-    return {run.key: quote(f"{Path(root, run.path).as_posix()}/") for run in results.runs}
 
 
 def _groups(table: Table) -> list[tuple[str, int]]:

@@ -84,59 +84,27 @@ class Sheet:
 
     Attributes:
         run: The run.
-        set: The name of the set in its predictions.
-        seed: Of these answers, where the run has several.
-        control: What was done to the words; empty where the items do not say.
+        name: What an address calls it.
+        probe: The probe, or original task, whose items they are.
+        label: What readers call it, different from that of any other sheet of the model.
+        size: Number of examples that the model was trained on.
+        is_before: Whether the answers were given before inoculation.
+        control: What was done to the words of the items; empty or standard for the probe's.
+        seed: Of these answers; 0 where nothing was drawn.
         places: Of the items in those of the probe.
         answers: JSON of the columns, made at once: as numbers, large results do not fit in memory.
-        label: What readers call it, different from that of any other sheet of the model.
     """
 
     run: Run
-    set: str
-    seed: int | None = None
-    control: str = ""
+    name: str
+    probe: str
+    label: str
+    size: int
+    is_before: bool
+    control: str
+    seed: int
     places: tuple[int, ...] = ()
     answers: str = ""
-    label: str = ""
-
-    @property
-    def name(self) -> str:
-        """What an address calls it."""
-        return f"{self.run.key}/{self.set}"
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether the items are the probe's, not a control's."""
-        return self.control in STANDARD
-
-    @property
-    def is_before(self) -> bool:
-        """Whether they were given before inoculation."""
-        return self.run.protocol == "before" or self.set.endswith("_before")
-
-    @property
-    def row(self) -> Row:
-        """What the run measured first."""
-        return self.run.rows[0] if self.run.rows else Row()
-
-    @property
-    def size(self) -> int:
-        """Number of examples it was trained on."""
-        is_untrained = self.is_before or self.run.protocol in UNTRAINED
-        return 0 if is_untrained else self.row.dose or self.row.num_train or 0
-
-    @property
-    def original_task(self) -> str:
-        """The original task of an inoculation, where the items are its."""
-        details = self.run.detail(InoculationDetails)
-        is_original = details is not None and "original" in self.set.split("_")
-        return (details.original_task or "original task") if details and is_original else ""
-
-    @property
-    def probe(self) -> str:
-        """The probe, or original task, whose items they are."""
-        return self.original_task or self.run.probe or self.set
 
 
 @dataclass
@@ -180,19 +148,21 @@ def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None
         parts.append(base64.b64encode(zlib.compress(text.encode())).decode("ascii"))
         return len(parts) - 1
 
+    def answers(sheet: Sheet) -> str:
+        first, num = sheet.places[0], len(sheet.places)
+        is_row = sheet.places == tuple(range(first, first + num))
+        places = {"row": [first, num]} if is_row else {"places": sheet.places}
+        return f'{{"items":{_json(places)},"answers":{sheet.answers}}}'
+
     index = []
     for name, probe in probes.items():
         models = [
             {
                 "name": model,
-                "part": part(f"[{','.join(map(_packed, sheets))}]"),
+                "part": part(f"[{','.join(map(answers, sheets))}]"),
                 "sheets": [
-                    {
-                        "name": sheet.name,
-                        "run": sheet.run.key,
-                        "label": sheet.label,
-                        "protocol": sheet.run.protocol.replace("_", " "),
-                    }
+                    {"name": sheet.name, "run": sheet.run.key, "label": sheet.label}
+                    | {"protocol": sheet.run.protocol.replace("_", " ")}
                     for sheet in sheets
                 ],
                 "shown": _shown_first(sheets),
@@ -229,18 +199,20 @@ def read_probes(results: Results) -> tuple[dict[str, Answered], tuple[str, ...]]
     silent: Counter[str] = Counter()
     unread: list[str] = []
     for run in results.runs:
+        sets: dict[str, Sequence[ItemLine | ContextLine]] = {}
         try:
-            sets = _sets(results, run)
+            items = read_item_lines(results, run)
+            for name in dict.fromkeys(line.set for line in items):
+                sets[name] = [line for line in items if line.set == name]
+            if not sets and (contexts := read_context_lines(results, run)):
+                sets[run.probe] = contexts
         except UnreadableResultError as error:
             unread.append(f"Not shown: {visible(results.below(str(error)))}.")
             continue
         if not sets:
             silent[run.protocol.replace("_", " ")] += 1
         for name, lines in sets.items():
-            first = lines[0]
-            sheet = Sheet(run, name)
-            if isinstance(first, ItemLine):
-                sheet = Sheet(run, name, first.seed, first.control)
+            sheet = _sheet(run, name, lines[0])
             probe = probes.setdefault(sheet.probe, Answered())
             sheet.places = tuple(probe.place(*_item(line, n)) for n, line in enumerate(lines, 1))
             sheet.answers = _answers(lines)
@@ -253,17 +225,6 @@ def read_probes(results: Results) -> tuple[dict[str, Answered], tuple[str, ...]]
         for protocol, number in sorted(silent.items())
     ]
     return dict(sorted(probes.items())), tuple(unread)
-
-
-def _sets(results: Results, run: Run) -> Mapping[str, Sequence[ItemLine | ContextLine]]:
-    """Return what a run answered, by set."""
-    sets: dict[str, list[ItemLine]] = {}
-    for line in read_item_lines(results, run):
-        sets.setdefault(line.set, []).append(line)
-    if sets:
-        return sets
-    contexts = read_context_lines(results, run)
-    return {run.probe: contexts} if contexts else {}
 
 
 def _item(line: ItemLine | ContextLine, number: int) -> tuple[Item, Notes]:
@@ -298,8 +259,45 @@ def _answers(lines: Iterable[ItemLine | ContextLine]) -> str:
             given = (line.probability,) if line.target else ()
             words.append(line.predictions)
         scores.append([None if score is None else _short(score) for score in given])
-    columns = {"said": said, "counts": counts, "words": words}
-    return _json({"scores": scores} | {name: column for name, column in columns.items() if column})
+    columns = {"scores": scores, "said": said, "counts": counts, "words": words}
+    return _json({name: column for name, column in columns.items() if column})
+
+
+def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
+    """Return what a run answered to a set, of which this is a line, without the answers."""
+    row = run.rows[0] if run.rows else Row()
+    details = run.detail(InoculationDetails)
+    control, seed = (line.control, line.seed) if isinstance(line, ItemLine) else ("", None)
+    seed = row.seed if seed is None else seed
+    is_before = run.protocol == "before" or name.endswith("_before")
+    size = 0 if is_before or run.protocol in UNTRAINED else row.dose or row.num_train or 0
+    task = ""
+    if details and "original" in name.split("_"):
+        task = details.original_task or "original task"
+    seed_text = "" if seed is None else f"seed {seed}"
+    trained = [f"after {count(size)} examples{f' of {run.probe}' if task else ''}", seed_text]
+    match run.protocol:
+        case "zero_shot":
+            parts = ["zero shot", way(row.mode)]
+        case "curve":
+            parts = [*trained, row.mode]
+        case "original":
+            parts = ["after the original task"]
+        case _ if is_before:
+            parts = ["before inoculation"]
+        case protocol if protocol == INOCULATION:
+            parts = [*trained, "" if row.extra == "none" else row.extra]
+            parts.append(f"learning rate {rate(row.learning_rate)}")
+            if task and row.control not in STANDARD:
+                parts.append(f"inoculated under {row.control.replace('_', ' ')}")
+        case "diagnose":
+            parts = ["words behind the context"]
+        case protocol:
+            parts = [protocol.replace("_", " "), name, seed_text]
+    parts.append("" if control in STANDARD else control.replace("_", " "))
+    parts.append("selection items" if name.startswith("selection") else "")
+    label, probe = ", ".join(filter(None, parts)), task or run.probe or name
+    return Sheet(run, f"{run.key}/{name}", probe, label, size, is_before, control, seed or 0)
 
 
 def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
@@ -307,15 +305,14 @@ def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
 
     Equal ones are there once: each dose repeats what was answered before inoculation.
     """
-    kept: dict[tuple[str, str, tuple[int, ...]], Sheet] = {}
-    for sheet in sorted(
-        sheets,
-        key=lambda sheet: (
-            *(sheet.size, sheet.is_before, not sheet.is_standard, sheet.control),
-            *(sheet.seed or 0, sheet.run.key, sheet.set),
-        ),
-    ):
-        sheet.label = _label(sheet)
+
+    def order(sheet: Sheet) -> tuple[object, ...]:
+        is_changed = sheet.control not in STANDARD
+        key = sheet.run.key, sheet.name
+        return sheet.size, sheet.is_before, is_changed, sheet.control, sheet.seed, *key
+
+    kept: dict[tuple[object, ...], Sheet] = {}
+    for sheet in sorted(sheets, key=order):
         kept.setdefault((sheet.label, sheet.answers, sheet.places), sheet)
     labels = Counter(sheet.label for sheet in kept.values())
     for sheet in kept.values():
@@ -324,47 +321,9 @@ def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
     return [*kept.values()]
 
 
-def _label(sheet: Sheet) -> str:
-    """Return what readers call the answers; several of one probe and model may be called alike."""
-    run, row = sheet.run, sheet.row
-    number = sheet.seed if sheet.seed is not None else row.seed
-    seed = "" if number is None else f"seed {number}"
-    of = f" of {run.probe}" if sheet.original_task else ""
-    trained = [f"after {count(sheet.size)} examples{of}", seed]
-    match run.protocol:
-        case "zero_shot":
-            parts = ["zero shot", way(row.mode)]
-        case "curve":
-            parts = [*trained, row.mode]
-        case "original":
-            parts = ["after the original task"]
-        case _ if sheet.is_before:
-            parts = ["before inoculation"]
-        case protocol if protocol == INOCULATION:
-            parts = [*trained, "" if row.extra == "none" else row.extra]
-            parts.append(f"learning rate {rate(row.learning_rate)}")
-            if sheet.original_task and row.control not in STANDARD:
-                parts.append(f"inoculated under {row.control.replace('_', ' ')}")
-        case "diagnose":
-            parts = ["words behind the context"]
-        case protocol:
-            parts = [protocol.replace("_", " "), sheet.set, seed]
-    parts.append("" if sheet.is_standard else sheet.control.replace("_", " "))
-    parts.append("selection items" if sheet.set.startswith("selection") else "")
-    return ", ".join(filter(None, parts))
-
-
-def _packed(sheet: Sheet) -> str:
-    """Return a sheet's columns and the items they are of: [first, number], or each one."""
-    first, num = sheet.places[0], len(sheet.places)
-    in_a_row = sheet.places == tuple(range(first, first + num))
-    places = {"row": [first, num]} if in_a_row else {"places": sheet.places}
-    return f'{{"items":{_json(places)},"answers":{sheet.answers}}}'
-
-
 def _shown_first(sheets: Sequence[Sheet]) -> list[int]:
     """Return the places of the answers after most training and, if there are any, before it."""
-    standard = [place for place, sheet in enumerate(sheets) if sheet.is_standard] or [0]
+    standard = [place for place, sheet in enumerate(sheets) if sheet.control in STANDARD] or [0]
     after = max(standard, key=lambda place: sheets[place].size)  # the first one of a size
     items = set(sheets[after].places)
     untrained = [place for place in standard if sheets[place].size < sheets[after].size]

@@ -35,7 +35,9 @@ def commits(results: Results) -> list[str]:
 def models_table(results: Results) -> Table | None:
     """Make the table of the weights that were used, and in how many runs."""
     runs = Counter(
-        (run.model, _plain(run.protocol), run.model_sha256) for run in results.runs if run.model
+        (run.model, run.protocol.replace("_", " "), run.model_sha256)
+        for run in results.runs
+        if run.model
     )
     columns = [
         text("model", "model"),
@@ -63,19 +65,21 @@ def data_table(results: Results) -> Table | None:
 
     Runs record a file's name without its folder, and most files are called train or dev.
     """
-    read: dict[tuple[str, str], list[Run]] = {}
-    items: dict[tuple[str, str], int | None] = {}
+    read: dict[tuple[str, str], list[tuple[Run, int | None]]] = {}
     for run in results.runs:
         for file in run.data:
-            read.setdefault((file.path, file.sha256), []).append(run)
-            items.setdefault((file.path, file.sha256), file.num_items)
+            read.setdefault((file.path, file.sha256), []).append((run, file.num_items))
     found = [
-        {"path": _name(path, sha256, runs), "num_items": items[path, sha256], "sha256": sha256}
-        for (path, sha256), runs in read.items()
+        (_name(path, sha256, [run for run, _ in uses]), uses[0][1], sha256)
+        for (path, sha256), uses in read.items()
     ]
-    columns = [text("file", "path"), whole("items", "num_items")]
-    columns.append(text("sha256", "sha256", code=True))
-    records = sorted(found, key=lambda file: (str(file["path"]), str(file["sha256"])))
+    found.sort(key=lambda file: (file[0], file[2]))
+    records = [{"path": name, "num_items": n, "sha256": sha256} for name, n, sha256 in found]
+    columns = [
+        text("file", "path"),
+        whole("items", "num_items"),
+        text("sha256", "sha256", code=True),
+    ]
     return table("data", "Data files", "", records, columns)
 
 
@@ -132,7 +136,8 @@ def runs_table(results: Results) -> Table | None:
             "protocol": run.protocol,
             "model": run.model or None,
             "probe": run.probe or None,
-            "counts": ", ".join(f"{_plain(name)} {n:,}" for name, n in run.counts.items()) or None,
+            "counts": ", ".join(f"{name} {n:,}" for name, n in run.counts.items()).replace("_", " ")
+            or None,
             "seeds": ", ".join(f"{seed:,}" for seed in run.seeds) or None,
             "seconds": run.seconds,
             "git_commit": run.git_commit,
@@ -143,7 +148,7 @@ def runs_table(results: Results) -> Table | None:
     ]
     columns = [
         text("run", "run", "command", code=True),
-        Column("protocol", lambda run: _plain(run.protocol) or ABSENT, "left"),
+        Column("protocol", lambda run: run.protocol.replace("_", " ") or ABSENT, "left"),
         *(text(name, name) for name in ("model", "probe", "counts", "seeds")),
         number("seconds", "seconds", lambda seconds: f"{seconds:,.1f}"),
     ]
@@ -152,7 +157,3 @@ def runs_table(results: Results) -> Table | None:
         "folder; below it is the command that made it, where that was recorded."
     )
     return table("runs", "Runs", note, records, columns)
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", " ")
