@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
 from typing import Literal
+
+import pandas as pd
 
 from probelight.metrics.learning_curve import (
     best_size,
@@ -215,29 +216,28 @@ def weighted_gap(line: tuple[Curve, str], other: tuple[Curve, str]) -> list[Part
 
 def summary(results: Results) -> str:
     """Return what models knew untrained, what they learned, and whether from the language."""
-    found = summaries(results)
-    found = tuple(s for s in found if s.role == "model") or found
-    found = tuple(s for s in found if s.curve.mode != "linear") or found
-    by_model: dict[str, list[Curve]] = {}
-    for one in found:
-        by_model.setdefault(one.curve.model, []).append(one.curve)
+    models = [s.curve for s in summaries(results) if s.role == "model"]
+    found = models or [s.curve for s in summaries(results)]
+    found = [curve for curve in found if curve.mode != "linear"] or found
+    named = list(dict.fromkeys(curve.model for curve in found))
+    repeats = Counter((curve.model, curve.probe) for curve in found)
     asked = {*zero_shots(results).name}  # what these knew is in the paragraph of zero-shot runs
+    rows = []
+    for curve in found:
+        name = curve.probe
+        if repeats[curve.model, name] > 1:
+            name += f" ({curve.mode}, {curve.where}, rate {words.rate(curve.learning_rate)})"
+        if 0 in curve.means() and curve.mode != FULL and curve.model not in asked:
+            rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
+        if last := max(curve.means()):
+            rows.append((curve.model, "At its largest N", _verdict(curve, last), name))
+    frame = pd.DataFrame(rows, columns=["model", "when", "verdict", "name"])
     sentences = []
-    for model, own in islice(by_model.items(), MOST_MODELS):
-        repeats = Counter(curve.probe for curve in own)
-        before: dict[str, list[str]] = {}
-        after: dict[str, list[str]] = {}
-        for curve in own:
-            setting = f"{curve.mode}, {curve.where}, rate {words.rate(curve.learning_rate)}"
-            name = f"{curve.probe} ({setting})" if repeats[curve.probe] > 1 else curve.probe
-            if 0 in curve.means() and curve.mode != FULL and model not in asked:
-                before.setdefault(_verdict(curve, 0), []).append(name)
-            if last := max(curve.means()):
-                after.setdefault(_verdict(curve, last), []).append(name)
-        for when, verdicts in (("Before any training", before), ("At its largest N", after)):
-            on = [f"{verdict} on {words.listed(names)}" for verdict, names in verdicts.items()]
-            sentences += [f"{when}, {model} was {'; '.join(on)}."] if on else []
-    if (rest := len(by_model) - MOST_MODELS) > 0:
+    for (model, when), own in frame.groupby(["model", "when"], sort=False):
+        by_verdict = own.groupby("verdict", sort=False).name.agg(list).items()
+        on = "; ".join(f"{verdict} on {words.listed(names)}" for verdict, names in by_verdict)
+        sentences += [f"{when}, {model} was {on}."] if model in named[:MOST_MODELS] else []
+    if (rest := len(named) - MOST_MODELS) > 0:
         sentences.append(f"The tables have {rest} more models.")
     return " ".join(sentences)
 
