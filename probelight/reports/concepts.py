@@ -188,7 +188,7 @@ def concepts_table(results: Results) -> Table | None:
     """Make the table of the concepts known most and least; its csv file has all with several."""
     found, _ = answers(results)
     found = found[found.is_enough & found.is_several]
-    every = [_concepts(asked) for _, asked in found.groupby("asked")]
+    every = [(asked, _concepts(asked)) for _, asked in found.groupby("asked")]
     return tables.table(
         "known_concepts",
         "The concepts known most and least",
@@ -200,7 +200,7 @@ def concepts_table(results: Results) -> Table | None:
         f"{MOST_QUESTIONS} questions of each are shown, with what most seeds answer; what that "
         f"counts is given where seeds differ or choices tie. Up to {MOST_MODELS} models are shown; "
         "the csv file has all, and all their concepts with several questions.",
-        pd.concat(every) if every else [],
+        pd.concat([concepts for _, concepts in every]) if every else [],
         [
             text("probe", "probe", "_about"),
             text("known", "_rank", "_alike"),
@@ -211,7 +211,7 @@ def concepts_table(results: Results) -> Table | None:
             Column("answer before", lambda row: row._before, "left", prose=True),
             Column("after", lambda row: row._after, "left", prose=True),
         ],
-        shown=framed(row for asked in every[:MOST_MODELS] for row in _surest(asked)),
+        shown=framed(row for pair in every[:MOST_MODELS] for row in _surest(*pair)),
         csv="model probe original_task report_split dose concept num_questions share_before "
         "share_after selection setup control",
     )
@@ -231,18 +231,18 @@ def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
     found["_low"], found["_high"] = ([bound[i] for bound in bounds] for i in (0, 1))
     found["_alike"] = found.groupby(["_low", "_high"]).dose.transform("size")
     found["_about"] = _about(asked)
-    found["_answers"] = [rows for _, rows in by_concept]
     found["_runs"] = [tuple(asked.run.unique())] * len(found)
     return found.reset_index()
 
 
-def _surest(concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _surest(asked: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a row for each question of the concepts known most and least."""
     most = concepts[concepts["_low"] > 0].sort_values("_low", ascending=False, kind="stable")
     least = concepts[concepts["_high"] < 1].sort_values("_high", kind="stable")
     for rank, ranked in (("most", most), ("least", least)):
         for concept in ranked[:OF_EACH].to_dict("records"):
-            for _, rows in islice(concept["_answers"].groupby("place"), MOST_QUESTIONS):
+            of_concept = asked[asked.concept == concept["concept"]]
+            for _, rows in islice(of_concept.groupby("place"), MOST_QUESTIONS):
                 last = rows[rows.dose == concept["dose"]]
                 yield concept | {
                     "_rank": rank,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections import Counter
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -35,14 +34,22 @@ def age_grid_figure(results: Results) -> Figure | None:
     found = [grid for grid in grids(results) if grid.name in AGE_PANELS]
     if not found:
         return None
-    rows = _rows(found)
-    shown = rows[:MOST_ROWS]
+    # Panels of one model and wording are next to each other; one over other values opens a new row.
+    rows: dict[tuple[str, str, int], list[Grid]] = {}
+    times: Counter[tuple[str, str, str]] = Counter()
+    for grid in found:
+        place = (grid.model, grid.wording, grid.name)
+        rows.setdefault((grid.model, grid.wording, times[place]), []).append(grid)
+        times[place] += 1
+    several = len({grid.wording for grid in found}) > 1
+    shown = [*rows.items()][:MOST_ROWS]
     height = ROW * len(shown) + KEY
     with styled():
         # Placed by hand: panels of all rows are below each other, whatever their headings are.
         canvas = Canvas(figsize=(WIDTH, height))
-        for place, (label, members) in enumerate(shown):
-            top = height - ROW * place
+        for number, ((model, wording, _), members) in enumerate(shown):
+            top = height - ROW * number
+            label = f"{model} · {wording} wording" if several else model
             canvas.text(
                 0.08 / WIDTH, (top - 0.08) / height, label, fontsize=9.5, fontweight="bold",
                 va="top",
@@ -62,20 +69,6 @@ def age_grid_figure(results: Results) -> Figure | None:
             f"paper's where it has one.{left_out(len(rows), MOST_ROWS)}",
             canvas,
         )
-
-
-def _rows(found: Sequence[Grid]) -> list[tuple[str, list[Grid]]]:
-    """Return panels of one model and wording together; one over other values opens a new row."""
-    rows = []
-    several = len({grid.wording for grid in found}) > 1
-    for (model, wording), members in groupby(found, key=lambda grid: (grid.model, grid.wording)):
-        left = list(members)
-        while left:
-            taken = {grid.name: grid for grid in reversed(left)}  # the first of each name
-            label = f"{model} · {wording} wording" if several else model
-            rows.append((label, [taken[name] for name in sorted(taken)]))
-            left = [grid for grid in left if grid is not taken[grid.name]]
-    return rows
 
 
 def _age_panel(axis: Axes, grid: Grid) -> None:
