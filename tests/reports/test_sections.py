@@ -86,7 +86,6 @@ def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
 
 def test_what_is_printed_is_on_the_page() -> None:
     """The page may have a table without the papers' numbers, by a maker with `own_` before it."""
-
     for section in SECTIONS:
         on_page = {name.replace(":own_", ":") for name in section.tables}
         for protocol, names in section.printed.items():
