@@ -205,7 +205,7 @@ SECTIONS = (
             "concepts:concepts_table",
             "difficulty:difficulty_table",
         ),
-        figures=("difficulty_figure:difficulty_figure",),
+        figures=("difficulty:difficulty_figure",),
         summary=("concepts:summary",),
     ),
     Section(

@@ -12,8 +12,16 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from probelight.reports.difficulty import BLOCK, WRONG, difficulty_table, heat_maps
-from probelight.reports.difficulty_figure import ON_DARK, ON_FEW, difficulty_figure, draw_map
+from probelight.reports.difficulty import (
+    BLOCK,
+    ON_DARK,
+    ON_FEW,
+    WRONG,
+    difficulty_figure,
+    difficulty_table,
+    draw_map,
+    heat_maps,
+)
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
 from tests.fixtures.report import records, texts_of
