@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
-from probelight.reports.table import (
-    Table,
-    accuracy,
-    number,
-    share,
-    size,
-    table,
-    text,
-    whole,
-)
-from probelight.reports.words import (
-    BY_GROUPS,
-    INTERVAL,
-    count,
-    points,
-    probability,
-)
+from probelight.reports.table import Table, accuracy, number, share, size, table, text, whole
+from probelight.reports.words import BY_GROUPS, INTERVAL, count, points, probability
 from probelight.results.details import UnigramDetails
 from probelight.results.frames import results_frame
 from probelight.results.load import Results, Run

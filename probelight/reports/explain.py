@@ -40,7 +40,7 @@ class Spelling:
         text: The candidate so spelled.
         note: How it is written, where that differs from its place: with or without a space.
         pieces: One where it is an entry of the vocabulary.
-        is_known: Whether no piece stands for whatever the tokenizer does not know.
+        is_known: Whether no piece is the one for what the tokenizer does not know.
     """
 
     text: str
