@@ -15,7 +15,7 @@ import pandas as pd
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
 from probelight.reports.estimates import AT_CHANCE, verdict_of
-from probelight.reports.published import DiagnosticKey, published_diagnostics, short_name
+from probelight.reports.published import Place, published_numbers, short_name
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.reports.words import ABSENT, between, count, listed, measure, percent
 from probelight.results.frames import results_frame
@@ -93,8 +93,8 @@ def diagnosed(results: Results) -> pd.DataFrame:
 
 def paper(model: str, metric: str, row: Mapping[str, Any]) -> float | None:
     """Return the number of one of the paper's models on the part of a set that a row is about."""
-    place = row["probe"], metric, row["subset"], row["perturbation"]
-    return published_diagnostics().get(DiagnosticKey(model, *place))
+    where = {"part": row["subset"], "perturbation": row["perturbation"]}
+    return published_numbers("Ettinger 2020").get((model, Place(row["probe"], metric, **where)))
 
 
 def at_each_k(results: Results, name: str) -> list[str]:

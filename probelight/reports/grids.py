@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
 from probelight.reports import table as tables
-from probelight.reports.published import ScoreKey, published_curves, published_size_errors
+from probelight.reports.published import ScoreKey, published_scores, published_size_errors
 from probelight.reports.released import paper_model
 from probelight.reports.table import (
     SIZE,
@@ -127,9 +127,8 @@ class Grid(GridFile):
         if self.in_table_4:
             return f"{100 * (1 - len(published_size_errors()) / 56):.1f}"
         if self.name == AGE_PANELS[0]:
-            curves = published_curves()
-            scores = {c.model: c.scores for c in curves if c.probe == "age_comparison"}
-            score = scores.get(self.paper_model or "", {}).get(ScoreKey("zero_shot"))
+            scores = published_scores("age_comparison").get(self.paper_model or "", {})
+            score = scores.get(ScoreKey("zero_shot"))
             return "" if score is None else f"{100 * score:.0f}"
         return PAPER_PANELS.get(self.name, "") if self.paper_model == PAPER_SIZES_MODEL else ""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.reports import table as tables
 from probelight.reports.estimates import Estimate
 from probelight.reports.published import (
+    Place,
     difference,
     lies,
     published,
@@ -40,17 +41,6 @@ from probelight.results.load import Results
 TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
 OURS = "ours ci_low ci_high"
 DIFFERENCE = "difference difference_ci_low difference_ci_high"
-
-
-class Place(NamedTuple):
-    """Which of the published numbers of a model it is; the fields are columns of `published`."""
-
-    probe: str
-    metric: str
-    split: str = ""
-    mode: str = ""
-    part: str = ""
-    perturbation: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,11 +126,10 @@ def _is_here(table: PaperTable, results: Results) -> bool:
         return False
     match table.here:
         case "grid" | "sizes_grid":
-            from probelight.reports.grids import PAPER_SIZES_MODEL, SIZES, grids
+            from probelight.reports.grids import SIZES, grids
 
             if table.here == "sizes_grid":
-                found = [one.paper_model for one in grids(results) if one.name == SIZES]
-                return PAPER_SIZES_MODEL in found
+                return any(one.in_table_4 for one in grids(results))
             return any(one.published and one.name != SIZES for one in grids(results))
         case "curve_medals":
             from probelight.reports.curve.medals import medals_table

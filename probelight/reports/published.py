@@ -1,6 +1,10 @@
 """Numbers that papers published: one long csv file, checked when it is read.
 
-`published.csv` has a number a row, in per cent (or percentage points) as the paper printed it.
+`published.csv` has a number a row, in per cent (or percentage points) as the paper printed it. Of
+Ettinger 2020 some are from the text next to the tables: both polarities of table 14 together, the
+margin of affirmative statements (table 12: all but one of BERT-B), and that all errors of table 11
+repeat the subject.
+
 `published` gives them as a frame, and other functions pick what one part of a report needs.
 `difference` and `lies` hold a number of ours against one of them.
 """
@@ -9,7 +13,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,31 +60,13 @@ class ScoreKey(NamedTuple):
     mode: str = ""
 
 
-@dataclass(frozen=True)
-class PublishedCurve:
-    """A row of Talmor et al. 2020, tables 2, 3, 5 and 7 to 11.
+class Place(NamedTuple):
+    """Which number of a model it is; the fields are columns of `published`."""
 
-    Attributes:
-        model: Name of the checkpoint, `mlm_baseline` or `esim_baseline`.
-        short_name: What the paper calls it.
-        scores: Fractions, those that the table has, among them `zero_shot`, `ws` and `max` by mode,
-            `langsense_pert` and `langsense_nolang`. `full` is MC-QA, where the whole network is
-            trained; LangSense belongs to `mlp`, or to `full`.
-    """
-
-    table: int
-    probe: str
-    model: str
-    short_name: str
-    scores: Mapping[ScoreKey, float]
-
-
-class DiagnosticKey(NamedTuple):
-    """Which number of Ettinger (2020): what results.csv calls its model, set, metric and so on."""
-
-    model: str
     probe: str
     metric: str
+    split: str = ""
+    mode: str = ""
     part: str = ""
     perturbation: str = ""
 
@@ -167,17 +152,29 @@ def lies(ours: Estimate, paper: float) -> str | None:
     return "above it" if paper > ours.ci_high else "in our interval"
 
 
-@lru_cache(maxsize=1)
-def published_curves() -> tuple[PublishedCurve, ...]:
-    """Return the learning-curve tables of Talmor et al. 2020."""
+@lru_cache(maxsize=3)
+def published_numbers(paper: str) -> dict[tuple[str, Place], float]:
+    """Return a paper's numbers of more than one question, by model and place."""
     rows = published()
-    rows = rows[(rows.paper == "Talmor et al. 2020") & (rows.num_choices.notna())]
-    found = []
-    place = ["table", "probe", "model", "name"]
-    for (table, probe, model, name), own in rows.groupby(place, sort=False):
-        scores = {ScoreKey(row.metric, row.mode): row.value for row in own.itertuples()}
-        found.append(PublishedCurve(table, probe, model, name, scores))
-    return tuple(found)
+    rows = rows[(rows.paper == paper) & (rows["item"] == "")]
+    places = rows[list(Place._fields)].itertuples(index=False, name=None)
+    return {
+        (model, Place(*place)): value
+        for model, place, value in zip(rows.model, places, rows.value, strict=True)
+    }
+
+
+def published_scores(probe: str) -> dict[str, dict[ScoreKey, float]]:
+    """Return the numbers of a probe's learning curves in Talmor et al. 2020, by model.
+
+    They are `zero_shot`, `ws` and `max` by mode, `langsense_pert` and `langsense_nolang`. The mode
+    `full` is MC-QA, where the whole network is trained; LangSense belongs to `mlp`, or to `full`.
+    """
+    found: dict[str, dict[ScoreKey, float]] = {}
+    for (model, place), value in published_numbers("Talmor et al. 2020").items():
+        if place.probe == probe and model != "human":
+            found.setdefault(model, {})[ScoreKey(place.metric, place.mode)] = value
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -204,19 +201,6 @@ def published_size_errors() -> frozenset[tuple[str, str]]:
         for (first, second), larger in zip(pairs, rows.value, strict=True)
         if (order.index(first) > order.index(second)) != (larger == 1)
     )
-
-
-@lru_cache(maxsize=1)
-def published_diagnostics() -> dict[DiagnosticKey, float]:
-    """Return tables 4, 5, 7 to 9, 11, 12 and 14 of Ettinger (2020).
-
-    Some numbers are from the text next to the tables: both polarities of table 14 together, the
-    margin of affirmative statements (table 12: all but one of BERT-B), and that all errors of
-    table 11 repeat the subject.
-    """
-    rows = published().query("paper == 'Ettinger 2020'")
-    keys = rows[list(DiagnosticKey._fields)].itertuples(index=False)
-    return dict(zip((DiagnosticKey(*key) for key in keys), rows.value, strict=True))
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,7 @@ from probelight.reports.papers import (
     paper_tables,
     summary,
 )
-from probelight.reports.published import published, published_curves
+from probelight.reports.published import published, published_scores
 from probelight.reports.table import Cell, Table
 from probelight.results.load import Results, Run, load_results
 from probelight.results.record import DataUse, ModelSource
@@ -85,8 +85,10 @@ def test_what_has_published_numbers_is_shown_with_them() -> None:
     # Shown by other tables: what people score, the grid of sizes, templates, the science models.
     assert known - numbers == {(TALMOR, 1), (TALMOR, 4), (TALMOR, 6)}
     assert numbers <= known
-    probes = {row.probe for row in published_curves()}
-    assert [set(table.probes) for table in paper_list() if len(table.probes) > 1] == [probes] * 3
+    lists = [table.probes for table in paper_list() if len(table.probes) > 1]
+    assert [(len(set(probes)), all(map(published_scores, probes))) for probes in lists] == [
+        (8, True)
+    ] * 3
 
 
 def test_the_demo_has_no_such_section(tmp_path: Path, write_curve_runs: WriteCurves) -> None:

@@ -9,15 +9,15 @@ from probelight.metrics.intervals import wilson
 from probelight.reports.estimates import Estimate
 from probelight.reports.published import (
     COLUMNS,
-    DiagnosticKey,
+    Place,
     PublishedError,
     ScoreKey,
     difference,
     lies,
     published,
-    published_curves,
-    published_diagnostics,
+    published_numbers,
     published_probes,
+    published_scores,
     published_size_errors,
     published_templates,
     read_published,
@@ -73,11 +73,9 @@ def test_numbers_of_items_are_what_the_papers_say() -> None:
     assert set(sized[sized.table == 7].model) >= {"human"}
 
 
-def test_curves_of_all_tables_are_there() -> None:
-    tables = Counter((row.table, row.probe) for row in published_curves())
-    assert set(tables.values()) == {6}
-    choices = published().dropna(subset="num_choices").set_index("probe").num_choices.to_dict()
-    assert [(*place, choices[place[1]]) for place in sorted(tables)] == [
+def test_curves_as_printed() -> None:
+    choices = published().dropna(subset="num_choices")
+    assert set(zip(choices.table, choices.probe, choices.num_choices, strict=True)) == {
         (2, "age_comparison", 2),
         (3, "objects_comparison", 2),
         (5, "always_never", 5),
@@ -86,12 +84,9 @@ def test_curves_of_all_tables_are_there() -> None:
         (9, "taxonomy_conjunction", 3),
         (10, "encyclopedic_composition", 3),
         (11, "multihop_composition", 3),
-    ]
-
-
-def test_curves_as_printed() -> None:
-    rows = {(row.table, row.model): row.scores for row in published_curves()}
-    assert rows[2, "roberta-large"] == {
+    }
+    assert [len(published_scores(probe)) for probe in sorted(set(choices.probe))] == [6] * 8
+    assert published_scores("age_comparison")["roberta-large"] == {
         ScoreKey("zero_shot"): 0.98,
         ScoreKey("ws", "mlp"): 0.98,
         ScoreKey("max", "mlp"): 1.0,
@@ -100,34 +95,38 @@ def test_curves_as_printed() -> None:
         ScoreKey("langsense_pert"): 0.31,
         ScoreKey("langsense_nolang"): 0.51,
     }
-    assert rows[8, "esim_baseline"] == {
+    assert published_scores("property_conjunction")["esim_baseline"] == {
         ScoreKey("ws", "full"): 0.39,
         ScoreKey("max", "full"): 0.49,
         ScoreKey("langsense_pert"): 0.0,
         ScoreKey("langsense_nolang"): 0.0,
     }
-    assert ScoreKey("ws", "linear") not in rows[11, "mlm_baseline"]
-    assert rows[11, "mlm_baseline"][ScoreKey("max", "mlp")] == 0.48
+    baseline = published_scores("multihop_composition")["mlm_baseline"]
+    assert ScoreKey("ws", "linear") not in baseline
+    assert baseline[ScoreKey("max", "mlp")] == 0.48
+    assert published_scores("age_small") == {}
 
 
 def test_diagnostics_as_printed() -> None:
-    known = published_diagnostics()
-    assert len(known) == 52 + 24 + 8 + 4  # perturbed, their spread, in the text
-    assert {key.model for key in known} == {"bert-base-uncased", "bert-large-uncased"}
-    large = "bert-large-uncased"
-    assert known[DiagnosticKey(large, "cprag", "sensitivity_margin")] == 0.588
-    assert known[DiagnosticKey(large, "role", "accuracy@5", "cloze <=.77")] == 0.529
-    assert known[DiagnosticKey(large, "neg_simp", "sensitivity", "negative")] == 0.0
-    assert known[DiagnosticKey(large, "neg_simp", "sensitivity_margin", "affirmative")] == 1.0
-    assert known[DiagnosticKey(large, "role", "accuracy@5", "", "generic_both")] == pytest.approx(
-        0.148
-    )
-    shuffled = [DiagnosticKey(large, "cprag", metric, "", "shuffled+truncated")
+    numbers = published_numbers("Ettinger 2020")
+    assert len(numbers) == 52 + 24 + 8 + 4  # perturbed, their spread, in the text
+    assert {model for model, _ in numbers} == {"bert-base-uncased", "bert-large-uncased"}
+
+    def large(probe: str, metric: str, part: str = "", perturbation: str = "") -> float:
+        place = Place(probe, metric, part=part, perturbation=perturbation)
+        return numbers["bert-large-uncased", place]
+
+    assert large("cprag", "sensitivity_margin") == 0.588
+    assert large("role", "accuracy@5", "cloze <=.77") == 0.529
+    assert large("neg_simp", "sensitivity", "negative") == 0.0
+    assert large("neg_simp", "sensitivity_margin", "affirmative") == 1.0
+    assert large("role", "accuracy@5", "", "generic_both") == pytest.approx(0.148)
+    shuffled = [large("cprag", metric, "", "shuffled+truncated")
                 for metric in ("accuracy@1", "accuracy@1_sd")]  # fmt: skip
-    assert [known[key] for key in shuffled] == [0.1, 0.03]
-    natural = [DiagnosticKey(large, "neg_nat", "sensitivity", f"{polarity}natural")
+    assert shuffled == [0.1, 0.03]
+    natural = [large("neg_nat", "sensitivity", f"{polarity}natural")
                for polarity in ("", "affirmative ", "negative ")]  # fmt: skip
-    assert [known[key] for key in natural] == [0.875, 0.75, 1.0]
+    assert natural == [0.875, 0.75, 1.0]
 
 
 def test_sizes_and_templates_as_printed() -> None:

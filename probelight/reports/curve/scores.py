@@ -31,7 +31,7 @@ from probelight.reports.curve.curves import (
     interval_of,
 )
 from probelight.reports.estimates import VERDICTS, Estimate, verdict_of
-from probelight.reports.published import ScoreKey, published_curves
+from probelight.reports.published import ScoreKey, published_scores
 from probelight.reports.released import on_released
 from probelight.reports.zero_shot.scores import MOST_MODELS, zero_shots
 from probelight.results.load import Results
@@ -133,8 +133,8 @@ class Summary:
         LangSense is that of `mlp`, or of `full` where the whole network is trained.
         """
         curve = self.curve
-        rows = [row for row in published_curves() if row.probe == curve.probe]
-        if not rows or curve.split != PAPER_SPLIT:
+        printed = published_scores(curve.probe)
+        if not printed or curve.split != PAPER_SPLIT:
             return False
         for run in curve.runs:
             sizes = [file.num_items for file in run.data]  # where no file is recorded it is whole
@@ -142,7 +142,8 @@ class Summary:
             if not (is_whole and on_released(run, curve.split)):
                 return False
         if control := LANGUAGE.get(score.name):
-            ours = curve.mode != "linear" and ScoreKey("ws", curve.mode) in rows[0].scores
+            own = ScoreKey("ws", curve.mode)
+            ours = curve.mode != "linear" and any(own in scores for scores in printed.values())
             if not (ours and is_complete(curve.means(control))):
                 return False
         trained_alike = (

@@ -16,7 +16,7 @@ from probelight.reports.curve.scores import (
     summaries,
     summary,
 )
-from probelight.reports.published import ScoreKey, published_curves
+from probelight.reports.published import ScoreKey, published_scores
 from probelight.results.load import Results, load_results
 from tests.fixtures.curves import shares
 
@@ -28,9 +28,8 @@ WriteRun = Callable[..., Path]
 
 def beside_paper(one: Summary, score: ScoreKey) -> float | None:
     """The paper's number of the same model, where it is of the same items and training."""
-    place = (one.curve.probe, one.curve.paper_model)
-    rows = [row for row in published_curves() if (row.probe, row.model) == place]
-    return rows[0].scores.get(score) if rows and one.alike(score) else None
+    scores = published_scores(one.curve.probe).get(one.curve.paper_model or "", {})
+    return scores.get(score) if one.alike(score) else None
 
 
 def read(folder: Path) -> tuple[Summary, ...]:
