@@ -19,7 +19,7 @@ from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import words
 from probelight.reports.estimates import Bounds, Estimate
-from probelight.reports.overview.verdicts import Case, Control, Judged, Score, judge
+from probelight.reports.overview.verdicts import Case, Control, Judged, Score, above, judge
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 from probelight.results.row import Role
@@ -77,6 +77,7 @@ class Verdict:
         skill: The skill.
         model: The model, as tables call it.
         role: What the model is there for.
+        case: The scores and their controls.
         judged: The verdict, its two numbers and its reason.
         section: Address in the page of where the numbers are.
         runs: What it was measured by: first what was not trained, then by number of examples.
@@ -87,6 +88,7 @@ class Verdict:
     skill: Skill
     model: str
     role: Role
+    case: Case
     judged: Judged
     section: str
     runs: tuple[Run, ...]
@@ -339,7 +341,8 @@ def _verdict(own: list[Point], points: list[Point]) -> Verdict:
         for one in (start, end)
     )
     majority = first.majority if last.majority is None else last.majority
-    judged = judge(Case(last.chance, majority, before, after, gain))
+    case = Case(last.chance, majority, before, after, gain)
+    judged = judge(case)
     if len(curves) > 1:
         facts = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
         which = f" By the first of {len(curves)} curves ({', '.join(filter(None, facts))})."
@@ -347,21 +350,26 @@ def _verdict(own: list[Point], points: list[Point]) -> Verdict:
     section = "curves" if curves else SECTIONS[last.skill.kind]
     runs = {run.path: run for one in own if one.dose is last.dose for run in one.runs}
     return Verdict(
-        last.skill, last.model, last.role, judged, section, tuple(runs.values()), *changes
+        last.skill, last.model, last.role, case, judged, section, tuple(runs.values()), *changes
     )
 
 
 def _controls(point: Point, points: Iterable[Point]) -> Iterator[Control]:
     for other in points:
-        how, own, measured = _lacking(point, other), point.measured, other.measured
+        how, low, is_alike = _lacking(point, other), None, False
         of_place = other.skill.probe == point.skill.probe and other.split == point.split
         is_itself = other.model == point.model and not other.how
         if how and (other.size <= point.size or how == CHOICES):
-            is_alike = how == RANDOM_WEIGHTS or other.curve is point.curve
-            alike, gap = is_alike and other.size == point.size, _gap(point, other)
-            yield Control.of(how, own, measured, gap, alike=alike)
+            low, _ = _gap(point, other)
+            of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
+            is_alike = of_line and other.size == point.size
         elif other.partial and of_place and not how and not is_itself:
-            yield Control.of(other.partial, own, measured, alike=False)
+            how = other.partial
+        else:
+            continue
+        own, value = point.measured, other.measured.value
+        is_lower = above(own, other.measured) if low is None else low > 0 and value < own.value
+        yield Control(how, value, is_lower, is_alike)
 
 
 def _lacking(point: Point, other: Point) -> str:

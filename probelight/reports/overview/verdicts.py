@@ -1,18 +1,12 @@
 """Whether a model knew a skill, learned it, or neither: the one rule, for page and terminal.
 
-Two claims can be made of a model, each about one score:
-
-- it knew the skill: its score before any training on the probe (`Case.start`);
-- it learned it: its score after the most training there is (`Case.end`), which has to be above that
-  before training as well.
-
-A score shows something where its whole 95% interval lies above chance and above always giving the
-most frequent answer, a like-for-like control was run, and it is above every control and every
-baseline that sees only a part of the input (`Case.is_shown`). A score is above another where the
-interval of their difference on the same items lies above 0; where runs did not record their items,
-where the two intervals do not meet. The verdict is the first claim that holds. Where none holds, it
-is "cannot tell" if a score is above chance, or might be far above it, else "not shown", for which
-no control is needed.
+Two claims can be made of a model: it knew the skill, by its score before any training on the probe
+(`Case.start`); or it learned it, by its score after the most training there is (`Case.end`), which
+has to be above that before training as well. `Case.is_shown` has the conditions. A score is above
+another where the interval of their difference on the same items lies above 0; where runs did not
+record their items, where the two intervals do not meet. The verdict is the first claim that holds.
+Where none holds, it is "cannot tell" if a score is above chance, or might be far above it, else
+"not shown", for which no control is needed.
 
 From the least to the most the verdicts are "not shown", "cannot tell", "learned it" and "knew it".
 A control enters a claim only as a condition that it can fail, so a better control, or a further one
@@ -25,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from probelight.reports.estimates import Bounds, Estimate, verdict_of
+from probelight.reports.estimates import Estimate, verdict_of
 from probelight.reports.words import between, percent
 
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
@@ -59,38 +53,21 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Control:
-    """What the probe gives without something that knowing it takes.
+    """The probe answered without something that knowing it takes.
 
     Attributes:
         how: Without what, or by what: "without its language", "by VecSimilarity".
         value: Its accuracy.
-        is_lower: Whether the score is above it.
+        is_lower: Whether the score that it is a control of is above it.
         is_alike: Whether it is like for like: the same kind of run on the same items, after as many
-            training examples. Others, such as baselines that were trained on the choices alone,
-            can only speak against a score.
+            training examples. Others, such as baselines of a part of the input, can only speak
+            against a score.
     """
 
     how: str
     value: float
     is_lower: bool
     is_alike: bool
-
-    @classmethod
-    def of(
-        cls, how: str, own: Estimate, other: Estimate, gap: Bounds = (None, None), *, alike: bool
-    ) -> Control:
-        """Compare a control with the score of which it is one.
-
-        Args:
-            how: As in `Control`.
-            own: The score.
-            other: What the control scored.
-            gap: Interval of the first minus the second on the same items, where it is known.
-            alike: As `is_alike`.
-        """
-        low = gap[0]
-        is_lower = above(own, other) if low is None else low > 0 and other.value < own.value
-        return cls(how, other.value, is_lower, alike)
 
     @property
     def number(self) -> Evidence:
@@ -119,15 +96,20 @@ class Score:
         return max(failed, key=lambda control: control.value, default=None)
 
     @property
+    def value(self) -> float:
+        """The accuracy."""
+        return self.measured.value
+
+    @property
     def number(self) -> Evidence:
-        """The score by when it was measured."""
-        return Evidence(self.when, self.measured.value)
+        """The accuracy by when it was measured."""
+        return Evidence(self.when, self.value)
 
     @property
     def words(self) -> str:
         """When it was measured, the score and its interval."""
         inside = between(*self.measured.bounds)
-        return f"{self.when} {percent(self.measured.value)}%" + (f" ({inside})" if inside else "")
+        return f"{self.when} {percent(self.value)}%" + (f" ({inside})" if inside else "")
 
     @property
     def compared(self) -> str:
@@ -234,7 +216,7 @@ def judge(case: Case) -> Judged:
         return [score.number, *([] if level is None else [Evidence(name, level)])]
 
     if start and case.is_shown(start):
-        in_part = start.measured.value < case.half
+        in_part = start.value < case.half
         evidence, reason = and_level(start), f"{start.words}, above {named}{start.compared}."
         if end and case.rose and (control := end.as_good):
             reason += f" What it gained {end.when} came {control.how} too."
@@ -244,9 +226,9 @@ def judge(case: Case) -> Judged:
         return judged("knew it", evidence, reason, in_part)
 
     if end and case.rose and case.is_shown(end):
-        since = f", from {percent(start.measured.value)}% {start.when}" if start else ""
+        since = f", from {percent(start.value)}% {start.when}" if start else ""
         best = max(end.controls, key=lambda control: control.value)
-        evidence, in_part = [end.number, best.number], end.measured.value < case.half
+        evidence, in_part = [end.number, best.number], end.value < case.half
         return judged("learned it", evidence, f"{end.words}{since}{end.compared}.", in_part)
 
     if above_chance := [one for one in case.scores if case.against_chance(one) == "above"]:
@@ -256,9 +238,9 @@ def judge(case: Case) -> Judged:
             same = f"{control.how} it is {percent(control.value)}%, which cannot be told from that"
             return judged("cannot tell", [score.number, control.number], f"{score.words}; {same}.")
         if start and score is end and not case.rose:
-            before = f"the {percent(start.measured.value)}% {start.when}"
+            before = f"the {percent(start.value)}% {start.when}"
             reason = f"{score.words}, above {name}, but not beyond doubt above {before}."
-            evidence = [Evidence("before", start.measured.value), score.number]
+            evidence = [Evidence("before", start.value), score.number]
             return judged("cannot tell", evidence, reason)
         reason = f"{score.words}, above {named}, but no like-for-like control was run beside it."
         return judged("cannot tell", and_level(score), reason)

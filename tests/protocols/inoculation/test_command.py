@@ -16,7 +16,7 @@ from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.reports.concepts import answers
 from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.runs import with_controls
-from probelight.reports.overview.skills import CHOICES, dose_case
+from probelight.reports.overview.skills import CHOICES, verdicts
 from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.inoculation.commands import outcome, run
@@ -270,7 +270,8 @@ def test_under_a_control_the_model_sees_the_choices_alone(
     results = load_results([finished, tmp_path / "control"])
     lines_of = doses(with_controls(results))
     assert [series.control for series in lines_of] == ["", "choice_only"]
-    case = dose_case(results, next(iter(lines_of.values()))[-1])
+    [verdict] = [one for one in verdicts(results) if one.skill.kind == "inoculated"]
+    case = verdict.case
     assert case.start is not None
     assert case.end is not None
     for score in (case.start, case.end):
