@@ -303,6 +303,7 @@ def _record(row: Mapping[str, Any], people: float | None) -> dict[str, Any]:
         "people": people,
         "num_items": row["num_items"],
         "num_groups": row["num_groups"],
+        "num_seeds": row["num_seeds"],
         "_runs": row["runs"],
     }
 
@@ -328,7 +329,7 @@ def _number(place: Place, value: Any, label: str, key: str | None, **more: Any) 
             keys of the runs that it is made of.
     """
     estimate = value if isinstance(value, Estimate) else Estimate.of(value)
-    known = {name: getattr(value, name, None) for name in ("num_items", "num_groups")}
+    known = {name: getattr(value, name, None) for name in ("num_items", "num_groups", "num_seeds")}
     own = {"place": place, "label": label, "key": key or "", "estimate": estimate}
     return {**own, "about": "", **known, **more}
 
@@ -373,11 +374,11 @@ def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
                 if (point.num_train == 0) == is_start
                 for row in point.by_seed.values()
             }
-            num_items = curve.points[STANDARD][0].num_items
-            more = {"about": about, "num_items": num_items, "runs": tuple(runs)}
+            sizes = {"num_items": curve.points[STANDARD][0].num_items}
+            sizes["num_seeds"] = None if is_start else curve.num_seeds
             place = Place(curve.probe, score.name, curve.split, score.mode)
             key = None if by else curve.paper_model
-            yield _number(place, estimate, curve.model, key, **more)
+            yield _number(place, estimate, curve.model, key, about=about, runs=tuple(runs), **sizes)
 
 
 def _of_diagnostics(results: Results) -> Iterator[dict[str, Any]]:
@@ -425,7 +426,7 @@ def _of_clusters(results: Results) -> Iterator[dict[str, Any]]:
         key = models.pop() if alike and len(models) == 1 else None
         num_concepts = cells[0].measured["strict_cluster_accuracy"].num_items  # as of every seed
         runs = tuple(cell.run.key for cell in cells)
-        more = {"about": f"k = {dose.dose:,}", "runs": runs}
+        more = {"about": f"k = {dose.dose:,}", "runs": runs, "num_seeds": len(runs)}
         for metric, value, num_items in (
             ("strict_cluster_accuracy", strict, num_concepts),
             ("delta", Estimate(strict.value - single), None),

@@ -29,10 +29,10 @@ GROUPS = {
 SPLITS = {name: f"{name}_accuracy {name}_ci_low {name}_ci_high" for name in ("dev", "test")}
 CHANGE = "original_task_change change_ci_low change_ci_high"
 PEOPLE = "ours_minus_people people_ci_low people_ci_high"
-COLUMNS = (
+CSV = (
     f"probe group model source dose {' '.join(SPLITS.values())} {CHANGE} cost_interpretable "
-    f"ours_minus_paper paper_lies change_minus_paper {PEOPLE} _paper _runs"
-).split()
+    f"ours_minus_paper paper_lies change_minus_paper {PEOPLE}"
+)
 MINUS_PAPER = "ours − paper, points"
 
 
@@ -60,7 +60,7 @@ def science_models_table(results: Results) -> Table | None:
         "the paper printed is taken as exact, but for people on definitions and synonymy: they "
         "were asked 500 questions, so the difference has an interval, of two independent "
         "proportions (Newcombe 1998)." + _left_out(results),
-        [dict.fromkeys(COLUMNS) | row for row in rows],
+        [dict.fromkeys([*CSV.split(), "num_seeds", "_paper", "_runs"]) | row for row in rows],
         [
             text("probe", "probe"),
             Column("", lambda row: GROUPS[row.group], "left"),
@@ -73,6 +73,7 @@ def science_models_table(results: Results) -> Table | None:
             number("original task", "change_minus_paper", points, group=MINUS_PAPER),
             gap("ours − people, points", PEOPLE),
         ],
+        csv=CSV,
     )
 
 
@@ -136,6 +137,7 @@ def _inoculated(dose: Dose) -> dict[str, Any]:
     row = _compared(dose.series, INOCULATED, dose.estimate("probe_accuracy"), [dose])
     runs = tuple(cell.run.key for cell in dose.runs)
     row |= {"dose": dose.dose, "cost_interpretable": dose.interpretable, "_runs": runs}
+    row["num_seeds"] = len(runs)
     if (cost := dose.estimate("inoculation_cost")) is not None:
         change = cost.negative
         row |= zip(CHANGE.split(), (change.value, *change.bounds), strict=True)
