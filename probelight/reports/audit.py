@@ -8,29 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from probelight.reports import table as tables
+from probelight.probes.controls import CHOICE_ONLY
+from probelight.reports import table as kit
 from probelight.reports.published import published
-from probelight.reports.table import (
-    ACCURACY,
-    SIZE,
-    Table,
-    accuracy,
-    number,
-    share,
-    size,
-    text,
-)
-from probelight.reports.words import (
-    BY_GROUPS,
-    INTERVAL,
-    missing,
-    percent,
-    points,
-)
+from probelight.reports.table import ACCURACY, SIZE, Table
+from probelight.reports.words import BY_GROUPS, INTERVAL, missing, percent, points
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 
-CHOICE_ONLY = "choice_only"  # what a transformer's items were put under
 LEAK = 0.15  # this far over chance, what the choices alone give away is too much
 GUESSING, PARTIAL, TRAINED = "guessing", "part of the input", "question and choices"
 # By type of model: the group, and whether it sees the choices alone.
@@ -115,7 +100,7 @@ def audit_table(results: Results) -> Table | None:
         key=lambda row: (places.index((row["probe"], row["split"])), groups.index(row["group"]))
     )
     with_clean = bool(ours.untouched.notna().any())
-    return tables.table(
+    return kit.table(
         "audit",
         "Can the probe be answered without its question?",
         f"{INTERVAL} ({BY_GROUPS}). Rows marked as the paper's are those of Richardson & "
@@ -126,15 +111,17 @@ def audit_table(results: Results) -> Table | None:
         "may." + " Relatives: items of a group that train items are of." * with_clean,
         found,
         [
-            text("probe", "probe", "split"),
-            text("sees", "group"),
-            text("model", "model", "_source"),
-            accuracy("accuracy %"),
-            share("chance", "chance"),
-            number("over chance, points", "over_chance", points),
-            text("verdict", "verdict"),
-            accuracy("without relatives in train %", "untouched _untouched_low _untouched_high"),
-            size(),
+            kit.text("probe", "probe", "split"),
+            kit.text("sees", "group"),
+            kit.text("model", "model", "_source"),
+            kit.accuracy("accuracy %"),
+            kit.share("chance", "chance"),
+            kit.number("over chance, points", "over_chance", points),
+            kit.text("verdict", "verdict"),
+            kit.accuracy(
+                "without relatives in train %", "untouched _untouched_low _untouched_high"
+            ),
+            kit.size(),
         ],
         csv=f"probe split group model source {ACCURACY} chance over_chance verdict untouched "
         + SIZE,
@@ -161,7 +148,7 @@ def _rules(results: Results) -> pd.DataFrame:
 
 def rules_table(results: Results) -> Table | None:
     """Make the table of what rules score that go by looks, and by words of the question."""
-    return tables.table(
+    return kit.table(
         "audit_rules",
         "What simple rules give away",
         f"Accuracy of always choosing so. {INTERVAL} ({BY_GROUPS}). Ties count 1/n. Far below "
@@ -170,14 +157,14 @@ def rules_table(results: Results) -> Table | None:
         "Words of the question are found by Snowball's English stems, which do not know irregular "
         "forms. The asked word is what an item's notes name (`surface_form`, `word`, `arguments`).",
         _rules(results).rename(columns={"value": "accuracy", "scoring": "rule"}),
-        [text("probe", "probe"), text("choose", "rule")],
+        [kit.text("probe", "probe"), kit.text("choose", "rule")],
         rows="probe rule",
         across="split",
         each=[
-            accuracy("accuracy %"),
-            share("chance", "chance"),
-            text("verdict", "verdict"),
-            size(),
+            kit.accuracy("accuracy %"),
+            kit.share("chance", "chance"),
+            kit.text("verdict", "verdict"),
+            kit.size(),
         ],
         csv=f"probe rule split {ACCURACY} chance verdict {SIZE}",
     )
@@ -199,7 +186,7 @@ def words_table(results: Results) -> Table | None:
     found["_text"] = [t if len(t) <= LONG else f"{t[: LONG - 1]}…" for t in found.text]
     strongest = found.sort_values("strength", ascending=False, kind="stable")
     strongest = strongest.groupby(["probe", "of", "is_right"]).head(SHOWN)
-    return tables.table(
+    return kit.table(
         "audit_words",
         "Which words and answers go with being right",
         "Of the items, all splits together, of which some choices have the word (or are the "
@@ -208,13 +195,13 @@ def words_table(results: Results) -> Table | None:
         "the most telling of all. PMI in bits, smoothed by 10 items at chance.",
         found,
         [
-            text("probe", "probe"),
-            text("part", "of"),
-            text("text", "_text"),
-            number("PMI", "pmi", "{:+.2f}".format),
-            accuracy("right %", "right_share ci_low ci_high"),
-            number("by chance %", "chance", percent),
-            size(),
+            kit.text("probe", "probe"),
+            kit.text("part", "of"),
+            kit.text("text", "_text"),
+            kit.number("PMI", "pmi", "{:+.2f}".format),
+            kit.accuracy("right %", "right_share ci_low ci_high"),
+            kit.number("by chance %", "chance", percent),
+            kit.size(),
         ],
         shown=found[found.index.isin(strongest.index)],
         csv=f"probe of text pmi right_share ci_low ci_high chance {SIZE}",
