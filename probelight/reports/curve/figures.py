@@ -47,19 +47,19 @@ def models_figure(results: Results) -> Figure | None:
     by_place: dict[object, list[Summary]] = {}
     for summary in shown:
         by_place.setdefault((summary.curve.source, summary.curve.mode), []).append(summary)
-    several = [own for own in by_place.values() if sum(s.role == "model" for s in own) > 1]
+    several = [group for group in by_place.values() if sum(s.role == "model" for s in group) > 1]
     if not several:
         return None
     looks: dict[str, Line] = {}
     for role, of_role in (("model", MODELS), ("baseline", BASELINES)):
-        names = dict.fromkeys(s.curve.model for own in several for s in own if s.role == role)
+        names = dict.fromkeys(s.curve.model for group in several for s in group if s.role == role)
         looks |= zip(names, cycle(of_role), strict=False)
     lines = [
-        [Drawn(s.curve, STANDARD, "", looks[s.curve.model]) for s in own]
-        for own in several[:MAX_PANELS]
+        [Drawn(s.curve, STANDARD, "", looks[s.curve.model]) for s in group]
+        for group in several[:MAX_PANELS]
     ]
     with figures.styled():
-        canvas = _panels(lines, [heading(own[0].curve, "") for own in several[:MAX_PANELS]])
+        canvas = _panels(lines, [heading(group[0].curve, "") for group in several[:MAX_PANELS]])
         handles = [
             canvas.axes[0].plot(
                 [], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.2,
@@ -85,7 +85,7 @@ def control_figures(results: Results) -> list[Figure]:
     Talmor et al. 2020, figures 1, 2 and 4.
     """
     found = summaries(results)
-    # What is drawn in a model's panel needs none of its own.
+    # What is drawn in a model's panel needs no panel.
     lower = {other for s in found if s.role == "model" for other in _others(s, found)}
     shown = [summary for summary in found if summary not in lower]
     probes = list(dict.fromkeys(summary.curve.probe for summary in shown))
@@ -108,7 +108,7 @@ def _control_figure(
     lines = [_controls(summary, found) for summary in shown[:MAX_PANELS]]
     several = len({summary.curve.probe for summary in shown}) > 1
     heads = [heading(s.curve, "probe" if several else "model") for s in shown[:MAX_PANELS]]
-    looks = {line.look for own in lines for line in own}
+    looks = {line.look for panel in lines for line in panel}
     caption = f"N is on a log axis, with the untrained model at 0. {bands(shown)} "
     if LINEAR in looks:
         caption += "The line without marks trains the last layer alone. "
@@ -125,7 +125,7 @@ def _control_figure(
 
 
 def _others(summary: Summary, found: Sequence[Summary]) -> list[Summary]:
-    """Return the curves in a model's panel with its own: the last layer alone, and the rivals."""
+    """Return what is in a model's panel with its curve: the last layer alone, and the rivals."""
     curve = summary.curve
     place = (curve.source, curve.model, "linear")
     linear = [s for s in found if (s.curve.source, s.curve.model, s.curve.mode) == place]
@@ -171,18 +171,18 @@ def heading(curve: Curve, first: Literal["probe", "model", ""]) -> tuple[str, st
 
 def _panels(lines: Sequence[Sequence[Drawn]], heads: Sequence[tuple[str, str]]) -> Canvas:
     """Draw panels that share their y axis; lines with a label have it at their end."""
-    most = max(len([line for line in own if line.label]) for own in lines)
+    most = max(len([line for line in panel if line.label]) for panel in lines)
     canvas, axes = figures.panels(len(lines), height=max(2.6, 1.35 + 0.24 * most))
     shown: list[float | None] = []
-    for line in (line for own in lines for line in own):
+    for line in (line for panel in lines for line in panel):
         estimates = (line.curve.estimate(line.control, n) for n in line.curve.means(line.control))
         shown += [end for e in estimates if e is not None for end in (e.value, *e.bounds)]
         shown.append(line.curve.chance)
     low, high = figures.limits(shown)
-    for place, (axis, own, words) in enumerate(zip(axes, lines, heads, strict=True)):
+    for place, (axis, panel, words) in enumerate(zip(axes, lines, heads, strict=True)):
         axis.set_ylim(low, high)
         figures.head(axis, *words)
-        _panel(axis, own, (high - low) * 0.075)
+        _panel(axis, panel, (high - low) * 0.075)
         if place % 2 == 0:
             axis.set_ylabel("accuracy, %")
     return canvas

@@ -142,24 +142,24 @@ def judge(
         a judgement would have needed.
     """
     chance, majority = summary.curve.chance, summary.curve.majority
-    hurdles, own = rivals(summary, others), summary.weighted_sum
+    hurdles, weighted = rivals(summary, others), summary.weighted_sum
     language = summary.lang_gap(NO_LANGUAGE)
     gaps = [difference("weighted_sum", summary, other) for other in hurdles]
     margins = [None if gap is None else gap.ci_low for gap in gaps]
     needed = {
         "a no-language control": language is not None,
-        "a baseline": not rule.need_baseline or "baseline" in [one.role for one in hurdles],
+        "a baseline": not rule.need_baseline or "baseline" in [rival.role for rival in hurdles],
         "random weights": not rule.need_random or random_twin(summary, others) is not None,
         "a chance level": chance is not None,
-        "hits": own is not None and own.ci_low is not None,
+        "hits": weighted is not None and weighted.ci_low is not None,
         "the baselines' curves on the same items and points": None not in margins,
     }
     lacking = [name for name, is_there in needed.items() if not is_there]
-    if lacking or own is None or own.ci_low is None or language is None or chance is None:
+    if lacking or weighted is None or weighted.ci_low is None or language is None or chance is None:
         return "not judged", (), lacking
     if majority is not None:
-        margins.append(own.ci_low - majority)
-    highest = max(own.value, summary.zero_shot.value if summary.zero_shot else 0.0)
+        margins.append(weighted.ci_low - majority)
+    highest = max(weighted.value, summary.zero_shot.value if summary.zero_shot else 0.0)
     met = (
         (highest - chance) / (1 - chance) >= rule.high,
         all(margin > rule.above_baselines for margin in margins if margin is not None),

@@ -222,20 +222,20 @@ def summary(results: Results) -> str:
     found = [curve for curve in found if curve.mode != "linear"] or found
     named = list(dict.fromkeys(curve.model for curve in found))
     repeats = Counter((curve.model, curve.probe) for curve in found)
-    asked = {*zero_shots(results).name}  # what these knew is in the paragraph of zero-shot runs
+    zero_shot = {*zero_shots(results).name}  # what these knew is in the paragraph of zero-shot runs
     rows = []
     for curve in found:
         name = curve.probe
         if repeats[curve.model, name] > 1:
             name += f" ({curve.mode}, {curve.where}, rate {words.rate(curve.learning_rate)})"
-        if 0 in curve.means() and curve.mode != FULL and curve.model not in asked:
+        if 0 in curve.means() and curve.mode != FULL and curve.model not in zero_shot:
             rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
         if last := max(curve.means()):
             rows.append((curve.model, "At its largest N", _verdict(curve, last), name))
     frame = pd.DataFrame(rows, columns=["model", "when", "verdict", "name"])
     sentences = []
-    for (model, when), own in frame.groupby(["model", "when"], sort=False):
-        by_verdict = own.groupby("verdict", sort=False).name.agg(list).items()
+    for (model, when), verdicts in frame.groupby(["model", "when"], sort=False):
+        by_verdict = verdicts.groupby("verdict", sort=False).name.agg(list).items()
         on = "; ".join(f"{verdict} on {words.listed(names)}" for verdict, names in by_verdict)
         sentences += [f"{when}, {model} was {on}."] if model in named[:MOST_MODELS] else []
     if (rest := len(named) - MOST_MODELS) > 0:

@@ -53,13 +53,13 @@ def _summary_table(probe: str, is_full: bool, found: Sequence[Summary]) -> Table
     by_row: dict[tuple[object, ...], list[Summary]] = {}
     for summary in found:
         place: tuple[object, ...] = (summary.curve.model, summary.curve.source)
-        if summary.curve.mode in [one.curve.mode for one in by_row.get(place, ())]:
+        if summary.curve.mode in [other.curve.mode for other in by_row.get(place, ())]:
             place = (*place, summary.curve.learning_rate)
         by_row.setdefault(place, []).append(summary)
     frame = kit.framed(
         {**record, "_line": line}
-        for line, own in enumerate(by_row.values())
-        for record in _score_records(own)
+        for line, of_model in enumerate(by_row.values())
+        for record in _score_records(of_model)
     )
     modes = [mode for mode in TRAINED if any(s.curve.mode == mode for s in found)]
     senses = LANGUAGE | {name: c for summary in found for name, c in summary.senses.items()}
@@ -82,15 +82,15 @@ def _summary_table(probe: str, is_full: bool, found: Sequence[Summary]) -> Table
     )
 
 
-def _score_records(own: Sequence[Summary]) -> Iterator[Record]:
+def _score_records(found: Sequence[Summary]) -> Iterator[Record]:
     """Return the scores of a model's curves, by mode; people see those without a mode once."""
-    first = own[0].curve
-    known = [s.curve for s in own if s.curve.learning_rate is not None]
+    first = found[0].curve
+    known = [s.curve for s in found if s.curve.learning_rate is not None]
     rates = [f"{TRAINED[curve.mode]} {words.rate(curve.learning_rate)}" for curve in known]
     start = first.at(STANDARD, 0)
     by = words.way(start.mode) if start and start.mode != first.mode else ""
     about = [f"rates {', '.join(rates)}"] * bool(rates) + [f"zero-shot by {by}"] * bool(by)
-    for summary in own:
+    for summary in found:
         senses = summary.senses.items()
         gaps = {ScoreKey(name + UNCLIPPED): summary.lang_gap(c) for name, c in senses}
         for score, estimate in (*summary.scores.items(), *gaps.items()):
@@ -103,9 +103,9 @@ def _score_records(own: Sequence[Summary]) -> Iterator[Record]:
                     "num_seeds": None if score == ZERO_SHOT else summary.curve.num_seeds,
                     "_name": short_name(first.model),
                     "_about": ", ".join(filter(None, [first.where, *about])),
-                    "_points": _points_text(own[0].sizes),
+                    "_points": _points_text(found[0].sizes),
                     "_score": score,
-                    "_is_shown": bool(score.mode) or summary is own[0],  # LangSense is the MLP's
+                    "_is_shown": bool(score.mode) or summary is found[0],  # LangSense is the MLP's
                 }
 
 
@@ -169,7 +169,7 @@ def curve_table(results: Results) -> Table | None:
     )
     if frame.num_at_chance[frame.control == STANDARD].notna().any():
         note += (
-            " At chance: runs whose accuracy on their own training examples is not above chance; "
+            " At chance: runs whose accuracy on the training examples is not above chance; "
             "they stay in the mean."
         )
     of_standard = [
@@ -180,10 +180,10 @@ def curve_table(results: Results) -> Table | None:
         text("at chance", "_at_chance"),
         kit.size(),
     ]
-    apart = kit.gap("standard − control", GAP)
+    gap = kit.gap("standard − control", GAP)
     of_control = [
         kit.accuracy("accuracy %"),
-        replace(apart, show=lambda row: row._apart or apart.show(row)),
+        replace(gap, show=lambda row: row._gap or gap.show(row)),
     ]
     controls = sorted({control for curve in found for control in curve.controls})
     scored = share("chance, empty choices too", "_scored_chance")
@@ -222,11 +222,11 @@ def curve_table(results: Results) -> Table | None:
 
 def _point_record(curve: Curve, control: str, point: Point) -> Record:
     values, rows = point.values, [*point.by_seed.values()]
-    apart = None if control == STANDARD else curve.difference(control, point.num_train)
+    gap = None if control == STANDARD else curve.difference(control, point.num_train)
     record = {
         **curve.record,
         **_named(ACCURACY, curve.estimate(control, point.num_train)),
-        **_named(GAP, apart),
+        **_named(GAP, gap),
         "mode": point.mode,
         "control": control,
         "num_train": point.num_train,
@@ -237,21 +237,19 @@ def _point_record(curve: Curve, control: str, point: Point) -> Record:
         "num_seeds": len(values),
         "num_at_chance": None,
         "num_items": point.num_items,
-        "difference_min": apart and apart.lowest,
-        "difference_max": apart and apart.highest,
+        "difference_min": gap and gap.lowest,
+        "difference_max": gap and gap.highest,
         "_group": control.replace("_", " "),
         "_rate": f"rate {words.rate(curve.learning_rate)}" if curve.learning_rate else "",
         "_scored_chance": curve.scored_chance,
         "_seeds_with_hits": len(curve.item_scores.get((control, point.num_train), ())),
-        "_apart": None,
+        "_gap": None,
         "_at_chance": None,
         "_runs": [row.run_dir.rpartition("/")[2] for row in rows],
     }
-    if apart and apart.ci_low is None:
-        seeds = words.points_between(apart.lowest, apart.highest)
-        record["_apart"] = Cell(
-            words.points(apart.value), seeds if apart.num_seeds > 1 else "one seed"
-        )
+    if gap and gap.ci_low is None:
+        seeds = words.points_between(gap.lowest, gap.highest)
+        record["_gap"] = Cell(words.points(gap.value), seeds if gap.num_seeds > 1 else "one seed")
     if curve.chance is not None and point.trained:
         stuck = 0
         for row in point.trained.values():
@@ -278,10 +276,10 @@ def against_table(results: Results) -> Table | None:
             record["_runs"] = record["_runs"] + other.curve.record["_runs"]
             seeds = [n for s in (summary, other) if (n := s.curve.num_seeds)]
             for score, name in RIVALLED.items():
-                apart = difference(score, summary, other)
+                gap = difference(score, summary, other)
                 drawn = 1 if score == "zero_shot" else min(seeds, default=None)
-                shown.append({**record, **_named(VALUE, apart), "_score": name, "num_seeds": drawn})
-                record |= _named(f"{score}_difference {score}_low {score}_high", apart)
+                shown.append({**record, **_named(VALUE, gap), "_score": name, "num_seeds": drawn})
+                record |= _named(f"{score}_difference {score}_low {score}_high", gap)
             frame.append(record)
     full = " ".join(f"{score}_difference {score}_low {score}_high" for score in RIVALLED)
     return table(
@@ -358,7 +356,7 @@ def _part_records(curve: Curve) -> Iterator[Record]:
         last = max(row.num_train or 0 for row in rows)
         untrained = [row for row in rows if not row.num_train]
         trained = [row for row in rows if last and row.num_train == last]
-        before, after = (mean_estimate(own) if own else None for own in (untrained, trained))
+        before, after = (mean_estimate(some) if some else None for some in (untrained, trained))
         name = "/".join(part["words"]) if part.kind == "choices" else part.text
         name = str(part["name"]) if part.kind == "template" else name
         printed = [
