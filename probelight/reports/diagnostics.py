@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from itertools import islice, product
+from itertools import product
 from math import isclose
 from typing import Any
 
@@ -37,12 +37,12 @@ PERTURBATIONS = {
     "generic_both": "generic object, subject",
 }
 NEGATION: Mapping[tuple[str, ...], str] = {  # by the verdicts on statements and on their negations
-    ("above", "above"): "is sensitive to negation",
-    ("above", "below"): "goes by the noun, as if “not” were not there",
-    ("below", "above"): "goes against the noun, with “not” and without",
+    ("above", "above"): "Sensitive to negation",
+    ("above", "below"): "Going by the noun, as if “not” were not there",
+    ("below", "above"): "Going against the noun, with “not” and without",
 }
 TOP = 5  # words of a context that are shown
-MOST_CONTEXTS, MOST_MODELS = 100, 6  # of a table, and in the paragraph
+MOST_CONTEXTS = 100  # of a table
 COUNTED = "With each share are the exact count and, below it, Wilson's 95% interval."
 
 
@@ -97,10 +97,11 @@ def paper(model: str, metric: str, row: Mapping[str, Any]) -> float | None:
     return published_numbers("Ettinger 2020").get((model, Place(row["probe"], metric, **where)))
 
 
-def at_each_k(results: Results, name: str) -> list[str]:
-    """Return how far down the models' words were looked at, each as the metric of that name."""
+def at_each_k(results: Results, name: str) -> dict[str, str]:
+    """Return a metric at each k of how far down the models' words were looked at, with headings."""
     depths = diagnosed(results).metric.str.removeprefix(f"{name}@").unique()
-    return [f"{name}@{k}" for k in sorted(int(depth) for depth in depths if depth.isdecimal())]
+    found = sorted(int(depth) for depth in depths if depth.isdecimal())
+    return {f"{name}@{k}": f"@{k} %" for k in found}
 
 
 def accuracy_table(results: Results, *, with_paper: bool = True) -> Table | None:
@@ -112,7 +113,7 @@ def accuracy_table(results: Results, *, with_paper: bool = True) -> Table | None
     """
     return _completions(
         results,
-        {metric: f"{metric.removeprefix(ACCURACY)} %" for metric in at_each_k(results, ACCURACY)},
+        at_each_k(results, ACCURACY),
         "diagnostics_accuracy",
         "Words that people expect",
         "@k: an expected word is among the model's k best, over contexts; in NEG-136 and NEG-1500 "
@@ -127,7 +128,7 @@ def survival_table(results: Results) -> Table | None:
     """Make the table of the contexts that keep an expected word when perturbed (section 7.1)."""
     return _completions(
         results,
-        {metric: f"{metric.removeprefix(SURVIVAL)} %" for metric in at_each_k(results, SURVIVAL)},
+        at_each_k(results, SURVIVAL),
         "diagnostics_survival",
         "What perturbed contexts leave",
         "Of the contexts in which an expected word is among the model's k best: the share in which "
@@ -302,30 +303,25 @@ def _words_table(probe: str, contexts: list[list[dict[str, Any]]]) -> Table | No
 
 
 def summary(results: Results) -> str:
-    """Return what each model prefers, what “not” does to it, and which runs are not shown."""
+    """Return which models prefer what, what “not” does to them, and which runs are not shown."""
     rows = diagnosed(results)
     rows = rows[(rows.metric == SENSITIVITY) & (rows.perturbation == "")]
-    sentences = []
-    for model, of_model in islice(rows.groupby("model", sort=False), MOST_MODELS):
-        verdicts = {
-            (row.probe, row.subset): verdict_of((row.ci_low, row.ci_high), row.chance)
-            for row in of_model.itertuples()
-        }
-        by_verdict: dict[str, list[str]] = {}
-        for probe in ("cprag", "role"):
-            if (verdict := verdicts.get((probe, ""), "unknown")) != "unknown":
-                words = AT_CHANCE if verdict == "not distinguishable" else f"{verdict} chance"
-                by_verdict.setdefault(words, []).append(SETS[probe].title)
-        if by_verdict:
-            known = [f"{words} on {listed(sets)}" for words, sets in by_verdict.items()]
-            sentences.append(f"How often {model} prefers good completions is {listed(known)}.")
-        polarities = [("neg_simp", "affirmative"), ("neg_simp", "negative")]
-        if all(place in verdicts for place in polarities):
-            found = NEGATION.get(tuple(verdicts[place] for place in polarities))
-            found = found or "is not shown to be sensitive to negation"
-            sentences.append(f"On {SETS['neg_simp'].title} {model} {found}.")
-    if (rest := rows.model.nunique() - MOST_MODELS) > 0:
-        sentences.append(f"The tables have {rest} more models.")
+    verdicts = {
+        (row.model, row.probe, row.subset): verdict_of((row.ci_low, row.ci_high), row.chance)
+        for row in rows.itertuples()
+    }
+    found: dict[str, list[str]] = {}
+    for (model, probe, part), verdict in verdicts.items():
+        title = SETS[probe].title
+        if probe in ("cprag", "role") and not part and verdict != "unknown":
+            words = AT_CHANCE if verdict == "not distinguishable" else f"{verdict} chance"
+            start = f"How often good completions are preferred is {words}"
+            found.setdefault(start, []).append(f"{model} on {title}")
+        negated = verdicts.get((model, probe, "negative"))
+        if (probe, part) == ("neg_simp", "affirmative") and negated is not None:
+            start = NEGATION.get((verdict, negated), "Not shown to be sensitive to negation")
+            found.setdefault(start, []).append(f"{model} on {title}")
+    sentences = [f"{start}: {listed(names)}." for start, names in found.items()]
     sentences += [
         f"Not shown: {run.path}: its record names no diagnostic set."
         for run in results.of("diagnose")

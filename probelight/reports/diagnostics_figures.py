@@ -38,7 +38,7 @@ def accuracy_figure(results: Results) -> Figure | None:
         "Words that people expect",
         "An expected word is among the model's k best. Whiskers are 95% intervals of so many "
         "contexts.",
-        {name: name.removeprefix(ACCURACY) for name in at_each_k(results, ACCURACY)},
+        {name: at.removesuffix(" %") for name, at in at_each_k(results, ACCURACY).items()},
         rows[(rows.subset == "") & ((rows.perturbation == "") | _in_paper(rows))],
     )
 

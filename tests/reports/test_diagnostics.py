@@ -64,7 +64,7 @@ def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(
         share(1, 3, "accuracy@10"),
     ]
     results = results_of(tmp_path, write_run, rows)
-    assert at_each_k(results, "accuracy") == ["accuracy@5", "accuracy@10"]
+    assert at_each_k(results, "accuracy") == {"accuracy@5": "@5 %", "accuracy@10": "@10 %"}
     found = diagnosed(results)
     assert found[found.metric == "sensitivity"].condition.to_list() == [
         "", "cloze <=.17", "cloze <=.77", "generic object, subject",
@@ -226,24 +226,31 @@ def test_nothing_without_diagnostics(tmp_path: Path, write_run: WriteRun) -> Non
     assert (words_tables(results), summary(results)) == ([], "")
 
 
+def test_a_run_on_no_diagnostic_set_is_named(tmp_path: Path, write_run: WriteRun) -> None:
+    results = results_of(tmp_path, write_run, [share(1, 2, probe="age_comparison")])
+    [run] = results.runs
+    assert summary(results) == f"Not shown: {run.path}: its record names no diagnostic set."
+    assert accuracy_table(results) is None
+
+
 def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path, write_run: WriteRun) -> None:
     rows = [share(25, 34, "sensitivity"), share(20, 44, "sensitivity", **ROLE)]
     other = [share(1, 34, "sensitivity", model="o"), share(1, 34, model="o")]
     assert summary(results_of(tmp_path, write_run, rows[:1], rows[1:], other)) == (
-        "How often m prefers good completions is above chance on CPRAG-102 and not "
-        "distinguishable from chance on ROLE-88. "
-        "How often o prefers good completions is below chance on CPRAG-102."
+        "How often good completions are preferred is above chance: m on CPRAG-102. "
+        "How often good completions are preferred is below chance: o on CPRAG-102. "
+        "How often good completions are preferred is not distinguishable from chance: m on ROLE-88."
     )
 
 
 @pytest.mark.parametrize(
     ("affirmative", "negative", "verdict"),
     [
-        (18, 0, "goes by the noun, as if “not” were not there"),
-        (18, 18, "is sensitive to negation"),
-        (18, 9, "is not shown to be sensitive to negation"),
-        (9, 18, "is not shown to be sensitive to negation"),
-        (0, 18, "goes against the noun, with “not” and without"),
+        (18, 0, "Going by the noun, as if “not” were not there"),
+        (18, 18, "Sensitive to negation"),
+        (18, 9, "Not shown to be sensitive to negation"),
+        (9, 18, "Not shown to be sensitive to negation"),
+        (0, 18, "Going against the noun, with “not” and without"),
     ],
 )
 def test_sensitivity_to_negation_takes_both_polarities(
@@ -254,7 +261,7 @@ def test_sensitivity_to_negation_takes_both_polarities(
         share(affirmative, 18, **simp, subset=subsets.statements("affirmative")),
         share(negative, 18, **simp, subset=subsets.statements("negative")),
     ]
-    assert summary(results_of(tmp_path, write_run, rows)) == f"On NEG-136-SIMP m {verdict}."
+    assert summary(results_of(tmp_path, write_run, rows)) == f"{verdict}: m on NEG-136-SIMP."
     assert summary(results_of(tmp_path / "alone", write_run, rows[:1])) == ""
 
 
