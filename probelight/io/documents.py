@@ -257,22 +257,6 @@ def read_yaml(path: str | Path) -> Any:
         raise ConfigError(f"{path}: {_said(error)}") from None
 
 
-def check_configs(arguments: Sequence[str]) -> None:
-    """Reads each file that a command line gives as `--config`, before a parser does.
-
-    That one takes what has no end, writes out aliases, and names no file in what it says.
-
-    Raises:
-        ConfigError: As `read_yaml`. A file that is not there is left to the parser.
-    """
-    for place, argument in enumerate(arguments):
-        option, equals, value = argument.partition("=")
-        if option == "--config":
-            path = value if equals else "".join(arguments[place + 1 : place + 2])
-            if path and Path(path).exists():
-                read_yaml(path)
-
-
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     """One that stops at some depth: a file of brackets alone would end in the stack's limit."""
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from probelight.io.documents import STRICT, check_configs, json_object, read_yaml, typed
+from probelight.io.documents import STRICT, json_object, read_yaml, typed
 from probelight.io.errors import ConfigError, RecordError
 
 
@@ -156,29 +156,3 @@ def test_what_is_no_file_is_named(tmp_path: Path) -> None:
         read_yaml(tmp_path / "zero.yaml")
     with pytest.raises(ConfigError, match=rf"^{tmp_path}/none\.yaml: No such file$"):
         read_yaml(tmp_path / "none.yaml")
-
-
-@pytest.mark.parametrize("as_one", [True, False])
-def test_the_configs_of_a_command_line_are_read_before_its_parser_does(
-    as_one: bool, tmp_path: Path
-) -> None:
-    good, twice = tmp_path / "good.yaml", tmp_path / "twice.yaml"
-    good.write_text("a: 1\n")
-    twice.write_text("a: 1\na: 2\n")
-
-    def config(path: Path) -> list[str]:
-        return [f"--config={path}"] if as_one else ["--config", str(path)]
-
-    check_configs(["sweep", "run", *config(good), "--output_dir", str(twice)])
-    with pytest.raises(ConfigError, match=r"twice\.yaml: line 2: .* the key 'a' is given twice"):
-        check_configs(["sweep", "run", *config(good), *config(twice)])
-
-
-def test_what_is_not_there_is_left_to_the_parser(tmp_path: Path) -> None:
-    check_configs(["fit", f"--config={tmp_path}/none.yaml"])
-    check_configs(["fit", f"--configs={tmp_path}"])  # another option
-
-
-@pytest.mark.parametrize("arguments", [["--config"], ["--config="], ["zero-shot", "--config", ""]])
-def test_a_config_without_a_name_is_left_to_the_parser(arguments: list[str]) -> None:
-    check_configs(arguments)

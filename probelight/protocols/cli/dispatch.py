@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Any, cast
 
-from probelight.io.documents import check_configs
 from probelight.io.errors import nearest
 from probelight.io.package import as_typed, program, version
 from probelight.io.process import (
@@ -24,7 +23,7 @@ from probelight.io.process import (
     follow_first_process,
     say_stopped,
 )
-from probelight.protocols.cli.command import LIGHTNING, fit_help
+from probelight.protocols.cli.command import LIGHTNING, check_configs, fit_help, parse_and_call
 from probelight.protocols.cli.errors import report_error, stdout_is_closed
 
 # The function of each command, which is imported when it is run, and its line among the commands.
@@ -198,8 +197,6 @@ def _execute(command: str, arguments: list[str]) -> int:
 def call(command: str, arguments: list[str]) -> None:
     """Hand the arguments to LightningCLI, or to the protocol whose command it is."""
     if command not in LIGHTNING:
-        from probelight.protocols.cli.parser import parse_and_call
-
         parse_and_call(command, function_of(command), arguments)
     elif HELPS & {*arguments}:
         print(fit_help(command))

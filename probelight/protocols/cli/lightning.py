@@ -41,7 +41,7 @@ from probelight.io.ranges import (
 )
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
-from probelight.protocols.cli.parser import OneLineErrors
+from probelight.protocols.cli.command import OneLineErrors
 from probelight.protocols.engine.fit_record import fit_record
 from probelight.protocols.engine.training import (
     quiet_lightning,

@@ -25,8 +25,6 @@ from probelight.metrics.intervals import Term, accuracy_interval, num_groups, su
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.contamination.overlaps import ItemFile, OverlapSearch, held_out
 from probelight.protocols.engine.settings import listed
-from probelight.reports.contamination import PARTS, counts_table, scores_table
-from probelight.reports.table import to_csv
 from probelight.results.load import Results, UnreadableResultError, load_results
 from probelight.results.predictions import read_item_lines
 
@@ -75,6 +73,9 @@ def contamination(
     Raises:
         UsageError: If there is nothing to look in, or no such probe.
     """
+    # Only now: they import pandas.
+    from probelight.reports.contamination import counts_table, scores_table
+    from probelight.reports.table import to_csv
     from probelight.reports.terminal import print_table
 
     names, texts = list(dict.fromkeys(listed(against))), list(dict.fromkeys(listed(corpus)))
@@ -225,8 +226,12 @@ def run_scores(
         every = sorted(set.intersection(*map(set, one.scores.values())))
         for by, flag in flags.items():
             known = [number for number in every if flag[number] is not None]
-            sides = [known, [n for n in known if flag[n]], [n for n in known if not flag[n]]]
-            for part, numbers in zip(PARTS, sides, strict=True):
+            sides = {
+                "all": known,
+                "contaminated": [n for n in known if flag[n]],
+                "clean": [n for n in known if not flag[n]],
+            }
+            for part, numbers in sides.items():
                 if not numbers:
                     continue
                 of = [groups[n] for n in numbers]

@@ -25,7 +25,7 @@ from probelight.models.checkpoint_files import (
     is_word_folder,
     resolve,
 )
-from probelight.protocols.engine.models import check_questions, model_type_of
+from probelight.protocols.engine.models import check_questions, model_type_of, module_of
 from probelight.protocols.engine.settings import (
     AUTO,
     DEFAULT_MODEL,
@@ -263,7 +263,7 @@ def _fitting_types(name_or_path: str, revision: str | None) -> tuple[Any, list[s
         name
         for name, model_type in MODEL_TYPES.items()
         if model_type.has_checkpoint
-        and any(form.admits(config) for form in model_type.import_module().FORMS.values())
+        and any(form.admits(config) for form in module_of(model_type).FORMS.values())
     ]
 
 

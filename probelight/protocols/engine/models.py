@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import RecordError, UsageError
@@ -27,7 +29,7 @@ from probelight.results.record import ModelSource, check_model
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule
-    from probelight.models.scorer import Scorer
+    from probelight.models.scorer import ModelTypeModule, Scorer
 
 
 Refuse = Callable[[Sequence[Record], Sequence[int]], None]
@@ -49,6 +51,27 @@ _POSED: dict[Setup, str] = {
 def model_type_of(model: ModelSettings) -> ModelType:
     """Return the type of a model."""
     return MODEL_TYPES[model.kind]
+
+
+class TrainableClass(Protocol):
+    """The class of a module that is trained."""
+
+    def __call__(self, **options: object) -> ChoiceModule:
+        """Make a module that is to be trained."""
+
+    def from_folder(self, folder: str | Path, **options: object) -> ChoiceModule:
+        """Load a module that its `save_pretrained` wrote."""
+
+
+def class_of(trained: Trained) -> TrainableClass:
+    """Import the class of what is trained."""
+    return cast("TrainableClass", resolve_name(trained.made_by))
+
+
+def module_of(model_type: ModelType) -> ModelTypeModule:
+    """Import the module that loads and checks what answers without training."""
+    assert model_type.scorer is not None
+    return cast("ModelTypeModule", import_module(model_type.scorer))
 
 
 def refuse_untrained(models: Iterable[ModelSettings], command: str) -> None:
@@ -135,7 +158,7 @@ def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
     """
     refuse_untrained([model], "zero-shot scoring")
     check_model(model.name_or_path)
-    return model_type_of(model).import_module().load(model, setup, seed)
+    return module_of(model_type_of(model)).load(model, setup, seed)
 
 
 @kept(most=1)
@@ -167,7 +190,7 @@ def check_scorer(
             the model.
     """
     refuse_untrained([model], "zero-shot scoring")
-    posable = model_type_of(model).import_module().check(model, setup)
+    posable = module_of(model_type_of(model)).check(model, setup)
     for records in sets:
         try:
             kept = posable(records)
@@ -201,7 +224,7 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
             "anyway"
         )
     own = {_ARGUMENTS.get(name, name): getattr(model, name) for name in trained.reads}
-    return trained.import_class()(**own, **_known(trained, options))
+    return class_of(trained)(**own, **_known(trained, options))
 
 
 def check_module(model: ModelSettings, setup: Setup) -> None:
@@ -215,7 +238,7 @@ def check_module(model: ModelSettings, setup: Setup) -> None:
     if model_type_of(model).has_checkpoint:
         from probelight.models.loading import check_pretrained
 
-        form = model_type_of(model).import_module().FORMS[setup]
+        form = module_of(model_type_of(model)).FORMS[setup]
         check_pretrained(form, model.name_or_path, model.revision, model.random_weights)
 
 
@@ -237,7 +260,7 @@ def saved_module(
     setups = MODEL_TYPES[saved_model_type(folder)].trained
     trained = setups.get("mc_qa") or setups["mc_mlm"]
     options = _known(trained, {"monitor": monitor, **overrides})
-    return trained.import_class().from_folder(folder, **options)
+    return class_of(trained).from_folder(folder, **options)
 
 
 def _known(trained: Trained, options: dict[str, Any]) -> dict[str, Any]:

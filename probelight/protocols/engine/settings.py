@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
+from typing import Annotated, Any, Literal
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import UsageError
@@ -39,20 +37,6 @@ from probelight.models.checkpoint_files import (
 from probelight.probes.record import Setup
 from probelight.results.row import Role, Row
 
-if TYPE_CHECKING:
-    from probelight.lightning_modules.base import ChoiceModule
-    from probelight.models.scorer import ModelTypeModule
-
-
-class TrainableClass(Protocol):
-    """The class of a module that is trained."""
-
-    def __call__(self, **options: object) -> ChoiceModule:
-        """Make a module that is to be trained."""
-
-    def from_folder(self, folder: str | Path, **options: object) -> ChoiceModule:
-        """Load a module that its `save_pretrained` wrote."""
-
 
 @dataclass(frozen=True)
 class Trained:
@@ -70,10 +54,6 @@ class Trained:
     reads: tuple[str, ...]
     modes: tuple[str, ...] = ()
     halves_rate: bool = False
-
-    def import_class(self) -> TrainableClass:
-        """Import the class."""
-        return cast("TrainableClass", resolve_name(self.made_by))
 
 
 @dataclass(frozen=True)
@@ -118,11 +98,6 @@ class ModelType:
         if setup in self.trained:
             return self.trained[setup].modes
         return self.heads if self.heads and setup == "mc_mlm" else None
-
-    def import_module(self) -> ModelTypeModule:
-        """Import the module that loads and checks what answers without training."""
-        assert self.scorer is not None
-        return cast("ModelTypeModule", import_module(self.scorer))
 
 
 def _partial_input(name: str, title: str, num_weights: int) -> ModelType:

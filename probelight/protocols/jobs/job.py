@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
@@ -36,9 +36,6 @@ from probelight.probes.catalog import ProbeConfig
 from probelight.protocols.jobs.fencing import AttemptLostError
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder, run_key
-
-if TYPE_CHECKING:
-    from probelight.callbacks.wandb_logger import WandbGuard
 
 
 @dataclass(frozen=True)
@@ -404,7 +401,7 @@ def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
             run.config = drawn_config(run.config, folder)
             summary = read_json(path)["summary"]
             print(f"{folder.name}: recorded in Weights & Biases, which did not have all of it")
-            _follow(run, wandb).summarise(summary)
+            _follow(run, wandb, summary)
             run.tell(record)
         except (OSError, ValueError, LookupError, TypeError) as error:
             warnings.warn(
@@ -414,8 +411,10 @@ def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
             )
 
 
-def _follow(run: RunFolder, wandb: WandbSettings) -> WandbGuard:
+def _follow(run: RunFolder, wandb: WandbSettings, summary: Mapping[str, Any] | None = None) -> None:
     # Only now: it imports Lightning.
     from probelight.callbacks.wandb_logger import follow
 
-    return follow(run, wandb)
+    guard = follow(run, wandb)
+    if summary is not None:
+        guard.summarise(summary)

@@ -16,7 +16,7 @@ import yaml
 from probelight.io.errors import UsageError
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
-from probelight.protocols.engine.models import check_questions, module_for
+from probelight.protocols.engine.models import check_questions, class_of, module_for, module_of
 from probelight.protocols.engine.settings import (
     MODEL_TYPES,
     TRANSFORMER,
@@ -186,15 +186,15 @@ def test_the_registry_imports_nothing_heavy() -> None:
 def test_an_entry_of_the_registry_names_what_is_there(name: str) -> None:
     model_type = MODEL_TYPES[name]
     if model_type.is_pretrained:
-        module = model_type.import_module()
+        module = module_of(model_type)
         assert callable(module.load)
         assert callable(module.check)
         if model_type.has_checkpoint:
             assert {"mc_mlm", "mc_qa", "minimal_pair"} == set(module.FORMS)
     setups = model_type.trained
-    assert all(isinstance(trained.import_class(), type) for trained in setups.values())
+    assert all(isinstance(class_of(trained), type) for trained in setups.values())
     if name != TRANSFORMER:
-        assert all(hasattr(trained.import_class(), "from_folder") for trained in setups.values())
+        assert all(hasattr(class_of(trained), "from_folder") for trained in setups.values())
 
 
 @pytest.mark.parametrize(
