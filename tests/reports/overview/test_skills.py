@@ -310,6 +310,16 @@ def test_statements_are_judged_apart_from_their_negations(
     assert found[2].judged.reason == "Before training 0.0% (0.0–17.6): below chance (50.0%)."
 
 
+def test_a_diagnostic_is_judged_by_its_rows_whatever_its_record_names(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    simp = share(18, 18, "sensitivity", probe="neg_simp", model="n")
+    run = write_run(tmp_path, "a", [share(25, 34, "sensitivity"), simp])
+    found = verdicts(load_results(tmp_path))
+    assert [one.skill.probe for one in found] == ["cprag", "neg_simp"]
+    assert [[one.key for one in verdict.runs] for verdict in found] == [[run.name]] * 2
+
+
 def test_of_a_sweep_the_chosen_run_is_judged(sweep: Results) -> None:
     (found,) = verdicts(sweep)
     assert found.judged.word == "cannot tell"  # 200 of 1,000 before, 440 after, no control

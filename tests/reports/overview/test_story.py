@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from probelight.reports.overview.story import ASCII, BARS, WIDTH, bars, print_story, story
 from probelight.results.load import Results, load_results
+from tests.fixtures.diagnostics import share
 
 WriteRun = Callable[..., Path]
 
@@ -69,6 +71,33 @@ def test_the_item_is_the_example_of_the_best_known_skill(
     assert head.endswith("x [MASK] y .")
     assert len(head) == WIDTH
     assert (right, said) == ("  right answer: right", "  before training it said: wrong")
+
+
+def test_a_context_that_nothing_is_right_for_has_no_right_answer(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    run = write_run(tmp_path, "a", [share(25, 34, "sensitivity")])
+    context = {"context": "He", "target": "t", "predictions": ["ran", "is"], "expected": []}
+    (run / "predictions.jsonl").write_text(json.dumps({**context, "probability": 0.5}) + "\n")
+    lines = story(load_results(tmp_path))
+    assert lines[-2:] == ["One item: He ___", "  before training it said: ran"]
+
+
+def test_only_what_there_are_runs_of_is_loaded(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("known", 90, 100, 2))
+    code = (
+        "import sys; from pathlib import Path; from probelight.results.load import load_results; "
+        "from probelight.reports.overview.story import story; "
+        "assert story(load_results(Path(sys.argv[1]))); "
+        "print(*(name for name in sys.modules if name.startswith('probelight.reports.')))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    rooms = {name.split(".")[2] for name in loaded}
+    assert "overview" in rooms
+    assert not rooms & {"audit", "curve", "diagnostics", "figure", "grids", "inoculation", "page"}
 
 
 def test_many_skills_and_long_names_keep_to_the_screen(

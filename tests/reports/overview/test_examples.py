@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from probelight.reports.overview.examples import Choice, Example
+from probelight.reports.overview.grid import grid
+from probelight.results.load import load_results
+from tests.fixtures import subsets
+from tests.fixtures.diagnostics import share
+
+WriteRun = Callable[..., Path]
+SIMP: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
+STATEMENTS = [
+    share(18, 18, **SIMP, subset=subsets.statements("affirmative")),
+    share(0, 18, **SIMP, subset=subsets.statements("negative")),
+]
+
+
+def item(question: str, scores: list[float | None], answer: int = 0, **more: Any) -> dict[str, Any]:
+    choices = [f"c{place}" for place in range(len(scores))]
+    known = [score for score in scores if score is not None]
+    prediction = scores.index(max(known)) if known else None
+    own = {"set": "p", "id": f"#{question}", "position": 1, "question": question}
+    own |= {"choices": choices, "scores": scores, "prediction": prediction, "answer": answer}
+    return own | {"tied": 1, "correct": float(prediction == answer), **more}
+
+
+def context(text: str, probability: float | None, words: str, expected: str = "") -> dict[str, Any]:
+    own: dict[str, Any] = {"context": text, "target": "t", "predictions": words.split()}
+    return {**own, "expected": expected.split(), "probability": probability}
+
+
+def write_lines(run: Path, *lines: dict[str, Any]) -> None:
+    text = "".join(json.dumps(one) + "\n" for one in lines)
+    (run / "predictions.jsonl").write_text(text, encoding="utf-8")
+
+
+def examples(folder: Path) -> list[Example | None]:
+    found = grid(load_results(folder))
+    assert found is not None
+    assert found.has_examples == any(row.example for _, rows in found.groups for row in rows)
+    return [row.example for _, rows in found.groups for row in rows]
+
+
+def the_example(folder: Path) -> Example:
+    [found] = examples(folder)
+    assert found is not None
+    return found
+
+
+# How far the right one, c0, is ahead: 2, −1, 0.5, and not known.
+ITEMS = [item("far", [3, 1]), item("lost", [0, 1]), item("near", [1.5, 1]), item("nan", [None, 1])]
+
+
+def test_the_example_is_the_item_of_the_median_margin(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    run = write_run(tmp_path, "a", rows.zero_shot("p_small", 40, 100, 2))
+    write_lines(run, *ITEMS)
+    assert the_example(tmp_path) == Example(
+        question="near",
+        choices=(Choice("c0", True, ("embedded",)), Choice("c1", False, ())),
+        when="before training",
+        silent=(),
+        more_choices=0,
+        more_models=0,
+        address="#items?probe=p_small&model=embedded&item=%23near@1",
+    )
+
+
+def test_of_four_margins_the_lower_of_the_two_in_the_middle_counts(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    run = write_run(tmp_path, "a", rows.zero_shot("p", 40, 100, 2))
+    write_lines(run, *ITEMS[:3], item("x", [2, 1]))
+    assert the_example(tmp_path).question == "near"
+
+
+def test_other_models_answer_the_same_item(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for number in range(6):
+        run = write_run(tmp_path, str(number), rows.zero_shot("p", 40, 100, 2, model=f"m{number}"))
+        # The second model gets it wrong, and the third says nothing.
+        scores: list[list[float | None]] = [[1.5, 1], [0, 1], [None, None]]
+        write_lines(run, ITEMS[0], ITEMS[1], item("near", scores[min(number, 2)]))
+    shown = the_example(tmp_path)
+    assert [choice.models for choice in shown.choices] == [("m0",), ("m1",)]
+    assert (shown.silent, shown.more_models) == (("m2", "m3"), 2)
+
+
+def test_a_long_item_is_cut_but_for_what_is_asked_and_answered(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    run = write_run(tmp_path, "a", rows.zero_shot("p", 40, 100, 2))
+    write_lines(run, item("ä" * 300 + " what?", [0, 0, 0, 0, 0, 0, 0, 1], answer=6))
+    shown = the_example(tmp_path)
+    assert len(shown.question) <= 260
+    assert shown.question.endswith("what?")
+    assert [choice.text for choice in shown.choices] == ["c0", "c1", "c2", "c3", "c6", "c7"]
+    assert shown.more_choices == 2
+
+
+def test_what_an_inoculation_taught_is_shown_as_answered_after_it(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    facts = {"original_task": "definitions"}
+    run = write_run(tmp_path, "a", rows.inoculation(probe_correct=(200, 440)), **facts)
+    before = item("q", [0, 1], set="report_probe_before")
+    other = item("original", [0, 1], set="report_original")
+    write_lines(run, before, other, item("q", [1, 0], set="report_probe"))
+    shown = the_example(tmp_path)
+    assert (shown.question, shown.when) == ("q", "after 100 examples")
+    assert shown.choices[0] == Choice("c0", True, ("embedded",))
+
+
+def test_a_damaged_file_leaves_its_row_without_an_example(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    run = write_run(tmp_path, "a", rows.zero_shot("p", 40, 100, 2))
+    (run / "predictions.jsonl").write_text('{"set": "p"', encoding="utf-8")
+    assert examples(tmp_path) == [None]
+
+
+def test_statements_and_negations_have_a_context_of_their_own(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    run = write_run(tmp_path, "a", STATEMENTS)
+    is_, is_not = context("A trout is a", 0.5, "fish b c d", "fish"), "A trout is not a"
+    write_lines(run, is_, context(is_not, 0.3, "fish b"), is_, context(is_not, 0.1, "fish b"))
+    [statement, negation] = examples(tmp_path)
+    assert statement == Example(
+        question="A trout is a ___",
+        choices=(Choice("fish", True, ("m",)), Choice("b", False, ()), Choice("c", False, ())),
+        when="before training",
+        silent=(),
+        more_choices=0,
+        more_models=0,
+        address="#items?probe=neg_simp&model=m&item=@1",
+    )
+    assert negation is not None
+    assert negation.question == "A trout is not a ___"
+    assert negation.address.endswith("item=@2")
+
+
+def test_several_models_say_one_word_each_of_the_context_in_the_middle(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    for model, words in (("m", "b c"), ("n", "")):
+        run = write_run(tmp_path, model, [share(25, 34, "sensitivity", model=model)])
+        texts = [("low", 0.1), ("high", 0.9), ("middle", 0.5), ("none", None)]
+        write_lines(run, *(context(text, p, words, "good") for text, p in texts))
+    [shown] = examples(tmp_path)
+    assert shown is not None
+    assert shown.question == "middle ___"
+    assert shown.choices == (Choice("b", False, ("m",)), Choice("good", True, ()))
+    assert shown.silent == ("n",)
+
+
+def test_a_diagnostic_without_contexts_has_no_example(tmp_path: Path, write_run: WriteRun) -> None:
+    write_run(tmp_path, "a", STATEMENTS)
+    assert examples(tmp_path) == [None, None]
+    [damaged] = (tmp_path / "runs").iterdir()
+    (damaged / "predictions.jsonl").write_text('{"context": ')
+    assert examples(tmp_path) == [None, None]
