@@ -62,196 +62,137 @@ class Made:
         return not (self.figures or self.tables or self.summary)
 
 
-MEDALS = "curve.medals:medals_table"  # these two are also given a file, with their rule
-NOT_JUDGED = "curve.medals:not_judged"
+def of(module: str, functions: str) -> tuple[str, ...]:
+    """Return the names of a module's functions, given divided by blanks, as sections have them."""
+    return tuple(f"{module}:{function}" for function in functions.split())
+
+
+# These two are also given a file, with their rule.
+MEDALS, NOT_JUDGED = of("curve.medals", "medals_table not_judged")
 ZERO_SHOT = (
-    "zero_shot.scores:zero_shot_table",
-    "zero_shot.scores:parts_table",
-    "zero_shot.scores:paradigms_table",
-    "zero_shot.scores:ranks_table",
-    "zero_shot.rules:rules_table",
-    "zero_shot.rules:flips_table",
+    *of("zero_shot.scores", "zero_shot_table parts_table paradigms_table ranks_table"),
+    *of("zero_shot.rules", "rules_table flips_table"),
 )
-AUDIT = ("audit:audit_table", "audit:rules_table", "audit:words_table")
+CURVES = of("curve.tables", "summary_tables")
+ORIGINAL = of("inoculation.tables", "original_table")
+DOSES = of("inoculation.tables", "seeds_table inoculation_table inoculation_parts_table")
+STEPS = of("steps", "steps_tables")
+NEARER, UNIGRAMS, FITS = of("analyses", "taxonomy_distance_table unigrams_table fits_table")
+AUDIT = of("audit", "audit_table rules_table words_table")
+PAPERS = of("papers", "paper_tables")
+COMPARED = of("compare", "systems_table differences_table")
+PROVENANCE = "models_table data_table software_table runs_table"
+DIAGNOSED = "accuracy_table survival_table sensitivity_table first_words_table"
+OWN = "own_accuracy_table survival_table own_sensitivity_table first_words_table words_tables"
+
 SECTIONS = (
     Section(
         "overview",
         "At a glance",
-        tables=("overview.grid:verdicts_table",),
-        figures=("overview.arrows:arrows_figure",),
+        tables=of("overview.grid", "verdicts_table"),
+        figures=of("overview.arrows", "arrows_figure"),
     ),
     Section(
         "before",
         "Before any training",
         ("zero_shot",),
-        tables=(
+        (
             *ZERO_SHOT,
-            "zero_shot.scores:predicted_shares_table",
-            "zero_shot.rules:flipped_items_table",
+            *of("zero_shot.scores", "predicted_shares_table"),
+            *of("zero_shot.rules", "flipped_items_table"),
         ),
-        figures=("zero_shot.figure:zero_shot_figure",),
-        summary=("zero_shot.scores:summary", "zero_shot.rules:unread"),
-        printed={"zero_shot": ZERO_SHOT},
+        of("zero_shot.figure", "zero_shot_figure"),
+        ("zero_shot.scores:summary", "zero_shot.rules:unread"),
+        {"zero_shot": ZERO_SHOT},
     ),
     Section(
         "grids",
         "Predictions over all pairs of values",
         ("grid",),
-        tables=("grids:grid_table", "grids:sizes_table"),
-        figures=(
-            "grid_figures:age_grid_figure",
-            "grid_figures:size_grid_figure",
-        ),
-        summary=("grids:summary",),
-        printed={"grid": ("grids:grid_table",)},
+        of("grids", "grid_table sizes_table"),
+        of("grid_figures", "age_grid_figure size_grid_figure"),
+        of("grids", "summary"),
+        {"grid": of("grids", "grid_table")},
     ),
     Section(
         "curves",
         "Learning curves",
         ("curve",),
-        tables=(
-            "curve.tables:summary_tables",
-            MEDALS,
-            "curve.tables:against_table",
-            "curve.tables:parts_table",
-            "curve.tables:curve_table",
-        ),
-        figures=(
-            "curve.figures:models_figure",
-            "curve.figures:control_figures",
-        ),
-        summary=("curve.scores:summary", NOT_JUDGED),
-        printed={"curve": ("curve.tables:summary_tables", MEDALS)},
+        (*CURVES, MEDALS, *of("curve.tables", "against_table parts_table curve_table")),
+        of("curve.figures", "models_figure control_figures"),
+        (*of("curve.scores", "summary"), NOT_JUDGED),
+        {"curve": (*CURVES, MEDALS)},
     ),
     Section(
         "analyses",
         "What the answers follow",
         ("taxonomy_distance", "unigrams"),
-        tables=("analyses:taxonomy_distance_table", "analyses:unigrams_table"),
-        printed={
-            "taxonomy_distance": ("analyses:taxonomy_distance_table",),
-            "unigrams": ("analyses:unigrams_table",),
-        },
+        (NEARER, UNIGRAMS),
+        printed={"taxonomy_distance": (NEARER,), "unigrams": (UNIGRAMS,)},
     ),
     Section(
         "diagnostics",
         "Psycholinguistic diagnostics",
         ("diagnose",),
-        tables=(
-            "diagnostics:own_accuracy_table",
-            "diagnostics:survival_table",
-            "diagnostics:own_sensitivity_table",
-            "diagnostics:first_words_table",
-            "diagnostics:words_tables",
-        ),
-        figures=(
-            "diagnostics_figures:accuracy_figure",
-            "diagnostics_figures:sensitivity_figure",
-        ),
-        summary=("diagnostics:summary",),
-        printed={
-            "diagnose": (
-                "diagnostics:accuracy_table",
-                "diagnostics:survival_table",
-                "diagnostics:sensitivity_table",
-                "diagnostics:first_words_table",
-            )
-        },
+        of("diagnostics", OWN),
+        of("diagnostics_figures", "accuracy_figure sensitivity_figure"),
+        of("diagnostics", "summary"),
+        {"diagnose": of("diagnostics", DIAGNOSED)},
     ),
     Section(
         "steps",
         "By training step",
         ("zero_shot", "diagnose"),
-        tables=("steps:steps_tables",),
-        figures=("steps:steps_figures",),
-        printed={
-            "zero_shot": ("steps:steps_tables",),
-            "diagnose": ("steps:steps_tables",),
-        },
+        STEPS,
+        of("steps", "steps_figures"),
+        printed={"zero_shot": STEPS, "diagnose": STEPS},
     ),
     Section(
         "inoculation",
         "Inoculation",
         ("original", "before", "inoculation"),
-        tables=(
-            "inoculation.tables:original_table",
-            "inoculation.tables:seeds_table",
-            "inoculation.tables:inoculation_table",
-            "inoculation.pareto:pareto_table",
-            "inoculation.tables:inoculation_parts_table",
+        (*ORIGINAL, *DOSES, *of("inoculation.pareto", "pareto_table")),
+        (
+            *of("inoculation.figures", "inoculation_figure trajectory_figure"),
+            *of("inoculation.pareto", "pareto_figure"),
         ),
-        figures=(
-            "inoculation.figures:inoculation_figure",
-            "inoculation.pareto:pareto_figure",
-            "inoculation.figures:trajectory_figure",
-        ),
-        summary=("inoculation.tables:summary",),
-        printed={
-            "original": ("inoculation.tables:original_table",),
-            "inoculation": (
-                "inoculation.tables:original_table",
-                "inoculation.tables:seeds_table",
-                "inoculation.tables:inoculation_table",
-                "inoculation.tables:inoculation_parts_table",
-            ),
-        },
+        of("inoculation.tables", "summary"),
+        {"original": ORIGINAL, "inoculation": (*ORIGINAL, *DOSES)},
     ),
     Section(
         "concepts",
         "What a model knows, concept by concept",
         ("zero_shot", "curve", "inoculation"),
-        tables=(
-            "concepts:clusters_table",
-            "concepts:concepts_table",
-            "difficulty:difficulty_table",
-        ),
-        figures=("difficulty:difficulty_figure",),
-        summary=("concepts:summary",),
+        (*of("concepts", "clusters_table concepts_table"), *of("difficulty", "difficulty_table")),
+        of("difficulty", "difficulty_figure"),
+        of("concepts", "summary"),
     ),
     Section(
         "audit",
         "Is the probe any good?",
         ("audit",),
-        tables=AUDIT,
-        summary=("audit:summary",),
+        AUDIT,
+        summary=of("audit", "summary"),
         printed={"audit": AUDIT},
     ),
     Section(
         "papers",
         "With the papers' numbers",
-        tables=(
-            "papers:listed_table",
-            "papers:paper_tables",
-        ),
-        summary=("papers:summary",),
-        printed={"curve": ("papers:paper_tables",)},
+        tables=(*of("papers", "listed_table"), *PAPERS),
+        summary=of("papers", "summary"),
+        printed={"curve": PAPERS},
     ),
-    Section(
-        "fits",
-        "Fits",
-        ("fit",),
-        tables=("analyses:fits_table",),
-        printed={"fit": ("analyses:fits_table",)},
-    ),
+    Section("fits", "Fits", ("fit",), (FITS,), printed={"fit": (FITS,)}),
     Section(
         "compared",
         "Systems on the same items",
         ("compare",),
-        tables=("compare:differences_table", "compare:systems_table"),
-        figures=("compare:differences_figure",),
-        summary=("compare:summary",),
-        printed={"compare": ("compare:systems_table", "compare:differences_table")},
+        COMPARED,
+        of("compare", "differences_figure"),
+        of("compare", "summary"),
+        {"compare": COMPARED},
     ),
-    Section(
-        "provenance",
-        "Where the numbers come from",
-        tables=(
-            "page.provenance:models_table",
-            "page.provenance:data_table",
-            "page.provenance:software_table",
-            "page.provenance:runs_table",
-        ),
-    ),
+    Section("provenance", "Where the numbers come from", tables=of("page.provenance", PROVENANCE)),
 )
 
 

@@ -6,7 +6,7 @@ frame is what the csv file has, the columns what the page, the terminal, Markdow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -120,16 +120,28 @@ def table(
     if frame.empty:
         return None
     shown = frame if shown is None else shown
-    found = _by_row(_records(shown), rows.split(), across)
-    beside = _beside(across, each, shown, values)
-    given = [*columns, *(column for own in beside.values() for column in own)]
+    plain = shown.astype(object).where(shown.notna(), None)
+    found: dict[Hashable, dict[Any, Any]] = {}  # of each row the records by value
+    for number, record in enumerate(plain.to_dict("records")):
+        place = tuple(record[name] for name in rows.split()) if across else number
+        found.setdefault(place, {})[record.get(across)] = SimpleNamespace(**record)
+    order = dict.fromkeys(shown[across]) if across and values is None else values or ()
+    # The value is the group of its columns, unless they have one or are called like it.
+    beside = [
+        (value, replace(column, group=column.group or ("" if column.label == value else value)))
+        for value in order
+        for column in (each(value) if callable(each) else each)
+    ]
+    given = [*columns, *(column for _, column in beside)]
     cells: list[list[Cell]] = []
-    for by_value in found:
+    for by_value in found.values():
         first = next(iter(by_value.values()))
-        line = [_cell(column, first) for column in columns]
-        for value, own in beside.items():
-            line += [_cell(column, by_value.get(value)) for column in own]
-        cells.append(line)
+        records = [*([first] * len(columns)), *(by_value.get(value) for value, _ in beside)]
+        line = [
+            ABSENT if record is None else column.show(record)
+            for column, record in zip(given, records, strict=True)
+        ]
+        cells.append([one if isinstance(one, Cell) else Cell(one) for one in line])
     kept = [i for i in range(len(given)) if any(line[i].text != ABSENT for line in cells)]
     names = csv.split() or [name for name in frame.columns if not name.startswith("_")]
     return Table(
@@ -139,7 +151,7 @@ def table(
         tuple(given[i] for i in kept),
         tuple(tuple(line[i] for i in kept) for line in cells),
         frame[names],
-        tuple(_runs(by_value.values()) for by_value in found),
+        tuple(_runs(by_value.values()) for by_value in found.values()),
     )
 
 
@@ -148,48 +160,6 @@ def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFra
     if isinstance(records, pd.DataFrame):
         return records
     return pd.DataFrame(list(records), dtype=object)
-
-
-def _records(frame: pd.DataFrame) -> list[Any]:
-    plain = frame.astype(object).where(frame.notna(), None)
-    return [SimpleNamespace(**record) for record in plain.to_dict("records")]
-
-
-def _by_row(records: list[Any], rows: list[str], across: str) -> list[dict[Any, Any]]:
-    """Return the records of each row, by the value that they belong to."""
-    if not across:
-        return [{None: record} for record in records]
-    found: dict[tuple[Any, ...], dict[Any, Any]] = {}
-    for record in records:
-        place = tuple(getattr(record, name) for name in rows)
-        found.setdefault(place, {})[getattr(record, across)] = record
-    return list(found.values())
-
-
-def _beside(
-    across: str,
-    each: Sequence[Column] | Callable[[Any], Sequence[Column]],
-    frame: pd.DataFrame,
-    values: Sequence[Any] | None,
-) -> dict[Any, list[Column]]:
-    """Return the columns of each value; it is their group unless they have one or are called it."""
-    if not across:
-        return {}
-    order = values if values is not None else list(dict.fromkeys(frame[across]))
-    return {
-        value: [
-            replace(column, group=column.group or ("" if column.label == value else str(value)))
-            for column in (each(value) if callable(each) else each)
-        ]
-        for value in order
-    }
-
-
-def _cell(column: Column, record: Any | None) -> Cell:
-    if record is None:
-        return Cell(ABSENT)
-    made = column.show(record)
-    return made if isinstance(made, Cell) else Cell(made)
 
 
 def _runs(records: Iterable[Any]) -> tuple[str, ...]:
