@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from probelight.metrics.comparisons import independent_difference
 from probelight.metrics.intervals import Interval, wilson
 from probelight.reports.estimates import Estimate
 
@@ -137,6 +136,8 @@ def difference(ours: Estimate, paper: float, num_items: int | None = None) -> Es
     gap = Estimate(ours.value - paper)
     if num_items is None or ours.ci_low is None or ours.ci_high is None:
         return gap
+    from probelight.metrics.comparisons import independent_difference
+
     theirs = Interval(paper, *wilson(paper * num_items, num_items))
     return Estimate(
         *independent_difference(Interval(ours.value, ours.ci_low, ours.ci_high), theirs)

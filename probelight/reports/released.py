@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import PurePath
 
 from probelight.probes.catalog import EMBEDDED, FileSource, load_probe_config, probe_names
-from probelight.probes.diagnostics.sets import SETS
 from probelight.reports.published import published
 from probelight.results.details import OriginalParts
 from probelight.results.load import Run
@@ -90,10 +89,12 @@ def released_file(run: Run, split: str = "") -> DataUse | None:
 
 @lru_cache(maxsize=64)
 def _source(probe: str, split: str) -> FileSource | None:
-    if probe in SETS:
-        return SETS[probe].file
-    config = load_probe_config(probe) if probe in probe_names() else None
-    return None if config is None or config.base_url == EMBEDDED else config.files.get(split)
+    if probe in probe_names():
+        config = load_probe_config(probe)
+        return None if config.base_url == EMBEDDED else config.files.get(split)
+    from probelight.probes.diagnostics.sets import SETS
+
+    return SETS[probe].file if probe in SETS else None
 
 
 def _plain(path: str) -> str:
