@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -76,13 +76,13 @@ def inoculation_table(results: Results) -> Table | None:
             WHAT,
             whole("k", "dose"),
             SETTING,
-            *_before_and_after("probe"),
-            *_before_and_after("original task"),
+            *_pair("probe %", PROBE, _num_items),
+            *_pair("original task %", ORIGINAL, _num_items),
             share("average", "aggregate", group="both %"),
             share("above chance", "aggregate_above_chance", group="both %"),
-            cost("cost, points"),
+            _cost("cost, points"),
             Column("lost / gained", _flips),
-            *_before_and_after("whole clusters"),
+            *_pair("whole clusters %", CLUSTERS, _num_items),
         ],
     )
 
@@ -111,13 +111,13 @@ def seeds_table(results: Results) -> Table | None:
             WHAT,
             whole("k", "dose"),
             whole("seeds", "num_seeds"),
-            *_over_seeds("probe %", PROBE),
-            *_over_seeds("original task %", ORIGINAL),
-            cost("mean", group="cost, points"),
+            *_pair("probe %", PROBE, _spread),
+            *_pair("original task %", ORIGINAL, _spread),
+            _cost("mean", "cost, points"),
             _spread(COST, "cost, points"),
-            *_over_seeds("both %", BOTH, ("above chance", "average")),
-            *_over_seeds("whole clusters %", CLUSTERS),
-            *_over_seeds(f"probe, {UNTOUCHED.text} %", UNRELATED),
+            *_pair("both %", BOTH, _spread, ("above chance", "average")),
+            *_pair("whole clusters %", CLUSTERS, _spread),
+            *_pair(f"probe, {UNTOUCHED.text} %", UNRELATED, _spread),
         ],
     )
 
@@ -148,28 +148,28 @@ def inoculation_parts_table(results: Results) -> Table | None:
             SETTING,
             text("of", "of"),
             text("part", "part"),
-            accuracy("before %", bounds("before")),
-            accuracy("after %", bounds("after")),
+            accuracy("before %", _bounds("before")),
+            accuracy("after %", _bounds("after")),
             size(),
-            cost("cost, points"),
+            _cost("cost, points"),
         ],
         shown=tables.framed(record for cell in cells for record in _shown_parts(cell)),
     )
 
 
-def bounds(name: str) -> str:
+def _bounds(name: str) -> str:
     """Return the names of the columns with a number and its interval."""
     return f"{name} {name}_ci_low {name}_ci_high"
 
 
-def cost(label: str, name: str = COST, *, group: str = "") -> Column:
-    """Make a column of costs with their intervals; it says where `cost_interpretable` is false."""
-    column = tables.gap(label, bounds(name))
+def _cost(label: str, group: str = "") -> Column:
+    """Make a column of costs with their intervals, or of which cannot be interpreted."""
+    column = tables.gap(label, _bounds(COST), group=group)
 
     def show(row: Any) -> Cell | str:
         return NOT_INTERPRETABLE if row.cost_interpretable is False else column.show(row)
 
-    return Column(label, show, group=group)
+    return replace(column, show=show)
 
 
 def _record(
@@ -197,16 +197,6 @@ def _record(
         if row.num_items is not None:
             record[f"{metric}_num_items"] = row.num_items
     return record
-
-
-def _before_and_after(whole_name: str) -> list[Column]:
-    before, after = WHOLES[whole_name]
-    group = f"{whole_name} %"
-    return [
-        accuracy("before", bounds(before), group=group),
-        accuracy("after", bounds(after), group=group),
-        whole("n", f"{after}_num_items", group=group),
-    ]
 
 
 def _flips(row: Any) -> Cell:
@@ -243,14 +233,22 @@ def _means(dose: Dose) -> dict[str, object]:
     return record
 
 
-def _over_seeds(
-    group: str, metrics: Sequence[str], labels: Sequence[str] = ("before", "after")
+def _pair(
+    group: str,
+    metrics: Sequence[str],
+    last: Callable[[str, str], Column],
+    labels: Sequence[str] = ("before", "after"),
 ) -> list[Column]:
-    """Return columns of means and of the spread of the last one."""
-    means = [
-        accuracy(label, bounds(m), group=group) for label, m in zip(labels, metrics, strict=True)
+    """Return the columns of two metrics, and the `last` that says more of the second."""
+    pairs = zip(labels, metrics, strict=True)
+    return [
+        *(accuracy(label, _bounds(metric), group=group) for label, metric in pairs),
+        last(metrics[-1], group),
     ]
-    return [*means, _spread(metrics[-1], group)]
+
+
+def _num_items(metric: str, group: str) -> Column:
+    return whole("n", f"{metric}_num_items", group=group)
 
 
 def _spread(metric: str, group: str) -> Column:
