@@ -35,8 +35,8 @@ MOST_MODELS = 4
 MOST_QUESTIONS = 3
 SERIES = [*Series._fields]
 COLUMNS = [
-    *SERIES, "asked", "is_whole", "dose", "run", "place", "question", "concept", "difficulty",
-    "gold", "answer", "correct",
+    *SERIES, "about", "asked", "is_whole", "dose", "run", "place", "question", "concept",
+    "difficulty", "gold", "answer", "correct",
 ]  # fmt: skip
 
 
@@ -45,11 +45,11 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return a row for each answer to a question about a concept, and what cannot be read.
 
     They are of the inoculations and, after them, of zero-shot runs whose predictions name concepts.
-    The columns are those of the series; `asked`, the same number for runs that were asked the same
-    questions; `is_whole`, whether these are all of the split, and so of each concept; `dose`,
-    `UNTRAINED` before inoculation; `run`; `place` among the questions; `question`, `concept`,
-    `difficulty`, `gold`, `answer`, `correct`; `is_several`, whether its concept has more questions;
-    and `is_enough`, whether at least `FEW` concepts have.
+    The columns are those of the series; `about`, what people call it; `asked`, the same number for
+    runs that were asked the same questions; `is_whole`, whether these are all of the split, and so
+    of each concept; `dose`, `UNTRAINED` before inoculation; `run`; `place` among the questions;
+    `question`, `concept`, `difficulty`, `gold`, `answer`, `correct`; `is_several`, whether its
+    concept has more questions; and `is_enough`, whether at least `FEW` concepts have.
     """
     numbers: dict[object, int] = {}
     unread: dict[str, None] = {}
@@ -67,8 +67,8 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
             asked = tuple((line.asked, line.group) for line in kept), tuple(difficulties)
             number = numbers.setdefault((series, asked), len(numbers))
             rows += [
-                (*series, number, is_whole, dose, run.key, place, line.question, line.group,
-                 difficulty, line.choices[line.answer],
+                (*series, series.about, number, is_whole, dose, run.key, place, line.question,
+                 line.group, difficulty, line.choices[line.answer],
                  "" if line.prediction is None else line.choices[line.prediction], line.correct)
                 for place, (line, difficulty) in enumerate(zip(kept, difficulties, strict=True))
             ]  # fmt: skip
@@ -112,7 +112,7 @@ def clusters_table(results: Results) -> Table | None:
                 "num_seeds": asked.run.nunique(),
                 **counted(asked),
                 **{f"several_{k}": v for k, v in counted(asked[asked.is_several]).items()},
-                "_about": _about(asked),
+                "_about": asked.about.iloc[0],
                 "_runs": [*asked.run.unique()],
             }
             for (_, dose), asked in found[found.is_enough].groupby(["asked", "dose"])
@@ -178,12 +178,6 @@ def _over_seeds(by_seed: list[list[float]]) -> tuple[float, float, float]:
     )
 
 
-def _about(asked: pd.DataFrame) -> str:
-    series = Series(*asked[SERIES].iloc[0])
-    origin = f"originally {series.original_task}" if series.original_task else ""
-    return ", ".join(filter(None, (series.model, origin, series.remarks)))
-
-
 def concepts_table(results: Results) -> Table | None:
     """Make the table of the concepts known most and least; its csv file has all with several."""
     found, _ = answers(results)
@@ -230,7 +224,7 @@ def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
     bounds = [wilson(r, n) for r, n in zip(right, found.num_questions, strict=True)]
     found["_low"], found["_high"] = ([bound[i] for bound in bounds] for i in (0, 1))
     found["_alike"] = found.groupby(["_low", "_high"]).dose.transform("size")
-    found["_about"] = _about(asked)
+    found["_about"] = asked.about.iloc[0]
     found["_runs"] = [tuple(asked.run.unique())] * len(found)
     return found.reset_index()
 
