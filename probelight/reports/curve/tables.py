@@ -177,7 +177,7 @@ def curve_table(results: Results) -> Table | None:
         kit.number("median", "median", words.percent),
         Column("over seeds", lambda row: words.between(row.seed_min, row.seed_max) or words.ABSENT),
         whole("seeds", "_seeds"),
-        text("at chance", "_at_chance"),
+        kit.number("at chance", "_at_chance", str),
         kit.size(),
     ]
     gap = kit.gap("standard − control", GAP)
