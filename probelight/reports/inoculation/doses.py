@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,23 +25,16 @@ from probelight.results.row import Row, Subset
 UNTOUCHED = Subset("untouched", "group not in train")
 
 
-class Summed(NamedTuple):
-    """How a metric is made of what each item counted: by a sign for each time of measuring."""
-
-    side: str
-    signs: Mapping[str, float]
-    by_cluster: bool = False  # whether whole clusters of items count, not the items
-
-
-METRICS: Mapping[str, Summed] = {
-    "probe_accuracy_before": Summed("probe", {"before": 1.0}),
-    "probe_accuracy": Summed("probe", {"after": 1.0}),
-    "probe_gain": Summed("probe", {"before": -1.0, "after": 1.0}),
-    "strict_cluster_accuracy_before": Summed("probe", {"before": 1.0}, by_cluster=True),
-    "strict_cluster_accuracy": Summed("probe", {"after": 1.0}, by_cluster=True),
-    "original_accuracy_before": Summed("original", {"before": 1.0}),
-    "original_accuracy_after": Summed("original", {"after": 1.0}),
-    "inoculation_cost": Summed("original", {"before": 1.0, "after": -1.0}),
+# How a metric is made of what each item counted: whose items, and a sign for each time.
+METRICS: Mapping[str, tuple[str, Mapping[str, float]]] = {
+    "probe_accuracy_before": ("probe", {"before": 1.0}),
+    "probe_accuracy": ("probe", {"after": 1.0}),
+    "probe_gain": ("probe", {"before": -1.0, "after": 1.0}),
+    "strict_cluster_accuracy_before": ("probe", {"before": 1.0}),
+    "strict_cluster_accuracy": ("probe", {"after": 1.0}),
+    "original_accuracy_before": ("original", {"before": 1.0}),
+    "original_accuracy_after": ("original", {"after": 1.0}),
+    "inoculation_cost": ("original", {"before": 1.0, "after": -1.0}),
 }
 
 
@@ -85,8 +77,8 @@ class Dose:
 
     def floor(self, task: str) -> float | None:
         """Return chance of "probe" or "original" by the real choices, averaged over seeds."""
-        values = [level for run in self.runs if (level := run.floor(task)) is not None]
-        return fmean(values) if values else None
+        floor = self.mean(f"floor_{task}")
+        return self.mean(f"chance_{task}") if floor is None else floor
 
     def estimate(self, metric: str) -> Estimate | None:
         """Return the mean with its interval."""
@@ -188,11 +180,11 @@ def interval_over_seeds(
     """
     if not all(name in METRICS and runs and all(runs.values()) for _, name, runs in metrics):
         return None, None
-    by_cluster = any(METRICS[name].by_cluster for _, name, _ in metrics)
+    by_cluster = any(name.startswith("strict_cluster") for _, name, _ in metrics)
     found = [
-        (weight * sign, {seed: (run[METRICS[name].side], time) for seed, run in runs.items()})
+        (weight * sign, {seed: (run[METRICS[name][0]], time) for seed, run in runs.items()})
         for weight, name, runs in metrics
-        for time, sign in METRICS[name].signs.items()
+        for time, sign in METRICS[name][1].items()
     ]
     items = {
         (s.items, s.groups, untouched and s.untouched, by_cluster and s.clusters)

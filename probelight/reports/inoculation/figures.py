@@ -13,7 +13,7 @@ from matplotlib.transforms import ScaledTranslation
 from probelight.reports import figure as look
 from probelight.reports.figure import INK, LINES, MAX_PANELS, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.runs import ON_REPORTED, Inoculation, with_controls
+from probelight.reports.inoculation.runs import Inoculation, with_controls
 from probelight.reports.words import count, percent, rate
 from probelight.results.load import Results
 
@@ -175,9 +175,10 @@ def _draw_spread(axis: Axes, x: float, dose: Dose, metric: str, color: str, by_e
     assert canvas is not None
     beside = ScaledTranslation(6 / 72, 0, canvas.dpi_scale_trans)
     for run in dose.runs:
-        if (value := run.value(metric)) is not None:
+        if metric in run.measured:
             axis.plot(
-                [x], [100 * value], marker=extra_mark(run.extra) if by_extra else "o",
+                [x], [100 * run.measured[metric].value],
+                marker=extra_mark(run.extra) if by_extra else "o",
                 markersize=3.2 if by_extra else 1.9, color=color, markeredgecolor=PAPER,
                 markeredgewidth=0.3 if by_extra else 0, linestyle="none",
                 transform=axis.transData + beside,
@@ -203,22 +204,17 @@ def trajectory_figure(results: Results) -> Figure | None:
             axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
             if place % 2 == 0:
                 axis.set_ylabel("accuracy, %")
-        on_reported = [cell.series.selection == ON_REPORTED for cell in shown]
-        selected_on = ", which share no item with the report"
-        if all(on_reported):
-            selected_on = ", of which the probe's are the reported ones"
-        elif any(on_reported):
-            selected_on += (
-                " but where a panel says that it was chosen on the reported items (the probe's)"
-            )
         is_part = len(cells) < sum(cell.chosen for cell in every)
         seeds = " One seed of each dose is drawn." if is_part else ""
         return look.drawn(
             "selection",
             "How the checkpoint was chosen",
-            f"Accuracy on the selection items{selected_on}, after each epoch (0 = before "
-            "inoculation, which is no candidate). The ring marks the best average of the two: the "
-            "checkpoint that is reported." + seeds + look.left_out(len(cells)),
+            "Accuracy on the selection items, after each epoch (0 = before inoculation, which is "
+            "no candidate). They share no item with the report, but where a panel says that the "
+            "checkpoint was chosen on the reported items (the probe's). The ring marks the best "
+            "average of the two: the checkpoint that is reported."
+            + seeds
+            + look.left_out(len(cells)),
             canvas,
         )
 

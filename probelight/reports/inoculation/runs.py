@@ -85,15 +85,6 @@ class Inoculation:
     whole_split: bool
     chosen: bool = True
 
-    def value(self, metric: str) -> float | None:
-        """Return a number of the report split, None where it was not measured."""
-        row = self.measured.get(metric)
-        return None if row is None else row.value
-
-    def floor(self, task: str) -> float | None:
-        """Return chance of "probe" or "original" by the real choices, which verdicts go by."""
-        return self.value(f"floor_{task}") or self.value(f"chance_{task}") or None
-
     def selected_on(self, metric: str) -> float | None:
         """Return a selection score at the chosen epoch."""
         return None if self.epoch is None else self.trajectory.get(metric, {}).get(self.epoch)

@@ -92,7 +92,7 @@ def test_trajectory_names_the_original_task_and_leaves_room_for_its_label(
     assert said.count("embedded · original task: definitions") == 2
     assert said.count("rate 2e-5 · seed 1") == 2
     assert figure is not None
-    assert "share no item with the report" in figure.caption
+    assert "share no item with the report, but where a panel says" in figure.caption
     # The label stands above every mark and tick: y grows downwards.
     names = "{http://www.w3.org/2000/svg}"
     root = ElementTree.fromstring(figure.svg)
@@ -102,27 +102,13 @@ def test_trajectory_names_the_original_task_and_leaves_room_for_its_label(
     assert max(labels) + 4 < min(marks)
 
 
-@pytest.mark.parametrize(
-    ("ways", "said"),
-    [
-        (("train",), "selection items, which share no item with the report, after each epoch"),
-        (("paper",), "selection items, of which the probe's are the reported ones, after each"),
-        (
-            ("train", "paper"),
-            "no item with the report but where a panel says that it was chosen on",
-        ),
-    ],
-)
-def test_trajectory_says_what_was_selected_on(
-    inoculated: Callable[..., Results], ways: tuple[str, ...], said: str
+def test_trajectory_says_where_it_was_chosen_on_the_reported_items(
+    inoculated: Callable[..., Results],
 ) -> None:
-    for way in ways:
-        results = inoculated(selection=way, report_split="dev")
-    figure = trajectory_figure(results)
-    assert figure is not None
-    assert said in figure.caption
     on_reported = "rate 2e-5 · seed 1 · chosen on the reported items (dev)"
-    assert (on_reported in texts_of(figure)) == ("paper" in ways)
+    assert on_reported not in texts_of(trajectory_figure(inoculated(report_split="dev")))
+    results = inoculated(selection="paper", report_split="dev")
+    assert texts_of(trajectory_figure(results)).count(on_reported) == 1
 
 
 def test_each_extra_has_a_mark_and_unknown_ones_share_one() -> None:

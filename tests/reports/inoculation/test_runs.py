@@ -20,8 +20,8 @@ def test_demo_is_gathered(demo_folder: Path) -> None:
     assert (first.epoch, first.extra) == (2, "none")
     assert first.series == Series("embedded", "hypernymy", "definitions")
     assert first.series.about == "embedded, originally definitions"
-    assert first.value("probe_accuracy_before") == 0.291
-    assert first.value("original_accuracy_after") == 297 / 500
+    assert first.measured["probe_accuracy_before"].value == 0.291
+    assert first.measured["original_accuracy_after"].value == 297 / 500
     assert first.trajectory["aggregate"][2] == pytest.approx(0.505)
     assert first.selected_on("original_accuracy") == 0.60
     assert first.interpretable
@@ -87,7 +87,7 @@ def test_parts_are_kept_apart(inoculated: Callable[..., Results]) -> None:
     (one,) = inoculations(inoculated({"datasets": parts}))
     assert list(one.parts) == [subsets.source_set("easy"), subsets.source_set("hard")]
     assert one.parts[subsets.source_set("easy")]["inoculation_cost"].value == pytest.approx(0.1)
-    assert one.value("original_accuracy_before") == 0.6
+    assert one.measured["original_accuracy_before"].value == 0.6
 
 
 def test_run_without_report_is_no_cell(
