@@ -33,8 +33,8 @@ from probelight.reports.released import (
     paper_model,
     released_file,
 )
-from probelight.reports.table import Cell, Column, Table, accuracy, gap, number, share, text, whole
-from probelight.reports.words import INTERVAL, count, percent, points, rate, way
+from probelight.reports.table import Table, accuracy, gap, share, text, whole
+from probelight.reports.words import INTERVAL, count, points, rate, way
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
@@ -180,12 +180,6 @@ def _paper_table(one: PaperTable, rows: pd.DataFrame) -> Table | None:
     models = {*held[held.paper.notna()].model}
     is_seen = rows.paper.isna() | rows.model.isin(models) | rows.number.isin({*held.number})
 
-    def signed(row: Any) -> Cell:
-        """Whole clusters minus single questions is a number below 0."""
-        cell = accuracy("", OURS).show(row)
-        assert isinstance(cell, Cell)
-        return Cell(cell.text.replace("-", "−"), cell.detail)
-
     return tables.table(
         one.name,
         f"{one.paper}, {one.place}: {one.holds}",
@@ -194,8 +188,8 @@ def _paper_table(one: PaperTable, rows: pd.DataFrame) -> Table | None:
         [
             text("model", "model", "about"),
             text("number", "number"),
-            Column("ours", signed),
-            number("paper", "paper", lambda value: percent(value).replace("-", "−")),
+            accuracy("ours", OURS),
+            share("paper", "paper"),
             gap("ours − paper, points", DIFFERENCE),
             text("the paper's lies", "paper_lies"),
             share("people %", "people"),

@@ -30,7 +30,7 @@ def missing(value: Any) -> bool:
 
 def percent(value: float | None) -> str:
     """Return a fraction in per cent with one decimal."""
-    return ABSENT if value is None or missing(value) else f"{100 * value:.1f}"
+    return ABSENT if value is None or missing(value) else f"{100 * value:.1f}".replace("-", "−")
 
 
 def points(value: float | None) -> str:
