@@ -305,7 +305,7 @@ class OneLineErrors(ArgumentParser):
 
 def given_configs(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the files that a command line gives with --config or -c, in its order."""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in zip(arguments, [*arguments, ""][1:], strict=True):
         name, equals, value = word.partition("=")
         if name in CONFIG_OPTIONS:
             yield value if equals else following

@@ -337,6 +337,6 @@ def test_what_is_not_there_is_left_to_the_parser(tmp_path: Path) -> None:
     check_configs(["fit", f"--configs={tmp_path}"])  # another option
 
 
-@pytest.mark.parametrize("arguments", [["--config"], ["--config="], ["zero-shot", "--config", ""]])
+@pytest.mark.parametrize("arguments", [[], ["--config"], ["--config="], ["report", "--config", ""]])
 def test_a_config_without_a_name_is_left_to_the_parser(arguments: list[str]) -> None:
     check_configs(arguments)
