@@ -17,7 +17,7 @@ from matplotlib.figure import Figure as Canvas
 
 from probelight.reports.build import build_report
 from probelight.reports.figure import drawn
-from probelight.reports.sections import sections
+from probelight.reports.sections import SECTIONS
 from tests.golden.outcome import assert_committed
 from tests.golden.world import World
 
@@ -40,8 +40,8 @@ def canvases(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         return drawn(name, title, caption, canvas)
 
     with pytest.MonkeyPatch.context() as patch:
-        for figure in (name for section in sections() for name in section.figures):
-            resolve_name(figure)  # imports it
+        for figure in (name for section in SECTIONS for name in section.figures):
+            resolve_name(f"probelight.reports.{figure}")  # imports it
         for name, module in list(sys.modules.items()):
             if name.startswith("probelight.reports.") and getattr(module, "drawn", None) is drawn:
                 patch.setattr(module, "drawn", catch)
