@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from probelight.reports.words import missing, percent
+from probelight.reports.words import missing
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 
@@ -78,10 +78,3 @@ def chance_levels(results: Results) -> dict[str, float]:
     for part in found:
         levels |= part.drop_duplicates("probe").set_index("probe").value.to_dict()
     return levels
-
-
-def chance_text(chance: float | None, floor: float | None) -> str:
-    """Return chance in per cent, by the real choices and, where it differs, by those scored."""
-    if chance == floor:
-        return f"{percent(floor)}%"
-    return f"{percent(floor)}% among the real choices, {percent(chance)}% among those scored"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.reports.estimates import Estimate, chance_levels, chance_text, verdict_of
+from probelight.reports.estimates import Estimate, chance_levels, verdict_of
 from probelight.results.load import Results, Run, load_results
 from probelight.results.row import Row
 
@@ -60,5 +60,3 @@ def test_chance_is_that_of_the_real_choices() -> None:
     )
     results = Results("made", (Run(protocol="zero_shot", rows=rows, key="a", path="runs/a"),))
     assert chance_levels(results) == {"p": 0.5, "q": 0.2}
-    assert chance_text(0.5, 0.5) == "50.0%"
-    assert chance_text(0.25, 0.5) == "50.0% among the real choices, 25.0% among those scored"

@@ -24,7 +24,6 @@ from probelight.protocols.inoculation.jobs import inoculation_jobs
 from probelight.protocols.inoculation.rows import cost_interpretable
 from probelight.protocols.inoculation.settings import OriginalTask, Setting, Subject
 from probelight.protocols.inoculation.sweep import SweepGrid
-from probelight.reports.estimates import chance_text
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
@@ -148,8 +147,6 @@ def test_empty_choices_compete_where_they_are_asked_for(
         "compete (num_choices 5): chance is 20.0% of the choices scored, 25.0% of the real ones"
     )
     assert notice in json.loads(path.read_text())["notices"]
-    both = "25.0% among the real choices, 20.0% among those scored"
-    assert (chance_text(0.2, 0.25), chance_text(0.25, 0.25)) == (both, "25.0%")
     # The model says of itself that it is scored so.
     alone = score_alone(out, mixed)
     assert levels(alone) == {"chance": pytest.approx(0.2), "floor": 0.25}
