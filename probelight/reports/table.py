@@ -242,19 +242,21 @@ def _measured(
     form: Callable[[float], str],
     interval: Callable[[float, float], str],
 ) -> Cell:
-    value, low, high = (getattr(row, name, None) for name in names.split())
+    name, *_ = columns = names.split()
+    value, low, high = (getattr(row, column, None) for column in columns)
     if value is None or missing(value):
         return Cell(ABSENT)
     bounds = "" if missing(low) or missing(high) else interval(low, high)  # type: ignore[arg-type]
-    return Cell(form(value), TOO_FEW if bounds and _has_few(row) else bounds)
+    return Cell(form(value), TOO_FEW if bounds and _has_few(row, name) else bounds)
 
 
-def _has_few(row: Any) -> bool:
-    """Whether a row's intervals go by two groups of items, or two seeds."""
-    groups, seeds = getattr(row, "num_groups", None), getattr(row, "num_seeds", None)
-    if groups is not None and groups != getattr(row, "num_items", None) and groups < LEAST:
+def _has_few(row: Any, name: str) -> bool:
+    """Whether a number's interval goes by two groups of items (its, or the row's), or two seeds."""
+    its = f"{name}_" if hasattr(row, f"{name}_num_groups") else ""
+    items, groups = (getattr(row, f"{its}num_{of}", None) for of in ("items", "groups"))
+    if groups is not None and groups != items and groups < LEAST:
         return True
-    return bool(seeds == LEAST - 1)
+    return bool(getattr(row, "num_seeds", None) == LEAST - 1)
 
 
 # The plain forms of a table.

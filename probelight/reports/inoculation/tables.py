@@ -194,8 +194,9 @@ def _record(
         record[metric] = row.value
         if row.ci_low is not None or row.ci_high is not None:
             record |= {f"{metric}_ci_low": row.ci_low, f"{metric}_ci_high": row.ci_high}
-        if row.num_items is not None:
-            record[f"{metric}_num_items"] = row.num_items
+        for name in ("num_items", "num_groups"):
+            if getattr(row, name) is not None:
+                record[f"{metric}_{name}"] = getattr(row, name)
     return record
 
 

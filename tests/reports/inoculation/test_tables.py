@@ -9,7 +9,7 @@ import pytest
 from probelight.reports.table import Cell
 from probelight.results.load import Results
 from tests.fixtures import subsets
-from tests.fixtures.report import findings, labels, records, tables
+from tests.fixtures.report import findings, labels, named, records, tables
 
 WriteRun = Callable[..., Path]
 
@@ -263,3 +263,15 @@ def test_many_inoculations_are_told_briefly(
     names = ", ".join(f"p{i} (embedded)" for i in range(5))
     assert f"above chance for {names} and p5 (embedded)." in findings(tmp_path)[0]
     assert findings(tmp_path)[0].endswith("The tables have 2 more.")
+
+
+def test_an_interval_of_two_groups_is_too_little(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.inoculation()
+    groups = {"probe_accuracy": 2, "original_accuracy_after": 3}
+    write_run(tmp_path, "a", [{**row, "num_groups": groups.get(row["metric"])} for row in found])
+    row = named(tables(tmp_path)["inoculation"], 0)
+    assert row["probe %: after"] == Cell("30.0", "too few")
+    assert row["probe %: before"] == Cell("20.0", "17.6–22.6")
+    assert row["original task %: after"] == Cell("58.0", "53.6–62.2")
