@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from probelight.io.files import DataFile, content_sha256
@@ -82,63 +83,93 @@ class DiagnosticSet:
         return tuple(prompt for item in self.items for prompt in item.prompts)
 
 
-def _ettinger(name: str, title: str, path: str, sha256: str, read: Read) -> SetSource:
-    base, file = f"{_GITHUB}/aetting/lm-diagnostics/master", FileSource(path, sha256)
-    recorded_as = name.replace("_", "")
-    return SetSource(name, title, recorded_as, base, "lm-diagnostics", file, read)
-
-
-def _shivagunde(title: str, sha256: str, read: Read) -> SetSource:
-    base = f"{_GITHUB}/text-machine-lab/extending_psycholinguistic_dataset/main/data"
-    name, file = title.lower().replace("-", "_"), FileSource(f"{title}.txt", sha256)
-    return SetSource(name, title, title, base, "extended-diagnostics", file, read, in_lists=True)
-
-
+# Address and folder of a mirror: of Ettinger (2020), and of Shivagunde et al. (2023).
+_ETTINGER = (f"{_GITHUB}/aetting/lm-diagnostics/master", "lm-diagnostics")
+_EXTENDED = (
+    f"{_GITHUB}/text-machine-lab/extending_psycholinguistic_dataset/main/data",
+    "extended-diagnostics",
+)
 SETS = {
     one.name: one
     for one in (
-        _ettinger(
+        SetSource(
             "cprag",
             "CPRAG-102",
-            "datasets/CPRAG-102/CPRAG-102.tsv",
-            "d06ea9e3d97f8647839fe69b77817f4554e1fd1c79b8a3074bbfec44bbc05afb",
+            "cprag",
+            *_ETTINGER,
+            FileSource(
+                "datasets/CPRAG-102/CPRAG-102.tsv",
+                "d06ea9e3d97f8647839fe69b77817f4554e1fd1c79b8a3074bbfec44bbc05afb",
+            ),
             read_inference,
         ),
-        _ettinger(
+        SetSource(
             "role",
             "ROLE-88",
-            "datasets/ROLE-88/ROLE-88.tsv",
-            "06a3dfdfbeb3fe0a86fcf4fdbe388c4384c69749b39a8ba3abd6eccf2712915e",
+            "role",
+            *_ETTINGER,
+            FileSource(
+                "datasets/ROLE-88/ROLE-88.tsv",
+                "06a3dfdfbeb3fe0a86fcf4fdbe388c4384c69749b39a8ba3abd6eccf2712915e",
+            ),
             read_roles,
         ),
-        _ettinger(
+        SetSource(
             "neg_simp",
             "NEG-136-SIMP",
-            "datasets/NEG-136/NEG-136-SIMP.tsv",
-            "3691043f229d247a2d8de572e505e929e17f5726ee58b5ad1c515232ce46e0f0",
+            "negsimp",
+            *_ETTINGER,
+            FileSource(
+                "datasets/NEG-136/NEG-136-SIMP.tsv",
+                "3691043f229d247a2d8de572e505e929e17f5726ee58b5ad1c515232ce46e0f0",
+            ),
             read_negation,
         ),
-        _ettinger(
+        SetSource(
             "neg_nat",
             "NEG-136-NAT",
-            "datasets/NEG-136/NEG-136-NAT.tsv",
-            "60c090ed858850ee7eef47956c97db0ffe10e3e4842c0ec1d9094308c3ca67af",
+            "negnat",
+            *_ETTINGER,
+            FileSource(
+                "datasets/NEG-136/NEG-136-NAT.tsv",
+                "60c090ed858850ee7eef47956c97db0ffe10e3e4842c0ec1d9094308c3ca67af",
+            ),
             read_natural_negation,
         ),
-        _shivagunde(
+        SetSource(
+            "role_1500",
             "ROLE-1500",
-            "446b77ef5700d8e32981673d38e843506633a92d2808e7cd1561f49bd5fb8165",
+            "ROLE-1500",
+            *_EXTENDED,
+            FileSource(
+                "ROLE-1500.txt", "446b77ef5700d8e32981673d38e843506633a92d2808e7cd1561f49bd5fb8165"
+            ),
             read_sentences,
+            in_lists=True,
         ),
-        _shivagunde(
+        SetSource(
+            "neg_1500_simp_temp",
             "NEG-1500-SIMP-TEMP",
-            "5323328859a10e9f6cc030062fa343eb9b400d02a8d7855c80e02988280cac0a",
+            "NEG-1500-SIMP-TEMP",
+            *_EXTENDED,
+            FileSource(
+                "NEG-1500-SIMP-TEMP.txt",
+                "5323328859a10e9f6cc030062fa343eb9b400d02a8d7855c80e02988280cac0a",
+            ),
             read_negated_sentences,
+            in_lists=True,
         ),
-        _shivagunde(
+        SetSource(
+            "neg_1500_simp_gen",
             "NEG-1500-SIMP-GEN",
-            "7de18476cafce323bdb8a912170fd52a98b36122ed9fb32800fb6fff196a9c0f",
+            "NEG-1500-SIMP-GEN",
+            *_EXTENDED,
+            FileSource(
+                "NEG-1500-SIMP-GEN.txt",
+                "7de18476cafce323bdb8a912170fd52a98b36122ed9fb32800fb6fff196a9c0f",
+            ),
             read_negated_sentences,
+            in_lists=True,
         ),
     )
 }
@@ -204,32 +235,28 @@ def truncated(item: InferenceItem) -> str:
     return " ".join(item.second.split()[-KEPT_WORDS:])
 
 
-def _inference(shuffles: bool, truncates: bool) -> Callable[[Item, int], str]:
-    def context(item: Item, seed: int) -> str:
-        assert isinstance(item, InferenceItem)
-        first = shuffled(item, seed) if shuffles else item.first
-        return f"{first} {truncated(item) if truncates else item.second}"
-
-    return context
+def _inference(item: Item, seed: int, *, shuffles: bool = False, truncates: bool = False) -> str:
+    assert isinstance(item, InferenceItem)
+    first = shuffled(item, seed) if shuffles else item.first
+    return f"{first} {truncated(item) if truncates else item.second}"
 
 
-def _roles(object_noun: str | None, subject_noun: str | None) -> Callable[[Item, int], str]:
-    def context(item: Item, seed: int) -> str:
-        assert isinstance(item, RoleItem)
-        return item.with_nouns(object_noun, subject_noun)
-
-    return context
+def _roles(item: Item, _: int, *, which: str | None = None, the: str | None = None) -> str:
+    assert isinstance(item, RoleItem)
+    return item.with_nouns(which, the)
 
 
 _OF_ITEMS: dict[type[Item], tuple[Perturbation, ...]] = {
     InferenceItem: (
-        Perturbation("shuffled", _inference(True, False), is_drawn=True),
-        Perturbation("truncated", _inference(False, True)),
-        Perturbation("shuffled+truncated", _inference(True, True), is_drawn=True),
+        Perturbation("shuffled", partial(_inference, shuffles=True), is_drawn=True),
+        Perturbation("truncated", partial(_inference, truncates=True)),
+        Perturbation(
+            "shuffled+truncated", partial(_inference, shuffles=True, truncates=True), is_drawn=True
+        ),
     ),
     RoleItem: (
-        Perturbation("generic_object", _roles(OBJECT, None)),
-        Perturbation("generic_subject", _roles(None, SUBJECT)),
-        Perturbation("generic_both", _roles(OBJECT, SUBJECT)),
+        Perturbation("generic_object", partial(_roles, which=OBJECT)),
+        Perturbation("generic_subject", partial(_roles, the=SUBJECT)),
+        Perturbation("generic_both", partial(_roles, which=OBJECT, the=SUBJECT)),
     ),
 }
