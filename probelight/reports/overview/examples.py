@@ -57,13 +57,10 @@ class Example:
 
 @dataclass(frozen=True)
 class _Answer:
-    """A model's answer to a question.
+    """A model's answer to a question: the number of a choice, or words, the most probable first.
 
     Attributes:
         item: What the explorer calls the question.
-        choices: The choices by number, or the words that count as right.
-        right: Which of them are.
-        said: What was said: a number of a choice, or words, the most probable one first.
         ease: By which the question in the middle is chosen.
     """
 

@@ -38,7 +38,6 @@ class Grid:
 
     Attributes:
         groups: The rows of each kind, by its heading.
-        has_examples: Whether any row has one.
         is_tall: Whether it has more rows than a screen.
         is_wide: Whether it has more models than a sheet of paper.
         has_room: Whether the examples have a column; else each is folded below its row.

@@ -13,10 +13,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
-from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import words
 from probelight.reports.estimates import Bounds, Estimate
 from probelight.reports.overview.verdicts import Case, Control, Judged, Score, above, judge
@@ -35,8 +34,6 @@ KINDS: Mapping[Kind, str] = {
     "inoculated": "Inoculated with examples",
     "diagnosed": "Prefers the good completion",
 }
-SECTIONS = {"asked": "before", "paired": "grids", "inoculated": "inoculation"}
-SECTIONS |= {"diagnosed": "diagnostics"}
 POLARITIES = ("affirmative", "negative")  # texts of the parts
 BEFORE = "before training"
 CHOICES = "from the choices alone"
@@ -50,13 +47,7 @@ RANDOM_WEIGHTS = "with random weights"
 
 @dataclass(frozen=True)
 class Skill:
-    """What a row of the grid is about.
-
-    Attributes:
-        kind: How the models were asked.
-        probe: Its probe, by the name that results have.
-        about: What distinguishes it from others of the probe: the split, the original task.
-    """
+    """What a row of the grid is about: how a probe was asked, with its split or original task."""
 
     kind: Kind
     probe: str
@@ -65,8 +56,11 @@ class Skill:
     @property
     def words(self) -> str:
         """The skill as a person says it."""
-        is_set = self.kind == "diagnosed"
-        return SETS[self.probe].title if is_set else words.in_words(self.probe)
+        if self.kind != "diagnosed":
+            return words.in_words(self.probe)
+        from probelight.probes.diagnostics.sets import SETS
+
+        return SETS[self.probe].title
 
 
 @dataclass(frozen=True)
@@ -74,11 +68,8 @@ class Verdict:
     """What the results say of one model and one skill.
 
     Attributes:
-        skill: The skill.
         model: The model, as tables call it.
-        role: What the model is there for.
         case: The scores and their controls.
-        judged: The verdict, its two numbers and its reason.
         section: Address in the page of where the numbers are.
         runs: What it was measured by: first what was not trained, then by number of examples.
         gain: What inoculation gave, in words; empty where there was none.
@@ -106,7 +97,7 @@ class Point:
     """A score of a model on a skill, or of what it is compared with.
 
     Attributes:
-        among: What scores share of which one can be a control of another.
+        among: What it shares with its controls, where that is not the skill.
         measured: The accuracy with its interval.
         size: Number of training examples.
         when: "before ..." or "after ..."; empty for the head of a new network.
@@ -119,9 +110,9 @@ class Point:
 
     skill: Skill
     model: str
+    role: Role
     measured: Estimate
     among: object = None
-    role: Role = "baseline"
     split: str = ""
     size: int = 0
     when: str = BEFORE
@@ -176,18 +167,11 @@ def models_of(found: Iterable[Verdict]) -> list[str]:
 
 def _zero_shot(results: Results) -> Iterator[Point]:
     for row in zero_shots(results).rename(columns={"accuracy": "value"}).itertuples():
-        yield Point(
-            skill=Skill("asked", row.probe, row.split),
-            model=row.model,
-            measured=Estimate.of(row),
-            among=(row.probe, row.split),
-            role=row.role,
-            split=row.split,
-            control_of=row.control_of,
-            chance=None if words.missing(row.floor) else row.floor,
-            majority=None if words.missing(row.majority_accuracy) else row.majority_accuracy,
-            runs=(results.by_path[row.path],),
+        floor, majority = (
+            None if words.missing(v) else v for v in (row.floor, row.majority_accuracy)
         )
+        levels = {"chance": floor, "majority": majority}
+        yield _of_row(results, "asked", row, row.split, split=row.split, **levels)
 
 
 def _curves(results: Results) -> Iterator[Point]:
@@ -210,7 +194,6 @@ def _curves(results: Results) -> Iterator[Point]:
                     skill=Skill("asked", curve.probe, curve.split),
                     model=curve.model,
                     measured=measured,
-                    among=(curve.probe, curve.split),
                     role=curve.role,
                     split=curve.split,
                     size=size,
@@ -285,18 +268,9 @@ def _diagnostics(results: Results) -> Iterator[Point]:
     divided = {*rows[rows.subset.isin(POLARITIES)].probe}
     for row in rows.itertuples():
         disturbed = PERTURBATIONS.get(row.perturbation, row.perturbation)
+        how = f"with {disturbed}" if row.perturbation else ""
         if row.subset in (POLARITIES if row.probe in divided else ("",)):
-            yield Point(
-                skill=Skill("diagnosed", row.probe, row.subset),
-                model=row.model,
-                measured=Estimate.of(row),
-                among=(row.probe, row.subset),
-                role=row.role,
-                how=f"with {disturbed}" if row.perturbation else "",
-                control_of=row.control_of,
-                chance=row.chance,
-                runs=(results.by_path[row.path],),
-            )
+            yield _of_row(results, "diagnosed", row, row.subset, how=how, chance=row.chance)
 
 
 def _baselines(results: Results) -> Iterator[Point]:
@@ -306,14 +280,20 @@ def _baselines(results: Results) -> Iterator[Point]:
     for one in baselines(results).itertuples():
         if one.group == PARTIAL:
             how = CHOICES if one.sees_choices else _by(one.model)
-            yield Point(
-                skill=Skill("asked", one.probe, one.split),
-                model=one.model,
-                measured=Estimate.of(one),
-                split=one.split,
-                how=how,
-                partial=how,
-            )
+            partial = {"split": one.split, "how": how, "partial": how, "among": "audit"}
+            yield _of_row(results, "asked", one, one.split, **partial)
+
+
+def _of_row(results: Results, kind: Kind, row: Any, about: str, **more: Any) -> Point:
+    return Point(
+        skill=Skill(kind, row.probe, about),
+        model=row.model,
+        measured=Estimate.of(row),
+        role=row.role,
+        control_of=row.control_of,
+        runs=(results.by_path[row.path],),
+        **more,
+    )
 
 
 def _verdict(own: list[Point], points: list[Point]) -> Verdict:
@@ -326,16 +306,12 @@ def _verdict(own: list[Point], points: list[Point]) -> Verdict:
         for when in ("before", "after")
     )
     gain, changes = None, ("", "")
-    if start and end and (curve := start.curve):
-        from probelight.reports.curve.curves import estimate
-
-        gain = estimate([(1.0, curve, STANDARD, end.size), (-1.0, curve, STANDARD, 0)])
+    if start and end and start.curve:
+        gain = Estimate(end.measured.value - start.measured.value, *_gap(end, start))
     if dose := last.dose:
-        gain, cost = dose.gain, dose.estimate("inoculation_cost")
-        cost_text = change_text("cost", cost, " points")
-        unreadable = f"cost {words.NOT_INTERPRETABLE}"
-        in_words = change_text("gain", gain, " points")
-        changes = in_words, cost_text if dose.interpretable else unreadable
+        gain, cost = dose.gain, change_text("cost", dose.estimate("inoculation_cost"), " points")
+        cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
+        changes = change_text("gain", gain, " points"), cost
     before, after = (
         Score(one.when, one.measured, tuple(_controls(one, points))) if one else None
         for one in (start, end)
@@ -347,10 +323,12 @@ def _verdict(own: list[Point], points: list[Point]) -> Verdict:
         facts = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
         which = f" By the first of {len(curves)} curves ({', '.join(filter(None, facts))})."
         judged = replace(judged, reason=judged.reason + which)
-    section = "curves" if curves else SECTIONS[last.skill.kind]
+    sections = {"asked": "curves" if curves else "before", "paired": "grids"}
+    sections |= {"inoculated": "inoculation", "diagnosed": "diagnostics"}
+    section = sections[last.skill.kind]
     runs = {run.path: run for one in own if one.dose is last.dose for run in one.runs}
     return Verdict(
-        last.skill, last.model, last.role, case, judged, section, tuple(runs.values()), *changes
+        last.skill, last.model, last.role, case, judged, section, (*runs.values(),), *changes
     )
 
 
@@ -374,7 +352,7 @@ def _controls(point: Point, points: Iterable[Point]) -> Iterator[Control]:
 
 def _lacking(point: Point, other: Point) -> str:
     """Return what a score of the same kind lacks; empty where it is no control of a score."""
-    if (other.skill.kind, other.among) != (point.skill.kind, point.among):
+    if (other.among or other.skill) != (point.among or point.skill):
         return ""
     if other.model == point.model:
         runs = [one.run for dose in (point.dose, other.dose) if dose for one in dose.runs]
