@@ -65,13 +65,12 @@ def scores_table(scored: Iterable[Mapping[str, object]]) -> Table | None:
             answered, by what they are `contaminated_by`: `accuracy`, `ci_low`, `ci_high`,
             `num_items` and `num_groups`.
     """
-    place = ("model", "run", "contaminated_by", "part")
     return table(
         "contamination_scores",
         "What do runs score with and without those items?",
         f"{INTERVAL} ({BY_GROUPS}). Contaminated items may differ from clean ones in more than "
         "that, and were not drawn by chance: a difference is no proof that a model remembers.",
-        {tuple(record[name] for name in place): record for record in scored}.values(),
+        scored,
         [text("model", "model"), text("run", "run"), text("contaminated by", "contaminated_by")],
         rows="model run contaminated_by",
         across="part",

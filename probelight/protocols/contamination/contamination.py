@@ -7,6 +7,7 @@ anew on contaminated and on clean items, from their predictions.jsonl alone.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,7 +188,9 @@ def item_scores(results: Results, parts: list[ItemFile]) -> tuple[list[AnsweredS
     for number, record in enumerate(records):
         places.setdefault((visible(record.id), record.position), []).append(number)
     found, notices, num_others = list[AnsweredSet](), list[str](), 0
-    for run in results.runs:
+    short_keys = [re.sub(r"-[0-9a-f]{12}$", "", run.key) for run in results.runs]
+    num_runs = Counter(short_keys)
+    for run, short_key in zip(results.runs, short_keys, strict=True):
         try:
             lines = read_item_lines(results, run)
         except UnreadableResultError as error:
@@ -202,7 +205,8 @@ def item_scores(results: Results, parts: list[ItemFile]) -> tuple[list[AnsweredS
                 by_seed = sets.setdefault(line.control or line.set, {})
                 by_seed.setdefault(line.seed or 0, {})[item] = line.correct
         num_others += not sets
-        key = re.sub(r"-[0-9a-f]{12}$", "", run.key)
+        # Runs that differ in a setting alone have their whole keys.
+        key = short_key if num_runs[short_key] == 1 else run.key
         for name, scores in sets.items():
             found.append(AnsweredSet(run.model, f"{key} {name}" if len(sets) > 1 else key, scores))
     if num_others:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,10 @@ from probelight.metrics.intervals import wilson
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
+from probelight.protocols.contamination.contamination import item_scores, run_scores
+from probelight.protocols.contamination.overlaps import ItemFile
+from probelight.reports.contamination import scores_table
+from probelight.results.load import Results, Run
 
 
 def question(number: int, stem: str, concept: str = "c") -> Record:
@@ -147,6 +152,27 @@ def test_a_damaged_line_is_named_and_its_run_left_out(
     assert "answered none of these items" not in notices
     with (out / "contamination_scores.csv").open() as file:
         assert {row["model"] for row in csv.DictReader(file)} == {"whole"}
+
+
+def test_runs_that_differ_in_a_setting_alone_have_their_whole_keys(tmp_path: Path) -> None:
+    keys = ("a-111111111111", "a-222222222222", "b-333333333333")
+    item = replace(PROBE[0], position=1)
+    for key, correct in zip(keys, (1.0, 0.0, 1.0), strict=True):
+        (tmp_path / key).mkdir()
+        line = json.dumps(answered_line("dev", item, 1, correct=correct)) + "\n"
+        (tmp_path / key / "predictions.jsonl").write_text(line)
+    runs = tuple(Run(protocol="zero_shot", model="m", key=key, path=key) for key in keys)
+    part = ItemFile("dev", (item,), ("1",), "")
+    answered, notices = item_scores(Results("made", runs, folder=tmp_path), [part])
+    assert [one.run for one in answered] == [*keys[:2], "b"]
+    assert notices == []
+    scored = list(run_scores(answered, part.groups, {"text": [True]}))
+    assert [(one["run"], one["accuracy"]) for one in scored if one["part"] == "contaminated"] == [
+        ("a-111111111111", 1.0), ("a-222222222222", 0.0), ("b", 1.0)
+    ]  # fmt: skip
+    table = scores_table(scored)
+    assert table is not None
+    assert [row[1].text for row in table.rows] == [*keys[:2], "b"]
 
 
 def test_what_it_refuses(probe: Path, capsys: pytest.CaptureFixture[str]) -> None:
