@@ -11,13 +11,13 @@ from probelight.reports.sections import made_sections
 from probelight.reports.table import to_csv, to_markdown
 from probelight.results.load import load_results
 
-MAX_SAID = 12  # damaged files on the terminal
+MOST_NAMED = 12  # damaged files on the terminal
 
 
 def build_report(
     folder: Path | Sequence[Path], output_dir: Path | None = None, medals: Path | None = None
 ) -> Path:
-    """Makes a report from every result file below a folder, or below several.
+    """Make a report from every result file below a folder, or below several.
 
     Writes `report.html`, `report.md`, `tables/*.csv` with the same as `.md` and `.tex`,
     `figures/*.png`, `.svg` and `.pdf`, and `items/*.js` where the page cannot hold all items, each
@@ -42,10 +42,10 @@ def build_report(
     from probelight.reports.page.items import items_of
     from probelight.reports.page.markdown import to_markdown_report
 
-    for sentence in results.damaged[:MAX_SAID]:
+    for sentence in results.damaged[:MOST_NAMED]:
         print(f"left out: {sentence}")
-    if len(results.damaged) > MAX_SAID:
-        print(f"left out: {len(results.damaged) - MAX_SAID:,} more files, which the page names")
+    if len(results.damaged) > MOST_NAMED:
+        print(f"left out: {len(results.damaged) - MOST_NAMED:,} more files, which the page names")
     made = made_sections(results, medals)
     target = output_dir or (folder if isinstance(folder, Path) else folder[0])
     remove_leftovers(target)
