@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else."""
+"""The report as one HTML page that needs nothing else; `glossary.yaml` explains its words."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import json
 import os.path
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.reports.figure import PALETTE, Figure
 from probelight.reports.overview.grid import grid
-from probelight.reports.page.glossary import linked, used
 from probelight.reports.page.items import Items
 from probelight.reports.page.provenance import commits, duration, total_seconds
 from probelight.reports.sections import Made
@@ -27,6 +29,8 @@ from probelight.reports.words import count, percent
 from probelight.results.load import Results
 
 TEMPLATES = Path(__file__).parents[1]  # the overview has a part of the page
+GLOSSARY = Path(__file__).with_name("glossary.yaml")
+WORD = re.compile(r"[\w*]+(?:-[\w*]+)*")
 SCRIPTS = Path(__file__).with_name("script")
 ITEMS_SCRIPTS = ("data", "address", "chosen", "cards", "items")  # one scope, in this order
 
@@ -170,6 +174,50 @@ def strong_numbers(sentence: str) -> Markup:
     strong = (re.sub(r"(\d[\d.]*%)", r"<strong>\1</strong>", part) for part in parts[::2])
     brackets = [*parts[1::2], ""]
     return Markup("".join(f"{a}{b}" for a, b in zip(strong, brackets, strict=True)))
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word of the page, what it means, and how headings of columns write it."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    word: str
+    meaning: str
+    headings: tuple[str, ...] = ()
+
+
+@cache
+def glossary() -> Mapping[str, Term]:
+    """Return the terms by their address, without the `term-` in front of it."""
+    return {
+        name: typed(Term, term, f"{GLOSSARY}: {name}") for name, term in read_yaml(GLOSSARY).items()
+    }
+
+
+def used(texts: Iterable[str]) -> dict[str, Term]:
+    """Return the terms that texts have a word of, in the order of the glossary."""
+    words = {word for text in texts for word in WORD.findall(text)}
+    return {
+        name: term
+        for name, term in glossary().items()
+        if words & {*term.headings, *WORD.findall(term.word.replace("95% ", ""))}
+    }
+
+
+def linked(label: str) -> Markup:
+    """Return the heading of a column, with the words that the glossary has leading there."""
+    names = {word: name for name, term in glossary().items() for word in term.headings}
+    parts, end, seen = [], 0, set()
+    for match in WORD.finditer(label):
+        name = names.get(match[0])
+        if name and name not in seen:
+            seen.add(name)
+            link = Markup('<a class="term" href="#term-{}" title="{}">{}</a>')
+            link = link.format(name, glossary()[name].meaning, match[0])
+            parts += [escape(label[end : match.start()]), link]
+            end = match.end()
+    return Markup("").join([*parts, escape(label[end:])])
 
 
 def _texts(section: Made) -> Iterator[str]:

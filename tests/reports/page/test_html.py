@@ -14,7 +14,16 @@ from types import SimpleNamespace
 import pytest
 
 from probelight.reports.build import build_report
-from probelight.reports.page.html import facts, policy, shown, strong_numbers, title
+from probelight.reports.page.html import (
+    facts,
+    glossary,
+    linked,
+    policy,
+    shown,
+    strong_numbers,
+    title,
+    used,
+)
 from probelight.reports.sections import Made
 from probelight.reports.table import Cell, Table, framed, text
 from probelight.results.load import load_results
@@ -215,3 +224,28 @@ def test_a_page_of_comparisons_alone_asks_which_systems_differ(
     }
     write_run(tmp_path, "d", [row])
     assert title(load_results(tmp_path)) == "Which systems differ on the same items"
+
+
+def test_a_heading_leads_to_its_words() -> None:
+    assert linked("WS %") == (f'<a class="term" href="#term-ws" title="{_meaning("ws")}">WS</a> %')
+    assert linked("zero-shot %").startswith('<a class="term" href="#term-zero-shot"')
+
+
+def test_what_is_no_word_of_the_glossary_stays_text() -> None:
+    assert linked("model <b> & k2") == "model &lt;b&gt; &amp; k2"
+    assert linked("") == ""
+
+
+def test_words_that_are_not_used_are_not_explained() -> None:
+    assert list(used(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
+    assert list(used(["its 95% interval"])) == ["interval"]
+
+
+def test_a_heading_is_of_one_word() -> None:
+    headings = [word for term in glossary().values() for word in term.headings]
+    assert len(headings) > 20
+    assert len(set(headings)) == len(headings)
+
+
+def _meaning(name: str) -> str:
+    return glossary()[name].meaning
