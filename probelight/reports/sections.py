@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: figures first, then a paragraph, then the tables with the numbers.
+    """A part of the page: a paragraph, then figures, then the tables with the numbers.
 
     Makers are called with the results and named "module:function" below `probelight.reports`. They
     return one thing, several, or None where there is nothing to show.
