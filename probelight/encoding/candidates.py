@@ -44,7 +44,7 @@ class Blank:
 
     @classmethod
     def of(cls, stem: str, mask_token: str) -> Blank:
-        """Reads the blank of a stem, its only or its last `[MASK]`."""
+        """Read the blank of a stem, its only or its last `[MASK]`."""
         before, _, after = stem.rpartition(MASK)
         kept = before.rstrip()
         before = before if kept else ""

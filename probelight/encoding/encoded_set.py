@@ -143,7 +143,7 @@ class EncodedSet(ABC):
         return len(self.labels)
 
     def collate(self, indices: Sequence[int]) -> dict[str, Tensor]:
-        """Makes a batch of items.
+        """Make a batch of items.
 
         Args:
             indices: (B,) items; `PADDING_ITEM` gives a copy of a real item with weight 0.
@@ -273,7 +273,7 @@ class ChoiceEncoder(Protocol):
 def token_budget_batches(
     lengths: ArrayLike, max_tokens: int, order: ArrayLike, num_sequences: ArrayLike | None = None
 ) -> list[list[int]]:
-    """Cuts `order` into batches whose padded size fits the budget.
+    """Cut `order` into batches whose padded size fits the budget.
 
     The padded size is the longest sequence times the number of sequences. An item larger than the
     budget is a batch of its own.

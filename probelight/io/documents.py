@@ -103,7 +103,7 @@ def _problem(kind: type, error: ErrorDetails, within: str) -> str:
 
 
 def _keys(kind: Any, place: Sequence[object]) -> list[str]:
-    """The keys of the dataclass at a place inside another one."""
+    """Return the keys of the dataclass at a place inside another one."""
     for part in place:
         kind = _dataclass_in(get_type_hints(kind).get(str(part))) or kind
     return [field.name for field in fields(kind)]
@@ -116,7 +116,7 @@ def _dataclass_in(hint: Any) -> Any:
 
 
 def json_object(text: str, needed: str = "an object is needed", hint: str = "") -> dict[str, Any]:
-    """The JSON object of one line.
+    """Return the JSON object of one line.
 
     Args:
         text: The line.
@@ -145,7 +145,7 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
 
 
 def finite_json(text: str) -> Any:
-    """The JSON value that this program wrote: no number is infinite, NaN or of over 64 bits.
+    """Return the JSON value that this program wrote: no number is infinite, NaN or of over 64 bits.
 
     Raises:
         ValueError: If it is no JSON, holds such a number, or values within values without end.
@@ -162,7 +162,7 @@ def finite_json(text: str) -> Any:
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, for messages."""
+    """Say what a JSON value is, for messages."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
     names |= {int: "a number", float: "a number", type(None): "missing or null"}
     return names.get(type(value), f"a {type(value).__name__}")
@@ -197,7 +197,7 @@ def _no_constant(constant: str) -> NoReturn:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuses a key given twice, where JSON would silently keep the last: two golds, say."""
+    """Refuse a key given twice, where JSON would silently keep the last: two golds, say."""
     row = dict(pairs)
     if len(row) < len(pairs):
         key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
@@ -206,7 +206,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:
-    """What a JSON file holds; of a JSON Lines file, the list of its lines.
+    """Read a JSON file; of a JSON Lines file, the list of its lines.
 
     Args:
         path: The file.
@@ -231,7 +231,7 @@ def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> An
 
 
 def read_yaml(path: str | Path) -> Any:
-    """What a YAML file holds.
+    """Read a YAML file.
 
     Raises:
         ConfigError: If there is no such file or it is too large, no YAML, gives a key twice, or
@@ -273,7 +273,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 
 
 def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
-    """How many nodes one stands for, its aliases written out; each is looked at once."""
+    """Count the nodes that one stands for, its aliases written out; each is looked at once."""
     if node in known:
         if not known[node]:
             raise yaml.MarkedYAMLError(
@@ -315,7 +315,7 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
 
 
 def _said(error: Exception) -> str:
-    """One line about what is wrong, with the line of the file where it is known."""
+    """Return one line about what is wrong, with the line of the file where it is known."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         what = ", ".join(filter(None, [error.context, error.problem]))
         return f"line {error.problem_mark.line + 1}: not readable as YAML: {what}"

@@ -125,7 +125,7 @@ def _other_content(path: Path) -> str | None:
 def _check(
     path: Path, sha256: str | None, url: str, *, fetched: bool = False, has_end: bool = True
 ) -> None:
-    """Compares checksums; without one a file must at least be whole as far as can be told.
+    """Compare checksums; without one a file must at least be whole as far as can be told.
 
     A compressed file tells its end itself, a plain one only if it came with its length. What was
     `fetched` must not be what is sent in place of a file.
@@ -215,7 +215,7 @@ def _transfer(url: str, part: Path, *, resumable: bool) -> bool:
 
 
 def _copy(answer: http.client.HTTPResponse, stream: IO[bytes], url: str) -> None:
-    """Appends an answer's body to a file, up to where it ends or breaks off."""
+    """Append an answer's body to a file, up to where it ends or breaks off."""
     length, before = answer.length, stream.tell()
     _refuse_large(before + (length or 0), url)
     # What came is written at once, however little: read() would wait for a whole block.
@@ -284,7 +284,7 @@ class _Paced(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Reads what is there, at least a byte, and takes the time."""
+        """Read what is there, at least a byte, and take the time."""
         received = self._raw.readinto(buffer)
         self._received += received or 0
         elapsed = time.monotonic() - self._since

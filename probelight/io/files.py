@@ -64,7 +64,7 @@ RATIO_FREE = 16 * MIB  # that much any packed file may hold
 
 
 def regular_file(path: str | Path) -> Path:
-    """The path of a file that has an end.
+    """Return the path of a file that has an end.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -103,7 +103,7 @@ class Meter:
         return f"{self.path}:{self.num_lines + 1}"
 
     def count(self, data: bytes) -> None:
-        """Takes note of what was read.
+        """Take note of what was read.
 
         Raises:
             RecordError: If the file holds more than its kind may, or more than was ever packed
@@ -147,7 +147,7 @@ def user_path(path: str | Path) -> Path:
 
 
 def read_text(path: str | Path, limit: Limit) -> str:
-    """What a UTF-8 text file holds.
+    """Read a UTF-8 text file.
 
     Raises:
         OSError: If it cannot be read.
@@ -161,13 +161,13 @@ def read_text(path: str | Path, limit: Limit) -> str:
 
 
 def sha256_of(path: str | Path) -> str:
-    """Hex SHA-256 of the bytes of a file as it lies there."""
+    """Return the hex SHA-256 of the bytes of a file as it lies there."""
     with regular_file(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
-    """Hex SHA-256 of a file's decompressed bytes: a plain and a gzipped copy have the same one.
+    """Return the hex SHA-256 of a file's decompressed bytes: a gzipped copy has the same.
 
     Raises:
         RecordError: If the file is no regular one, larger than the limit, or compressed and
@@ -181,7 +181,7 @@ def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
 
 
 def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) -> Iterator[bytes]:
-    """Yields the decompressed bytes of a file, compressed or not, a part at a time.
+    """Yield the decompressed bytes of a file, compressed or not, a part at a time.
 
     Args:
         path: The file.
@@ -202,7 +202,7 @@ def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) 
 
 
 def is_packed(path: str | Path) -> bool:
-    """Whether a file is compressed in a way known here, as its first bytes say."""
+    """Return whether a file is compressed in a way known here, as its first bytes say."""
     with regular_file(path).open("rb") as raw:
         return raw.read(4).startswith((GZIP_MAGIC, ZIP_MAGIC, BZIP2_MAGIC))
 
@@ -211,7 +211,7 @@ def is_packed(path: str | Path) -> bool:
 def open_content(
     path: Path, member: str | None = None, watched: Watched | None = None
 ) -> Iterator[IO[bytes]]:
-    """Opens a plain, .gz, .bz2 or .zip file for reading its decompressed bytes.
+    """Open a plain, .gz, .bz2 or .zip file for reading its decompressed bytes.
 
     The kind is told by the first bytes, not by the name: servers and browsers unpack files and
     keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
@@ -264,7 +264,7 @@ def read_lines(
     limit: Limit = ITEMS,
     watched: Watched | None = None,
 ) -> Iterator[tuple[int, str]]:
-    r"""Yields (line number from 1, text without its line end) of a text file, compressed or not.
+    r"""Yield (line number from 1, text without its line end) of a text file, compressed or not.
 
     Only `\n` and `\r\n` end a line, as in JSON lines; a byte order mark at the start is dropped.
     `member` names the file to read of a zip archive that holds several; `watched` is as in
@@ -304,7 +304,7 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
 
 @contextmanager
 def _explained(meter: Meter) -> Iterator[None]:
-    """Turns what damaged archives raise into one error that names file and line."""
+    """Turn what damaged archives raise into one error that names file and line."""
     try:
         yield
     except EOFError:
@@ -320,6 +320,6 @@ def _explained(meter: Meter) -> Iterator[None]:
 
 
 def delimiter_of(path: str | Path) -> str | None:
-    """What parts the cells of a table, by the ending of its name; None for a file that is none."""
+    """Return what parts a table's cells, by the ending of its name; None for another file."""
     found = _ENDING.search(str(path))
     return None if found is None else "\t" if found[1].lower() == "tsv" else ","

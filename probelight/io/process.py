@@ -54,14 +54,14 @@ class StopSignals:
         return self.code == TERMINATED
 
     def listen(self) -> None:
-        """Takes both signals; an ignored Ctrl-C, as of a job in the background, stays ignored."""
+        """Take both signals; an ignored Ctrl-C, as of a job in the background, stays ignored."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._on_ctrl_c)
 
     @contextmanager
     def during_command(self) -> Iterator[None]:
-        """Listens inside the block, with nothing noted; within another such block does nothing."""
+        """Listen inside the block, with nothing noted; within another such block do nothing."""
         if self._in_command or threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -80,7 +80,7 @@ class StopSignals:
         self._held = True
 
     def release(self) -> bool:
-        """Ends `hold`; whether SIGTERM was noted."""
+        """End `hold`; whether SIGTERM was noted."""
         held, self._held = self._held, False
         return held and self.terminated
 
@@ -95,7 +95,7 @@ class StopSignals:
             raise KeyboardInterrupt
 
     def _again_later(self, signum: int, frame: FrameType | None) -> bool:
-        """Sends the signal again where Python would only print the exception and go on."""
+        """Send the signal again where Python would only print the exception and go on."""
         while frame is not None and not _swallows(frame.f_code):
             frame = frame.f_back
         if frame is not None:
@@ -126,7 +126,7 @@ def _send_soon(signum: int) -> None:
 
 
 def say_stopped(code: int) -> None:
-    """Says what the exit code means, once for all processes of a fit."""
+    """Say what the exit code means, once for all processes of a fit."""
     if is_first_process():
         with suppress(RuntimeError):  # a signal in the middle of a print
             print(SENTENCES[code], file=sys.stderr, flush=True)
@@ -138,7 +138,7 @@ def is_first_process() -> bool:
 
 
 def follow_first_process() -> None:
-    """Lets a further process of a DDP run, which Lightning has started, end with the first one.
+    """Let a further process of a DDP run, which Lightning has started, end with the first one.
 
     Ctrl-C reaches all of them at once: the first one ends the others, or it would be taken for
     one whose others have failed.
@@ -186,7 +186,7 @@ class Process:
         return state in "ZX" or (self.started != 0 and started != self.started)
 
     def kill(self) -> None:
-        """Kills it if it lives on this host, and waits until it is gone."""
+        """Kill it if it lives on this host, and wait until it is gone."""
         while self.host == host_id() and not self.known_dead():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -197,19 +197,19 @@ class Process:
 
 
 def this_process() -> Process:
-    """The calling process."""
+    """Return the calling process."""
     return process(os.getpid())
 
 
 def process(pid: int) -> Process:
-    """A process of this host."""
+    """Return a process of this host."""
     found = _stat(pid)
     return Process(host_id(), pid, found[1] if found else 0)
 
 
 @cache
 def host_id() -> str:
-    """Host name, boot and process namespace: equal where process numbers are comparable."""
+    """Return host name, boot and process namespace: equal where process numbers are comparable."""
     parts = [socket.gethostname()]
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])

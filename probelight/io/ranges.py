@@ -150,7 +150,7 @@ class Settings:
 
 
 def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
-    """Settings from the plain values that `dataclasses.asdict` made of them.
+    """Make settings from the plain values that `dataclasses.asdict` made of them.
 
     Raises:
         RangeError: If a key is unknown or missing, or a value may not be.
@@ -159,7 +159,7 @@ def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
 
 
 def check_settings(declared: Callable[..., Any], values: Mapping[str, Any], prefix: str) -> None:
-    """Holds values against what a function or a class declares of its arguments.
+    """Hold values against what a function or a class declares of its arguments.
 
     Args:
         declared: The function or class.
@@ -177,7 +177,7 @@ def check_settings(declared: Callable[..., Any], values: Mapping[str, Any], pref
 
 @cache
 def hints_of(declared: Callable[..., Any]) -> dict[str, Any]:
-    """Types of the arguments of a function or a class, with what is declared beside them."""
+    """Return the types of a function's or a class's arguments, with what is declared of them."""
     made = isinstance(declared, type) and not dataclasses.is_dataclass(declared)
     return get_type_hints(declared.__init__ if made else declared, include_extras=True)
 

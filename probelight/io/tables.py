@@ -85,7 +85,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Reads a file with commas, or tabs where its name ends in .tsv.
+    """Read a file with commas, or tabs where its name ends in .tsv.
 
     Raises:
         RecordError: If it is empty, no such file, or a row has another number of cells than the

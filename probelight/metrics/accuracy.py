@@ -68,7 +68,7 @@ class WeightedAccuracy(Metric):
         self.add_state("total", default=torch.zeros(()), dist_reduce_fx="sum")
 
     def update(self, logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor) -> None:
-        """Adds a batch: `logits` (B, K), `labels` (B,), `weights` (B,), `choice_mask` (B, K)."""
+        """Add a batch: `logits` (B, K), `labels` (B,), `weights` (B,), `choice_mask` (B, K)."""
         weights = weights.float()
         self.credits += weighted_credits(logits, labels, weights, choice_mask)
         self.total += weights.sum()

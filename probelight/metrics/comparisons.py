@@ -67,7 +67,7 @@ class PairedDifference:
 def paired_difference(
     before: ArrayLike, after: ArrayLike, groups: Groups | None = None
 ) -> PairedDifference:
-    """Compares two models on the same items.
+    """Compare two models on the same items.
 
     The interval is Newcombe's square-and-add of Wilson intervals for paired proportions (1998,
     method 10) where every item is a group of its own, else that of `probelight.metrics.intervals`.
@@ -199,7 +199,7 @@ class Compared:
 def compare_runs(
     first: Runs, second: Runs, groups: Groups | None = None, *, same_samples: bool = False
 ) -> Compared:
-    """Compares two systems that answered the same items (after Sellam et al. 2022).
+    """Compare two systems that answered the same items (after Sellam et al. 2022).
 
     Items and seeds are both drawn where a system has several runs (Sellam et al. 2022, as a
     formula: `metrics.intervals`). McNemar's test knows nothing of seeds: a difference counts for no

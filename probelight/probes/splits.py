@@ -34,7 +34,7 @@ def grouped_split(
     fraction: float | None = None,
     seed: int = 0,
 ) -> tuple[list[Record], list[Record]]:
-    """Divides items into (kept, rest), whole groups only.
+    """Divide items into (kept, rest), whole groups only.
 
     Groups are taken in a seeded order until the number of items is as near to the wanted one as
     whole groups allow. A larger number keeps all that a smaller one keeps.

@@ -127,7 +127,7 @@ class CorpusFit:
 
 
 def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
-    """Reads a count file: a word, a tab or spaces, and its count on each line.
+    """Read a count file: a word, a tab or spaces, and its count on each line.
 
     Words are counted in lower case. Only those asked for are kept, so the file may be large.
 

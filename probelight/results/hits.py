@@ -39,7 +39,7 @@ def written_hits(credit: Sequence[float]) -> str | list[float]:
 
 
 def read_hits(value: object, num_train: int, name: str) -> Hits:
-    """Checks what hits.json holds.
+    """Check what hits.json holds.
 
     Args:
         value: The parsed file.
@@ -120,7 +120,7 @@ class Side:
 
 
 def read_sides(value: object, name: str) -> dict[str, Side]:
-    """Checks what hits.json holds.
+    """Check what hits.json holds.
 
     Raises:
         ValueError: If it is anything else, or its items differ in number; the message has `name`.

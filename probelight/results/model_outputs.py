@@ -107,7 +107,7 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
 
 
 def read_recorded(one: Recorded, asked: Sequence[tuple[str, str]]) -> ModelOutputs:
-    """Reads a model's outputs.
+    """Read a model's outputs.
 
     Args:
         one: Their files.

@@ -10,7 +10,7 @@ import platform
 import re
 import shlex
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -47,7 +47,7 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide the numbers."""
+    """Return the versions of Python and of the packages that decide the numbers."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -98,7 +98,7 @@ class DataUse:
 
 
 def set_command(name: str, arguments: Sequence[str]) -> None:
-    """Keeps what was asked for, as one types it, for the folders that come of it.
+    """Keep what was asked for, as one types it, for the folders that come of it.
 
     What stands before the @ of an address (a user, a password) is left out.
     """
@@ -106,12 +106,12 @@ def set_command(name: str, arguments: Sequence[str]) -> None:
 
 
 def command_line() -> str:
-    """The command that is running; empty where none was given on a command line."""
+    """Return the command that is running; empty where none was given on a command line."""
     return _COMMAND.get()
 
 
 def data_files(sets: Iterable[FromFiles]) -> tuple[DataUse, ...]:
-    """The data files of some sets, each file once."""
+    """Return the data files of some sets, each file once."""
     files = {file.sha256: file for part in sets for file in part.files}
     return tuple(
         DataUse(path=Path(file.path).name, sha256=file.sha256, num_items=file.num_items)
@@ -125,7 +125,7 @@ def checksums(*sets: FromFiles) -> list[str]:
 
 
 def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
-    """Refuses other data than a run's key was made with.
+    """Refuse other data than a run's key was made with.
 
     Args:
         planned: Checksums of all its files.
@@ -141,7 +141,7 @@ def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
 
 
 def changed_since(paths: Iterable[str]) -> UsageError:
-    """The error about files that a run was planned with and that are others now."""
+    """Return the error about files that a run was planned with and that are others now."""
     return UsageError(
         f"{', '.join(paths)}: changed since it was planned; give the command again (of a sweep, "
         "`train.py sweep plan`)"
@@ -156,9 +156,10 @@ class FileState(TypedDict):
 
 
 def left_files(run: Path) -> dict[str, FileState]:
-    """Size and checksum of what a run leaves for others, by path in its folder."""
+    """Return the size and checksum of what a run leaves for others, by path in its folder."""
     found: dict[str, FileState] = {}
-    for path in _paths_left(run):
+    paths = (run / name for name in _READ_AGAIN)
+    for path in filter(Path.is_file, [*paths, *sorted((run / MODEL).rglob("*"))]):
         with suppress(FileNotFoundError):  # of a DDP run's processes one may be ahead
             size = path.stat().st_size
             found[path.relative_to(run).as_posix()] = {"size": size, "sha256": sha256_of(path)}
@@ -166,7 +167,7 @@ def left_files(run: Path) -> dict[str, FileState]:
 
 
 def read_result(path: Path) -> Mapping[str, Any]:
-    """The result.json of a run.
+    """Read the result.json of a run.
 
     Raises:
         ValueError: If it is damaged; the message says what to remove.
@@ -183,7 +184,7 @@ def read_result(path: Path) -> Mapping[str, Any]:
 
 
 def check_left(run: Path, part: str) -> None:
-    """Refuses a file of a finished run, or the files of a folder in it, that have changed since.
+    """Refuse a file of a finished run, or the files of a folder in it, that have changed since.
 
     Nothing is known of a run that has not ended, or ended before there were records.
 
@@ -202,7 +203,7 @@ def check_left(run: Path, part: str) -> None:
 
 
 def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
-    """What has become of a part of a finished run: "NAME: changed since"; None if nothing has.
+    """Say what has become of a part of a finished run: "NAME: changed since"; None if nothing has.
 
     Args:
         run: The run's folder.
@@ -217,12 +218,12 @@ def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
 
 
 def remedy(run: Path) -> str:
-    """What to do where a run is not as it was left."""
+    """Say what to do where a run is not as it was left."""
     return f"remove {run} and give the command that made it again"
 
 
 def check_model(folder: str | Path) -> None:
-    """Refuses a model that a finished run kept and that has changed since, wherever it is used.
+    """Refuse a model that a finished run kept and that has changed since, wherever it is used.
 
     Args:
         folder: Any model folder; RUN/checkpoints/best is one that a run kept.
@@ -244,11 +245,6 @@ def _problem(path: Path, facts: object) -> str | None:
     if (size := path.stat().st_size) != facts["size"]:
         return f"changed since the run ended ({size} bytes where it left {facts['size']})"
     return None if sha256_of(path) == facts["sha256"] else "changed since the run ended"
-
-
-def _paths_left(run: Path) -> Iterator[Path]:
-    yield from (path for name in _READ_AGAIN if (path := run / name).is_file())
-    yield from (path for path in sorted((run / MODEL).rglob("*")) if path.is_file())
 
 
 @dataclass(frozen=True, kw_only=True)

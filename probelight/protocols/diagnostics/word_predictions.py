@@ -161,7 +161,7 @@ def file_name(model: str) -> str:
 def write_recorded_files(
     folder: Path, source: SetSource, model: str, lines: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Write a model's predictions on one set in the form that `results.importers.recorded` reads.
+    """Write a model's predictions on one set in the form that `results.model_outputs` reads.
 
     The files have no ending, as the programs of Ettinger (2020) look for them, but for the lists of
     Shivagunde et al. (2023). Each is written whole; those that are there are replaced. Where there

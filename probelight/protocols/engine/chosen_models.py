@@ -160,7 +160,7 @@ class _Description:
 
     @classmethod
     def of(cls, source: str, facts: dict[str, Any]) -> _Description:
-        """Reads the keys of a config.json, or of transformers' settings as a mapping."""
+        """Read the keys of a config.json, or of transformers' settings as a mapping."""
         given = facts.get("architectures")
         names = tuple(map(str, given)) if isinstance(given, list | tuple) else ()
         # The last one is XLM's word for it.

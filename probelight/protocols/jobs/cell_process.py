@@ -58,7 +58,7 @@ class Orders:
 
 
 def cell(run_dir: str) -> None:
-    """Runs one planned cell in this process.
+    """Run one planned cell in this process.
 
     Args:
         run_dir: Folder of the cell's run.
@@ -93,7 +93,7 @@ def cell(run_dir: str) -> None:
 
 
 def end_with_watcher() -> None:
-    """Ends this process and all of its group when the worker that watches it ends, however.
+    """End this process and all of its group when the worker that watches it ends, however.
 
     The worker holds the other end of the pipe that is standard input. Ray does not end what a
     killed worker has started.

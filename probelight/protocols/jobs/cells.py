@@ -84,7 +84,7 @@ class Failure:
             raise ValueError(f"{path} is damaged ({error}); remove it") from error
 
     def keep(self, folder: Path) -> None:
-        """Writes it into a run folder."""
+        """Write it into a run folder."""
         write_text_atomic(folder / FAILED, json.dumps(asdict(self)) + "\n")
 
 

@@ -73,7 +73,7 @@ def last_driver(folder: Path) -> Driver | None:
 
 
 def check_driver(folder: Path, number: int) -> None:
-    """Raises DriverLostError unless the driver of this number is the newest."""
+    """Raise DriverLostError unless the driver of this number is the newest."""
     newest = last_driver(folder)
     if newest is None or newest.number != number:
         who = f"by {newest.process}" if newest else "away"
@@ -82,7 +82,7 @@ def check_driver(folder: Path, number: int) -> None:
 
 @contextmanager
 def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
-    """Keeps a folder free of drivers for the block; yields the last one.
+    """Keep a folder free of drivers for the block; yield the last one.
 
     Args:
         folder: Folder of the sweep.
@@ -107,7 +107,7 @@ def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
 
 @contextmanager
 def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
-    """Makes this process the driver of a folder for the block; yields its number.
+    """Make this process the driver of a folder for the block; yield its number.
 
     Args:
         folder: As in `without_driver`.
@@ -129,7 +129,7 @@ def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
 
 
 def refuse_driven(folder: Path) -> None:
-    """Refuses to work in a folder whose cells another process has put on Ray.
+    """Refuse to work in a folder whose cells another process has put on Ray.
 
     Raises:
         UsageError: If there is one that may still be at work, with who that is.
@@ -226,13 +226,13 @@ def newest_attempt(folder: Path) -> Attempt | None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises FileNotFoundError if a run folder, or the config in it, is gone."""
+    """Raise FileNotFoundError if a run folder, or the config in it, is gone."""
     if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} is gone; `train.py sweep plan` makes it again")
 
 
 def check_attempt(folder: Path, number: int) -> None:
-    """Raises AttemptLostError unless the attempt of this number is the newest."""
+    """Raise AttemptLostError unless the attempt of this number is the newest."""
     newest = newest_attempt(folder)
     if newest is None or newest.number != number:
         found = "none" if newest is None else f"attempt {newest.number}"
@@ -240,7 +240,7 @@ def check_attempt(folder: Path, number: int) -> None:
 
 
 def watch_attempt(folder: Path, number: int, seconds: float) -> None:
-    """Ends this process soon after the attempt was lost, whatever it is doing."""
+    """End this process soon after the attempt was lost, whatever it is doing."""
 
     def watch() -> None:
         while True:
@@ -277,7 +277,7 @@ class FencedRunFolder(RunFolder):
         self.number = number
 
     def write(self, name: str, value: Any) -> None:
-        """Writes a JSON file; `result.json` at most once, and only for the newest attempt.
+        """Write a JSON file; `result.json` at most once, and only for the newest attempt.
 
         Of a DDP cell's processes the first one writes.
 
@@ -304,7 +304,7 @@ class FencedRunFolder(RunFolder):
 
 @contextmanager
 def inside(folder: Path, number: int, say: Callable[[str], None]) -> Iterator[None]:
-    """Enters a run folder alone and leaves it when the process ends or the block does.
+    """Enter a run folder alone and leave it when the process ends or the block does.
 
     A process of an older attempt that is still inside is killed when it is on this host. One of
     another host sees in attempt.json that it has to go.

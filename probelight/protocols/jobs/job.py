@@ -201,7 +201,7 @@ class RunContext:
         return self.own.get(name, name)
 
     def say(self, line: str) -> None:
-        """Tells whoever gave the command."""
+        """Tell whoever gave the command."""
         if not self.quiet:
             print(as_typed(line))
 
@@ -381,7 +381,7 @@ def make_run(
 
 
 def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
-    """Records in W&B the finished runs that it does not have, or not all of.
+    """Record in W&B the finished runs that it does not have, or not all of.
 
     Their process was killed between `result.json` and the end of the run there, or W&B failed or
     took too long. A run that is not finished goes on, and records itself.

@@ -127,7 +127,7 @@ class Outlook:
 
 
 def plan_jobs(output_dir: Path, jobs: Sequence[Job]) -> Outlook:
-    """Makes the run folders, and looks which jobs have a result."""
+    """Make the run folders, and look which jobs have a result."""
     for job in jobs:
         RunFolder(output_dir / "runs", job.name, job.config)
     found = statuses(output_dir, map(Cell.of, jobs))

@@ -45,7 +45,7 @@ class Told(NamedTuple):
 
 
 def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequence[Path]) -> None:
-    """Draws the setting of a trial and leaves it in its folder, unless one is there already.
+    """Draw the setting of a trial and leave it in its folder, unless one is there already.
 
     Args:
         job_key: The trial, as messages call it.
@@ -78,7 +78,7 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
 def sample(
     space: Mapping[str, Any], told: Sequence[Told], number: int, seed: int
 ) -> list[dict[str, Any]]:
-    """Draws settings, each away from those before it; the first ones are the same for any number.
+    """Draw settings, each away from those before it; the first ones are the same for any number.
 
     Args:
         space: Parameter -> {"low", "high", "log"} or {"choices"}.

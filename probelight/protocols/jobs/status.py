@@ -75,7 +75,7 @@ class RunView:
         self.console.print(visible(line), markup=False)
 
     def tick(self) -> None:
-        """Counts the time left down."""
+        """Count the time left down."""
         left = None if self._left is None else self._left - (time.monotonic() - self._said)
         text = "" if left is None else f"about {duration(max(0.0, left))} left"
         self._bar.update(self._task, description=text)

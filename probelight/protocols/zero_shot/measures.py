@@ -241,7 +241,7 @@ def panel_of(
     stems: Stems,
     trainer: TrainerSettings,
 ) -> Panel:
-    """Asks for what the rules need and its own scores do not hold, and answers by each of them.
+    """Ask for what the rules need and its own scores do not hold, and answer by each of them.
 
     Args:
         scorer: Who is asked.

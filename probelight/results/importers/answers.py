@@ -146,7 +146,7 @@ def with_gold(answers: Sequence[Answer], gold: Gold) -> tuple[Answer, ...]:
 
 @contextmanager
 def at(where: str) -> Iterator[None]:
-    """Says in errors about what is read inside where it stands."""
+    """Say in errors about what is read inside where it stands."""
     try:
         yield
     except RecordError as error:

@@ -27,7 +27,7 @@ _WRITTEN = "np.savez(PATH, predictions=out.predictions, label_ids=out.label_ids)
 
 
 def read(path: Path) -> Imported:
-    """Reads one file.
+    """Read one file.
 
     Raises:
         UsageError: If its name says that it is none of NumPy.

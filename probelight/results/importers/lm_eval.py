@@ -30,7 +30,7 @@ _OLD = "as versions before 0.4.3 wrote; evaluate again with a later one"
 
 
 def read(path: Path) -> Imported:
-    """Reads one file of samples.
+    """Read one file of samples.
 
     Raises:
         UsageError: If it is no such file, by its name.

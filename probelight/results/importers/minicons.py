@@ -43,7 +43,7 @@ WRONG = ("0", "false", "no", "bad", "ungrammatical", "unacceptable", "incorrect"
 
 
 def read(path: Path) -> Imported:
-    """Reads one table.
+    """Read one table.
 
     Raises:
         RecordError: If a column is missing, a score is no number, or an item has not one right

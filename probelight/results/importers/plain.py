@@ -33,7 +33,7 @@ LONG = {**NAMED, "candidate": ("candidate",), "score": ("score",)}
 
 
 def read(path: Path) -> Imported:
-    """Reads one file.
+    """Read one file.
 
     Raises:
         RecordError: If a line is not as above; the message names file and line.

@@ -83,7 +83,7 @@ class Cluster:
         self._num_put = 0
 
     def open(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
-        """Starts the local Ray, or connects to the one that runs.
+        """Start the local Ray, or connect to the one that runs.
 
         Args:
             is_stopped: Asked again and again; it comes back at once, with nothing opened, when the
@@ -112,7 +112,7 @@ class Cluster:
             self._has_gpus = found["has_gpus"]
 
     def close(self) -> None:
-        """Ends the local Ray and all that runs on it, or leaves the other one."""
+        """End the local Ray and all that runs on it, or leave the other one."""
         if self._process is None or self._directory is None:
             return
         if self._doors and self.is_alive():
@@ -189,7 +189,7 @@ class Cluster:
         seconds: float = _SECONDS_TO_ANSWER,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Returns what the process answers to a request; None if the command is to end first."""
+        """Return what the process answers to a request; None if the command is to end first."""
         if self._lost:
             raise RayLostError(self._lost)
         process = self._process

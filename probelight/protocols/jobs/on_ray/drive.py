@@ -80,7 +80,7 @@ _PASSED_ON = ("WANDB_", "HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_",
 
 
 def drive(folder: Path, planned: Plan, view: RunView) -> int:
-    """Runs the cells of a folder that have no result.
+    """Run the cells of a folder that have no result.
 
     Args:
         folder: Folder of the command; its run folders hold the configs.
@@ -155,7 +155,7 @@ class _Drive:
         return _ended(self.schedule, self.view)
 
     def _open(self) -> None:
-        """Starts Ray, or connects to it; what a failed start has left is cleaned up."""
+        """Start Ray, or connect to it; what a failed start has left is cleaned up."""
         while not self._stop.code:
             try:
                 self.cluster.open(lambda: bool(self._stop.code))
@@ -186,7 +186,7 @@ class _Drive:
         raise RayLostError(f"Ray did not start, {_TRIES} times ({reason}){see}; {go_on}")
 
     def _open_again(self) -> None:
-        """Starts or finds Ray anew; what its workers ran ends with them, and is put there again."""
+        """Start or find Ray anew; what its workers ran ends with them, and is put there again."""
         self.view.say("Ray does not answer any more; its cells wait until it does")
         for key in self._refs.values():
             self.schedule.give_back(key)
@@ -240,7 +240,7 @@ class _Drive:
         )
 
     def _take_ended(self) -> None:
-        """Waits a moment, and notes what has ended."""
+        """Wait a moment, and note what has ended."""
         if not self._refs:  # all that may start was lost a moment ago
             time.sleep(_LOOK_SECONDS)
             return
@@ -264,7 +264,7 @@ class _Drive:
             self.view.say(f"{key}: {why}, the cell waits again")
 
     def _leave_lost_nodes(self) -> None:
-        """Puts the cells of lost nodes on others, where Ray does not do so by itself.
+        """Put the cells of lost nodes on others, where Ray does not do so by itself.
 
         It goes by the connection, which a node that is frozen or cut off keeps for minutes.
         """
@@ -295,7 +295,7 @@ class _Drive:
         self.view.failed(key, failure)
 
     def _stop_cells(self) -> None:
-        """Lets the cells that run save their state. A second signal ends them at once."""
+        """Let the cells that run save their state. A second signal ends them at once."""
         if self._refs:
             seconds = f"{self.engine.stop_seconds:g} s"
             self.view.say(f"stopping: cells have {seconds} to save their state")

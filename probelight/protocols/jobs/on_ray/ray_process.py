@@ -46,7 +46,7 @@ class RaySession:
         _shorten(ray, say)
 
     def open(self, address: str | None, directory: str) -> dict[str, Any]:
-        """Starts a local Ray in a folder, or connects to the one that runs at an address.
+        """Start a local Ray in a folder, or connect to the one that runs at an address.
 
         Returns:
             Under `doors` (host, port) of what must answer as long as Ray lives, under `has_gpus`
@@ -83,7 +83,7 @@ class RaySession:
         return {"doors": doors, "has_gpus": bool(self._ray.cluster_resources().get("GPU"))}
 
     def check(self, need: Mapping[str, Any], folder: str, driver: int) -> int:
-        """Returns how many cells fit at once, if some node has what one needs and all see a folder.
+        """Return how many cells fit at once, if some node has what one needs and all see a folder.
 
         Raises:
             UsageError: If not, with what there is.
@@ -97,7 +97,7 @@ class RaySession:
         return at_once
 
     def lost_nodes(self) -> list[str]:
-        """Returns the nodes that Ray holds for dead. A local Ray has one, and ends with it."""
+        """Return the nodes that Ray holds for dead. A local Ray has one, and ends with it."""
         if self._local:
             return []
         return [node["NodeID"] for node in self._ray.nodes() if not node["Alive"]]
@@ -109,13 +109,13 @@ class RaySession:
         self._refs[number] = task.remote(str(ROOT), order)
 
     def ended(self, numbers: Sequence[int], seconds: float) -> list[int]:
-        """Returns those that have ended, after so many seconds or as soon as one has."""
+        """Return those that have ended, after so many seconds or as soon as one has."""
         number_of = {self._refs[number]: number for number in numbers}
         found, _ = self._ray.wait(list(number_of), num_returns=1, timeout=seconds)
         return [number_of[ref] for ref in found]
 
     def end_of(self, number: int) -> tuple[str, str]:
-        """Returns how a cell ended, and what of. What Ray itself raises is no fault of the cell."""
+        """Return how a cell ended, and what of. What Ray itself raises is no fault of the cell."""
         try:
             kind, text = self._ray.get(self._refs.pop(number))
             return kind, text
@@ -129,7 +129,7 @@ class RaySession:
         self._ray.cancel(self._refs[number])
 
     def close(self) -> None:
-        """Ends the local Ray and all that runs on it, or leaves the other one."""
+        """End the local Ray and all that runs on it, or leave the other one."""
         self._ray.shutdown()
 
     def _on(self, node: Mapping[str, Any]) -> Any:
@@ -171,7 +171,7 @@ def serve() -> None:
 
 
 def end_session(leader: int) -> None:
-    """Kills all processes of a session but its leader: what a local Ray has started, and its cells.
+    """Kill all processes of a session but its leader: what a local Ray has started, and its cells.
 
     Ray's workers and agents are children of its raylet; of a raylet that was killed they outlive it
     for up to a minute, and nothing but the session tells whose they are.

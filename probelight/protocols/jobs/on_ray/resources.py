@@ -68,7 +68,7 @@ class Need:
         return {"num_cpus": self.cpus, "num_gpus": self.gpus, **memory}
 
     def check(self, nodes: Sequence[Mapping[str, float]]) -> int:
-        """Refuses what no node has; Ray would wait for it.
+        """Refuse what no node has; Ray would wait for it.
 
         Args:
             nodes: Of each node, its resources as Ray names them.

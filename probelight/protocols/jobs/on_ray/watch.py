@@ -81,7 +81,7 @@ class Order:
 
 
 def watch_cell(text: str, node: str = "") -> tuple[str, str]:
-    """Runs a cell to whatever end it has; how it ended, and what it failed of.
+    """Run a cell to whatever end it has; how it ended, and what it failed of.
 
     It never raises: what a task raises, Ray may count among its own retries.
 
