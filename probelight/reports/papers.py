@@ -343,15 +343,15 @@ def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
 
 def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
     """Yield the scores of curves; no zero-shot accuracy that a run of its own has."""
-    from probelight.reports.curve.scores import LANGUAGE, summaries
+    from probelight.reports.curve.curves import LANGUAGE
+    from probelight.reports.curve.scores import is_alike, standard_curves
 
     with_start = {(one["place"].probe, one["name_here"]) for one in _of_zero_shots(results)}
-    for summary in summaries(results):
-        curve = summary.curve
-        for score, estimate in summary.scores.items() if summary.role != "control" else ():
+    for curve in standard_curves(results):
+        for score, estimate in curve.scores.items() if curve.role != "control" else ():
             is_start = score.name == "zero_shot"
             has_start = is_start and (curve.probe, curve.model) in with_start
-            if has_start or not summary.alike(score):
+            if has_start or not is_alike(curve, score):
                 continue
             with_start |= {(curve.probe, curve.model)} if is_start else set()
             untrained = curve.at(STANDARD, 0) if is_start else None

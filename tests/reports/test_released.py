@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.curve.scores import summaries
+from probelight.reports.curve.scores import is_alike, standard_curves
 from probelight.reports.published import ScoreKey
 from probelight.reports.released import on_paper_task, on_released, paper_model
 from probelight.results.load import Run, load_results
@@ -72,9 +72,9 @@ def test_a_folder_called_roberta_large_gets_no_difference(
     for name, known in (("hub", "roberta-large"), ("folder", None)):
         folder = tmp_path / name
         write_curve_runs(folder, lambda *_: 0.5, **own, hub_id=known)
-        (found,) = summaries(load_results(folder))
-        assert found.alike(ScoreKey("ws", "mlp"))
-        assert found.curve.paper_model == known
+        (found,) = standard_curves(load_results(folder))
+        assert is_alike(found, ScoreKey("ws", "mlp"))
+        assert found.paper_model == known
 
 
 AGES = "006b225ff6efd2f2fb2bba111bdf7bbae91e1a9be537074cc5f4cb49de296fb3"

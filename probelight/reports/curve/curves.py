@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probelight.metrics import intervals
+from probelight.metrics.learning_curve import best_size, lang_sense, weighted_sum, weights_over
 from probelight.probes.controls import STANDARD
 from probelight.reports.estimates import Bounds, Estimate, chance_levels
+from probelight.reports.published import ScoreKey
 from probelight.reports.released import paper_model
 from probelight.results.details import CurveDetails
 from probelight.results.hits import Hits, Place, joined, runs_by_place
@@ -23,6 +25,8 @@ from probelight.results.row import Role, Row
 FULL = "full"  # the mode of MC-QA
 MODES = ("mlp", "linear", FULL)
 NO_LANGUAGE, PERTURBED = "no_language", "perturbed_language"
+SENSE = "langsense_"
+LANGUAGE = {f"{SENSE}pert": PERTURBED, f"{SENSE}nolang": NO_LANGUAGE}  # as the paper calls them
 TRAIN_ACCURACY = "train_accuracy"
 Part = tuple[float, "Curve", str, int]  # a weight and a point: curve, control, N
 
@@ -46,14 +50,9 @@ class Point:
         return next(iter(self.by_seed.values())).mode
 
     @property
-    def values(self) -> list[float]:
-        """Accuracy of each seed."""
-        return [row.value for row in self.by_seed.values()]
-
-    @property
     def mean(self) -> float:
         """Accuracy averaged over seeds."""
-        return fmean(self.values)
+        return fmean(row.value for row in self.by_seed.values())
 
     @property
     def num_items(self) -> int | None:
@@ -75,17 +74,12 @@ class Difference(Estimate):
     highest: float = 0.0
     num_seeds: int = 1
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The interval, or the lowest and the highest seed where there is none."""
-        if self.ci_low is None or self.ci_high is None:
-            return self.lowest, self.highest
-        return self.ci_low, self.ci_high
-
 
 @dataclass(frozen=True, eq=False)
 class Curve:
     """The curves of one model, probe and mode: the standard one and its controls.
+
+    Its scores are those of Talmor et al. 2020, section 3: zero-shot, WS, MAX and LangSense.
 
     Attributes:
         train: How the train rows were got, as the runs have it.
@@ -137,11 +131,6 @@ class Curve:
         names = "model probe mode learning_rate train chance majority num_groups"
         named = {name: getattr(self, name) for name in names.split()}
         return {**named, "split": self.where, "_runs": [run.key for run in self.runs]}
-
-    @property
-    def modes(self) -> set[str]:
-        """Its mode, and that of its point without training."""
-        return {self.mode, *(point.mode for line in self.points.values() for point in line)}
 
     @property
     def controls(self) -> list[str]:
@@ -200,6 +189,70 @@ class Curve:
         both: list[Part] = [(1.0, self, STANDARD, num_train), (-1.0, self, control, num_train)]
         bounds = interval_of(both if len(seeds) == len(standard.by_seed) else [])
         return Difference(fmean(gaps), *bounds, min(gaps), max(gaps), len(gaps))
+
+    @property
+    def sizes(self) -> list[int]:
+        """The points with a weight that WS is made of."""
+        return list(weights_over(self.means()))
+
+    @cached_property
+    def zero_shot(self) -> Estimate | None:
+        """Accuracy without training; of MC-QA there is none, its head is untrained."""
+        return None if self.mode == FULL else estimate([(1.0, self, STANDARD, 0)])
+
+    @cached_property
+    def weighted_sum(self) -> Estimate | None:
+        """WS, over the points there are."""
+        weights = weights_over(self.means()).items()
+        return estimate([(weight, self, STANDARD, size) for size, weight in weights])
+
+    @cached_property
+    def maximum(self) -> Estimate | None:
+        """MAX: chosen on the items that it is measured on, so a little too high.
+
+        Its interval is that of the point which is the best.
+        """
+        means = self.means()
+        return estimate([(1.0, self, STANDARD, best_size(means))]) if any(means) else None
+
+    def lang_sense(self, control: str) -> Estimate | None:
+        """Return LangSense as the paper has it, clipped at 0 point by point.
+
+        It is never below the unclipped sum, whose lower end it shares, and never above the sum of
+        its points' upper ends, clipped.
+        """
+        if (gap := self.lang_gap(control)) is None:
+            return None
+        means, others = self.means(), self.means(control)
+        value = lang_sense(means, others)
+        if gap.ci_low is None:
+            return Estimate(value)
+        highs = {}
+        for size in means.keys() & others.keys():
+            both = [(1.0, self, STANDARD, size), (-1.0, self, control, size)]
+            highs[size] = max(0.0, interval_of(both)[1] or 0.0)
+        return Estimate(value, max(0.0, gap.ci_low), weighted_sum(highs))
+
+    def lang_gap(self, control: str) -> Estimate | None:
+        """Return the same without clipping."""
+        return estimate(weighted_gap((self, STANDARD), (self, control)))
+
+    @property
+    def senses(self) -> dict[str, str]:
+        """The controls by the names of their LangSense: the paper's two, then any other."""
+        known = LANGUAGE.values()
+        return LANGUAGE | {f"{SENSE}{c}": c for c in self.controls if c not in known}
+
+    @cached_property
+    def scores(self) -> Mapping[ScoreKey, Estimate]:
+        """The scores there are, by the keys that published ones have."""
+        found = {
+            ScoreKey("zero_shot"): self.zero_shot,
+            ScoreKey("ws", self.mode): self.weighted_sum,
+            ScoreKey("max", self.mode): self.maximum,
+            **{ScoreKey(name): self.lang_sense(control) for name, control in self.senses.items()},
+        }
+        return {name: estimate for name, estimate in found.items() if estimate is not None}
 
 
 @lru_cache(maxsize=2)
@@ -315,3 +368,11 @@ def estimate(parts: Sequence[Part]) -> Estimate | None:
         return None
     value = sum(weight * curve.means(control)[size] for weight, curve, control, size in parts)
     return Estimate(value, *interval_of(parts))
+
+
+def weighted_gap(line: tuple[Curve, str], other: tuple[Curve, str]) -> list[Part]:
+    """Return WS of a curve under a control minus that of another, over the points both have."""
+    theirs = other[0].means(other[1])
+    weights = weights_over(size for size in line[0].means(line[1]) if size in theirs).items()
+    ours = [(weight, *line, size) for size, weight in weights]
+    return ours + [(-weight, *other, size) for size, weight in weights]

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 from probelight.probes.controls import STANDARD
 from probelight.reports import figure as figures
 from probelight.reports.curve.curves import NO_LANGUAGE, PERTURBED, Curve
-from probelight.reports.curve.scores import Summary, rivals, summaries
+from probelight.reports.curve.scores import rivals, standard_curves
 from probelight.reports.curve.tables import TRAINED
 from probelight.reports.figure import INK, LINES, MAX_PANELS, MUTED, Figure, Line
 from probelight.reports.published import short_name
@@ -43,23 +43,22 @@ class Drawn(NamedTuple):
 
 def models_figure(results: Results) -> Figure | None:
     """Draw the standard curves of all models and baselines, a panel a probe and mode."""
-    shown = [s for s in summaries(results) if s.role != "control" and s.curve.mode != "linear"]
-    by_place: dict[object, list[Summary]] = {}
-    for summary in shown:
-        by_place.setdefault((summary.curve.source, summary.curve.mode), []).append(summary)
+    shown = [s for s in standard_curves(results) if s.role != "control" and s.mode != "linear"]
+    by_place: dict[object, list[Curve]] = {}
+    for curve in shown:
+        by_place.setdefault((curve.source, curve.mode), []).append(curve)
     several = [group for group in by_place.values() if sum(s.role == "model" for s in group) > 1]
     if not several:
         return None
     looks: dict[str, Line] = {}
     for role, of_role in (("model", MODELS), ("baseline", BASELINES)):
-        names = dict.fromkeys(s.curve.model for group in several for s in group if s.role == role)
+        names = dict.fromkeys(s.model for group in several for s in group if s.role == role)
         looks |= zip(names, cycle(of_role), strict=False)
     lines = [
-        [Drawn(s.curve, STANDARD, "", looks[s.curve.model]) for s in group]
-        for group in several[:MAX_PANELS]
+        [Drawn(s, STANDARD, "", looks[s.model]) for s in group] for group in several[:MAX_PANELS]
     ]
     with figures.styled():
-        canvas = _panels(lines, [heading(group[0].curve, "") for group in several[:MAX_PANELS]])
+        canvas = _panels(lines, [heading(group[0], "") for group in several[:MAX_PANELS]])
         handles = [
             canvas.axes[0].plot(
                 [], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.2,
@@ -84,30 +83,28 @@ def control_figures(results: Results) -> list[Figure]:
 
     Talmor et al. 2020, figures 1, 2 and 4.
     """
-    found = summaries(results)
+    found = standard_curves(results)
     # What is drawn in a model's panel needs no panel.
     lower = {other for s in found if s.role == "model" for other in _others(s, found)}
-    shown = [summary for summary in found if summary not in lower]
-    probes = list(dict.fromkeys(summary.curve.probe for summary in shown))
+    shown = [curve for curve in found if curve not in lower]
+    probes = list(dict.fromkeys(curve.probe for curve in shown))
     if len(shown) <= IN_ONE_FIGURE or len(probes) == 1:
         return [_control_figure("learning_curve", "", shown, found)] if shown else []
     return [
         _control_figure(
             f"learning_curve_{probe}",
             f": {probe.replace('_', ' ')}",
-            [summary for summary in shown if summary.curve.probe == probe],
+            [curve for curve in shown if curve.probe == probe],
             found,
         )
         for probe in probes
     ]
 
 
-def _control_figure(
-    name: str, of: str, shown: Sequence[Summary], found: Sequence[Summary]
-) -> Figure:
-    lines = [_controls(summary, found) for summary in shown[:MAX_PANELS]]
-    several = len({summary.curve.probe for summary in shown}) > 1
-    heads = [heading(s.curve, "probe" if several else "model") for s in shown[:MAX_PANELS]]
+def _control_figure(name: str, of: str, shown: Sequence[Curve], found: Sequence[Curve]) -> Figure:
+    lines = [_controls(curve, found) for curve in shown[:MAX_PANELS]]
+    several = len({curve.probe for curve in shown}) > 1
+    heads = [heading(s, "probe" if several else "model") for s in shown[:MAX_PANELS]]
     looks = {line.look for panel in lines for line in panel}
     caption = f"N is on a log axis, with the untrained model at 0. {bands(shown)} "
     if LINEAR in looks:
@@ -124,36 +121,34 @@ def _control_figure(
         )
 
 
-def _others(summary: Summary, found: Sequence[Summary]) -> list[Summary]:
+def _others(curve: Curve, found: Sequence[Curve]) -> list[Curve]:
     """Return what is in a model's panel with its curve: the last layer alone, and the rivals."""
-    curve = summary.curve
     place = (curve.source, curve.model, "linear")
-    linear = [s for s in found if (s.curve.source, s.curve.model, s.curve.mode) == place]
+    linear = [s for s in found if (s.source, s.model, s.mode) == place]
     linear = linear if curve.mode == "mlp" and len(linear) == 1 else []
-    return [*linear, *rivals(summary, found)]
+    return [*linear, *rivals(curve, found)]
 
 
-def _controls(summary: Summary, found: Sequence[Summary]) -> list[Drawn]:
-    curve = summary.curve
+def _controls(curve: Curve, found: Sequence[Curve]) -> list[Drawn]:
     further = sorted(curve.points.keys() - LOOKS.keys())
     looks = LOOKS | dict(zip(further, cycle(FURTHER), strict=False))
     lines = [Drawn(curve, c, c.replace("_", " "), looks[c]) for c in curve.points]
     baselines = cycle(BASELINES)
-    for other in _others(summary, found) if summary.role == "model" else ():
-        label, look = other.curve.model.split(" (")[0], RANDOM
-        if other.curve.model == curve.model:
+    for other in _others(curve, found) if curve.role == "model" else ():
+        label, look = other.model.split(" (")[0], RANDOM
+        if other.model == curve.model:
             label, look = "standard, linear", LINEAR
         elif other.role == "control":
             label = "random weights"
         else:
             look = next(baselines)
-        lines.append(Drawn(other.curve, STANDARD, label, look))
+        lines.append(Drawn(other, STANDARD, label, look))
     return lines
 
 
-def bands(shown: Sequence[Summary]) -> str:
+def bands(shown: Sequence[Curve]) -> str:
     """Return what the bands of lines are."""
-    known = all(summary.curve.hits for summary in shown)
+    known = all(curve.hits for curve in shown)
     source = "groups of items and seeds" if known else "the items alone where hits were not kept"
     return f"Lines are means over seeds, bands 95% intervals from {source}."
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError
-from probelight.reports.curve.curves import FULL, NO_LANGUAGE
-from probelight.reports.curve.scores import Summary, difference, random_twin, rivals, summaries
+from probelight.reports.curve.curves import FULL, NO_LANGUAGE, Curve
+from probelight.reports.curve.scores import difference, rivals, standard_curves
 from probelight.reports.table import Cell, Column, Table, framed, table, text
 from probelight.reports.words import ABSENT, points, rate
 from probelight.results.load import Results
@@ -116,15 +116,16 @@ def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
     `medal` is one of `MARKS`, `lacking` names what a judgement would have needed, and each of
     `CONDITIONS` is whether it was met, None where the curve is not judged.
     """
-    found = [s for s in summaries(results) if s.role == "model" and s.curve.mode != "linear"]
+    every = standard_curves(results)
+    found = [curve for curve in every if curve.role == "model" and curve.mode != "linear"]
     rows = []
-    for summary in found:
-        curve, place = summary.curve, (summary.curve.probe, summary.curve.mode)
-        alike = (s.curve for s in found if (s.curve.probe, s.curve.mode) == place)
+    for curve in found:
+        place = (curve.probe, curve.mode)
+        rates = {other.learning_rate for other in found if (other.probe, other.mode) == place}
         how = [curve.where, "whole network" * (curve.mode == FULL)]
-        if len({other.learning_rate for other in alike}) > 1:
+        if len(rates) > 1:
             how.append(f"rate {rate(curve.learning_rate)}")
-        medal, met, lacking = judge(summary, summaries(results), rule)
+        medal, met, lacking = judge(curve, every, rule)
         names = (name.replace(" ", "_") for name in CONDITIONS)
         conditions = dict(zip(names, met or (None,) * len(CONDITIONS), strict=True))
         judged = {"medal": medal, "lacking": ", ".join(lacking)}
@@ -133,7 +134,7 @@ def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
 
 
 def judge(
-    summary: Summary, others: Sequence[Summary], rule: MedalRule
+    curve: Curve, others: Sequence[Curve], rule: MedalRule
 ) -> tuple[str, tuple[bool, ...], list[str]]:
     """Judge a curve against the others of its probe.
 
@@ -141,15 +142,15 @@ def judge(
         The medal; whether each of `CONDITIONS` holds, empty where the curve is not judged; and what
         a judgement would have needed.
     """
-    chance, majority = summary.curve.chance, summary.curve.majority
-    hurdles, weighted = rivals(summary, others), summary.weighted_sum
-    language = summary.lang_gap(NO_LANGUAGE)
-    gaps = [difference("weighted_sum", summary, other) for other in hurdles]
+    chance, weighted, language = curve.chance, curve.weighted_sum, curve.lang_gap(NO_LANGUAGE)
+    hurdles = rivals(curve, others)
+    roles = [rival.role for rival in hurdles]
+    gaps = [difference("weighted_sum", curve, rival) for rival in hurdles]
     margins = [None if gap is None else gap.ci_low for gap in gaps]
     needed = {
         "a no-language control": language is not None,
-        "a baseline": not rule.need_baseline or "baseline" in [rival.role for rival in hurdles],
-        "random weights": not rule.need_random or random_twin(summary, others) is not None,
+        "a baseline": not rule.need_baseline or "baseline" in roles,
+        "random weights": not rule.need_random or "control" in roles,
         "a chance level": chance is not None,
         "hits": weighted is not None and weighted.ci_low is not None,
         "the baselines' curves on the same items and points": None not in margins,
@@ -157,9 +158,9 @@ def judge(
     lacking = [name for name, is_there in needed.items() if not is_there]
     if lacking or weighted is None or weighted.ci_low is None or language is None or chance is None:
         return "not judged", (), lacking
-    if majority is not None:
-        margins.append(weighted.ci_low - majority)
-    highest = max(weighted.value, summary.zero_shot.value if summary.zero_shot else 0.0)
+    if curve.majority is not None:
+        margins.append(weighted.ci_low - curve.majority)
+    highest = max(weighted.value, curve.zero_shot.value if curve.zero_shot else 0.0)
     met = (
         (highest - chance) / (1 - chance) >= rule.high,
         all(margin > rule.above_baselines for margin in margins if margin is not None),

@@ -8,20 +8,21 @@ from statistics import median, stdev
 from typing import Any
 
 from probelight.metrics.intervals import wilson
-from probelight.metrics.learning_curve import WEIGHTS
+from probelight.metrics.learning_curve import WEIGHTS, is_complete
 from probelight.probes.controls import STANDARD
 from probelight.reports import table as kit
 from probelight.reports import words
-from probelight.reports.curve.curves import FULL, MODES, Curve, Point, curves, mean_estimate
-from probelight.reports.curve.scores import (
+from probelight.reports.curve.curves import (
+    FULL,
     LANGUAGE,
+    MODES,
     SENSE,
-    Score,
-    Summary,
-    difference,
-    rivals,
-    summaries,
+    Curve,
+    Point,
+    curves,
+    mean_estimate,
 )
+from probelight.reports.curve.scores import Score, difference, rivals, standard_curves
 from probelight.reports.estimates import Estimate
 from probelight.reports.published import ScoreKey, published_templates, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
@@ -40,29 +41,29 @@ Record = dict[str, Any]
 
 def summary_tables(results: Results) -> list[Table | None]:
     """Make a table of each probe, as the paper has them: one for MC-MLM, another for MC-QA."""
-    by_place: dict[tuple[str, bool], list[Summary]] = {}
-    for summary in summaries(results):
-        place = (summary.curve.probe, summary.curve.mode == FULL)
-        by_place.setdefault(place, []).append(summary)
+    by_place: dict[tuple[str, bool], list[Curve]] = {}
+    for curve in standard_curves(results):
+        place = (curve.probe, curve.mode == FULL)
+        by_place.setdefault(place, []).append(curve)
     return [_summary_table(*place, by_place[place]) for place in sorted(by_place)]
 
 
-def _summary_table(probe: str, is_full: bool, found: Sequence[Summary]) -> Table | None:
+def _summary_table(probe: str, is_full: bool, found: Sequence[Curve]) -> Table | None:
     """Make the table of a probe: people see a model in a row, the csv file has a line a score."""
     # The curves of a model by mode are a row; those of further learning rates are another.
-    by_row: dict[tuple[object, ...], list[Summary]] = {}
-    for summary in found:
-        place: tuple[object, ...] = (summary.curve.model, summary.curve.source)
-        if summary.curve.mode in [other.curve.mode for other in by_row.get(place, ())]:
-            place = (*place, summary.curve.learning_rate)
-        by_row.setdefault(place, []).append(summary)
+    by_row: dict[tuple[object, ...], list[Curve]] = {}
+    for curve in found:
+        place: tuple[object, ...] = (curve.model, curve.source)
+        if curve.mode in [other.mode for other in by_row.get(place, ())]:
+            place = (*place, curve.learning_rate)
+        by_row.setdefault(place, []).append(curve)
     frame = kit.framed(
         {**record, "_line": line}
         for line, of_model in enumerate(by_row.values())
         for record in _score_records(of_model)
     )
-    modes = [mode for mode in TRAINED if any(s.curve.mode == mode for s in found)]
-    senses = LANGUAGE | {name: c for summary in found for name, c in summary.senses.items()}
+    modes = [mode for mode in TRAINED if any(s.mode == mode for s in found)]
+    senses = LANGUAGE | {name: c for curve in found for name, c in curve.senses.items()}
     return table(
         f"curve_summary_{probe}{'_full' * is_full}",
         f"{probe.replace('_', ' ')}{' (questions)' * is_full}: its curves in a few numbers",
@@ -82,30 +83,30 @@ def _summary_table(probe: str, is_full: bool, found: Sequence[Summary]) -> Table
     )
 
 
-def _score_records(found: Sequence[Summary]) -> Iterator[Record]:
+def _score_records(found: Sequence[Curve]) -> Iterator[Record]:
     """Return the scores of a model's curves, by mode; people see those without a mode once."""
-    first = found[0].curve
-    known = [s.curve for s in found if s.curve.learning_rate is not None]
+    first = found[0]
+    known = [s for s in found if s.learning_rate is not None]
     rates = [f"{TRAINED[curve.mode]} {words.rate(curve.learning_rate)}" for curve in known]
     start = first.at(STANDARD, 0)
     by = words.way(start.mode) if start and start.mode != first.mode else ""
     about = [f"rates {', '.join(rates)}"] * bool(rates) + [f"zero-shot by {by}"] * bool(by)
-    for summary in found:
-        senses = summary.senses.items()
-        gaps = {ScoreKey(name + UNCLIPPED): summary.lang_gap(c) for name, c in senses}
-        for score, estimate in (*summary.scores.items(), *gaps.items()):
+    for curve in found:
+        senses = curve.senses.items()
+        gaps = {ScoreKey(name + UNCLIPPED): curve.lang_gap(c) for name, c in senses}
+        for score, estimate in (*curve.scores.items(), *gaps.items()):
             if estimate is not None:
                 yield {
-                    **summary.curve.record,
+                    **curve.record,
                     **_named(VALUE, estimate),
-                    "points": " ".join(map(str, summary.sizes)),
+                    "points": " ".join(map(str, curve.sizes)),
                     "score": score.name,
-                    "num_seeds": None if score == ZERO_SHOT else summary.curve.num_seeds,
+                    "num_seeds": None if score == ZERO_SHOT else curve.num_seeds,
                     "_name": short_name(first.model),
                     "_about": ", ".join(filter(None, [first.where, *about])),
                     "_points": _points_text(found[0].sizes),
                     "_score": score,
-                    "_is_shown": bool(score.mode) or summary is found[0],  # LangSense is the MLP's
+                    "_is_shown": bool(score.mode) or curve is found[0],  # LangSense is the MLP's
                 }
 
 
@@ -127,7 +128,7 @@ def _score_column(score: ScoreKey) -> Column:
     return replace(column, label="clipped", show=show)
 
 
-def _summary_note(found: Sequence[Summary]) -> str:
+def _summary_note(found: Sequence[Curve]) -> str:
     note = (
         "WS: accuracies at N = 62 to 4,000 averaged with falling weights (0.23 to 0.07). MAX: the "
         "best of them, chosen on the items that it is measured on, as in the paper, so a little "
@@ -135,17 +136,17 @@ def _summary_note(found: Sequence[Summary]) -> str:
         "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
         "sum is next to it (pert: key words perturbed; nolang: no language)."
     )
-    groups = sorted({s.curve.num_groups for s in found if s.curve.num_groups is not None})
+    groups = sorted({s.num_groups for s in found if s.num_groups is not None})
     note += (
         " Below each number is its 95% interval, over seeds and over items (in "
         f"{' or '.join(map(words.count, groups))} groups); of few it is wide, of two left out."
         if groups
         else " There is no interval: the runs did not record which items were right."
     )
-    if part := [s for s in found if not s.complete and s.sizes]:
+    if part := [s for s in found if s.sizes and not is_complete(s.means())]:
         sums = "; ".join(dict.fromkeys(f"N = {_points_text(s.sizes)}" for s in part))
         note += f" Sums over {sums} are renormalised and compared with no number of the paper."
-    trained = dict.fromkeys(s.curve.train for s in found if s.curve.train)
+    trained = dict.fromkeys(s.train for s in found if s.train)
     return note + "".join(f" Train rows: {rows}." for rows in trained)
 
 
@@ -221,7 +222,8 @@ def curve_table(results: Results) -> Table | None:
 
 
 def _point_record(curve: Curve, control: str, point: Point) -> Record:
-    values, rows = point.values, [*point.by_seed.values()]
+    rows = [*point.by_seed.values()]
+    values = [row.value for row in rows]
     gap = None if control == STANDARD else curve.difference(control, point.num_train)
     record = {
         **curve.record,
@@ -264,19 +266,19 @@ def _point_record(curve: Curve, control: str, point: Point) -> Record:
 
 def against_table(results: Results) -> Table | None:
     """Make the table of each model against its random weights and against the baselines."""
-    found = summaries(results)
+    found = standard_curves(results)
     frame: list[Record] = []
     shown: list[Record] = []
-    for summary in found:
-        for other in rivals(summary, found) if summary.role == "model" else ():
-            sizes = [size for size in summary.sizes if size in other.sizes]
-            record = summary.curve.record
-            record |= {"against": other.curve.model, "points": " ".join(map(str, sizes))}
+    for curve in found:
+        for other in rivals(curve, found) if curve.role == "model" else ():
+            sizes = [size for size in curve.sizes if size in other.sizes]
+            record = curve.record
+            record |= {"against": other.model, "points": " ".join(map(str, sizes))}
             record |= {"_points": _points_text(sizes), "_pair": len(frame)}
-            record["_runs"] = record["_runs"] + other.curve.record["_runs"]
-            seeds = [n for s in (summary, other) if (n := s.curve.num_seeds)]
+            record["_runs"] = record["_runs"] + other.record["_runs"]
+            seeds = [n for s in (curve, other) if (n := s.num_seeds)]
             for score, name in RIVALLED.items():
-                gap = difference(score, summary, other)
+                gap = difference(score, curve, other)
                 drawn = 1 if score == "zero_shot" else min(seeds, default=None)
                 shown.append({**record, **_named(VALUE, gap), "_score": name, "num_seeds": drawn})
                 record |= _named(f"{score}_difference {score}_low {score}_high", gap)
@@ -345,7 +347,9 @@ def parts_table(results: Results) -> Table | None:
 
 
 def _part_records(curve: Curve) -> Iterator[Record]:
-    place, modes = (curve.probe, curve.model, curve.split), curve.modes
+    place = (curve.probe, curve.model, curve.split)
+    # The point without training may be of the scorer's mode.
+    modes = {curve.mode, *(point.mode for line in curve.points.values() for point in line)}
     by_part: dict[Subset, list[Row]] = {}
     for row in (row for run in curve.runs for row in run.rows):
         is_own = (row.probe, row.model, row.split) == place and row.mode in modes

@@ -8,7 +8,7 @@ import pytest
 
 from probelight.metrics.learning_curve import WEIGHTS
 from probelight.reports.curve.curves import Curve, Point, curves, estimate
-from probelight.reports.curve.scores import Summary, rivals, summaries
+from probelight.reports.curve.scores import rivals, standard_curves
 from probelight.reports.curve.tables import curve_table, parts_table
 from probelight.reports.estimates import Estimate
 from probelight.results.load import load_results
@@ -32,7 +32,7 @@ def test_mean_over_seeds(curve: Curve) -> None:
     assert curve.learning_rate == 1e-3
     point = curve.at("standard", 62)
     assert point is not None
-    assert point.values == [262 / 500, 281 / 500]
+    assert [row.value for row in point.by_seed.values()] == [262 / 500, 281 / 500]
     assert point.mean == pytest.approx(0.543)
     assert point.num_items == 500
 
@@ -131,7 +131,7 @@ def test_other_train_rows_and_stages_are_curves_of_their_own(
         ({62: 0.7}, f"dev: {own}, after a first stage"),
         ({62: 0.8}, f"dev: {lent}"),
     ]
-    first, *others = summaries(results)
+    first, *others = standard_curves(results)
     assert rivals(first, others) == []
     parts = parts_table(results)
     assert parts is not None
@@ -191,12 +191,11 @@ def test_sums_of_points() -> None:
     assert found is not None
     assert found.value == pytest.approx(0.05)
     # Weights are those of the points that are there; N = 10 has none, but may be the best.
-    summary = Summary(curve)
     first, second = WEIGHTS[62], WEIGHTS[125]
     weighted = (0.6 * first + 0.9 * second) / (first + second)
-    assert summary.weighted_sum is not None
-    assert summary.weighted_sum.value == pytest.approx(weighted)
-    assert summary.maximum == Estimate(0.95)
-    gap = summary.lang_gap("control")
+    assert curve.weighted_sum is not None
+    assert curve.weighted_sum.value == pytest.approx(weighted)
+    assert curve.maximum == Estimate(0.95)
+    gap = curve.lang_gap("control")
     assert gap is not None
     assert gap.value == pytest.approx(0.1)

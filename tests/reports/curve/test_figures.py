@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from probelight.reports.curve.figures import bands, control_figures, heading, models_figure
-from probelight.reports.curve.scores import summaries
+from probelight.reports.curve.scores import standard_curves
 from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 
@@ -101,13 +101,13 @@ def test_a_heading_leaves_out_what_all_panels_share(
     tmp_path: Path, write_curve_runs: Write
 ) -> None:
     write_curve_runs(tmp_path, shares, model="roberta-large", sizes=(0, 62))
-    [summary] = summaries(load_results(tmp_path))
+    [curve] = standard_curves(load_results(tmp_path))
     where = "MLP · dev · rate 0.001"
-    assert heading(summary.curve, "model") == ("RoBERTa-L", f"age comparison · {where}")
-    assert heading(summary.curve, "probe") == ("age comparison", f"RoBERTa-L · {where}")
-    assert heading(summary.curve, "") == ("age comparison", "MLP · dev")
-    assert bands([summary]).endswith("95% intervals from groups of items and seeds.")
+    assert heading(curve, "model") == ("RoBERTa-L", f"age comparison · {where}")
+    assert heading(curve, "probe") == ("age comparison", f"RoBERTa-L · {where}")
+    assert heading(curve, "") == ("age comparison", "MLP · dev")
+    assert bands([curve]).endswith("95% intervals from groups of items and seeds.")
 
 
 def test_bands_without_hits_are_of_the_items_alone(demo_folder: Path) -> None:
-    assert "the items alone" in bands(summaries(load_results(demo_folder)))
+    assert "the items alone" in bands(standard_curves(load_results(demo_folder)))

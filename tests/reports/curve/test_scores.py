@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from probelight.metrics.learning_curve import WEIGHTS
+from probelight.metrics.learning_curve import WEIGHTS, is_complete
+from probelight.reports.curve.curves import Curve
 from probelight.reports.curve.scores import (
-    Summary,
     difference,
-    random_twin,
+    is_alike,
     rivals,
-    summaries,
+    standard_curves,
     summary,
 )
 from probelight.reports.published import ScoreKey, published_scores
@@ -26,20 +26,20 @@ Write = Callable[..., None]
 WriteRun = Callable[..., Path]
 
 
-def beside_paper(one: Summary, score: ScoreKey) -> float | None:
+def beside_paper(one: Curve, score: ScoreKey) -> float | None:
     """The paper's number of the same model, where it is of the same items and training."""
-    scores = published_scores(one.curve.probe).get(one.curve.paper_model or "", {})
-    return scores.get(score) if one.alike(score) else None
+    scores = published_scores(one.probe).get(one.paper_model or "", {})
+    return scores.get(score) if is_alike(one, score) else None
 
 
-def read(folder: Path) -> tuple[Summary, ...]:
-    return summaries(load_results(folder))
+def read(folder: Path) -> tuple[Curve, ...]:
+    return standard_curves(load_results(folder))
 
 
 def test_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, shares, model="roberta-large")
     (found,) = read(tmp_path)
-    assert found.complete
+    assert is_complete(found.means())
     assert found.sizes == list(WEIGHTS)
     values = {name: estimate.value for name, estimate in found.scores.items()}
     assert values == pytest.approx(
@@ -75,7 +75,7 @@ def test_the_paper_stands_beside_the_same_model_and_points(
     write_curve_runs(tmp_path, shares, model="roberta-base", **divided)
     lent = "train of age_small, not the probe's own"
     write_curve_runs(tmp_path, shares, model="bert-large-uncased", train=lent)
-    found = {summary.curve.model: summary for summary in read(tmp_path)}
+    found = {curve.model: curve for curve in read(tmp_path)}
     whole = found["roberta-large"]
     assert (beside_paper(whole, WS), beside_paper(whole, MAX)) == (0.98, 1.0)
     assert beside_paper(whole, NO_LANG) == 0.51
@@ -84,7 +84,7 @@ def test_the_paper_stands_beside_the_same_model_and_points(
     assert few.sizes == [62, 125]
     borrowed = found["bert-large-uncased"]
     assert (beside_paper(borrowed, ZERO_SHOT), beside_paper(borrowed, WS)) == (0.5, None)
-    assert found["embedded"].curve.paper_model is None
+    assert found["embedded"].paper_model is None
     assert beside_paper(found["roberta-base"], ZERO_SHOT) is None
 
 
@@ -101,14 +101,14 @@ def test_parts_of_a_set_and_other_stages_stand_beside_nothing(
     assert beside_paper(found["facts first"], ScoreKey("ws", "full")) == 0.42
     assert beside_paper(found["at once"], ScoreKey("ws", "full")) is None
     assert beside_paper(found["part"], ZERO_SHOT) is None
-    assert found["part"].curve.num_groups == 60
+    assert found["part"].num_groups == 60
 
 
 def test_baselines_need_the_papers_vectors(tmp_path: Path, write_curve_runs: Write) -> None:
     for vectors in ("word_vectors", "glove.6B.50d"):
         write_curve_runs(tmp_path, shares, model=f"MLM-baseline ({vectors})")
     paper, other = read(tmp_path)
-    assert other.curve.model == "MLM-baseline (word_vectors)"
+    assert other.model == "MLM-baseline (word_vectors)"
     assert beside_paper(other, WS) is None
     assert beside_paper(paper, WS) == 0.58
 
@@ -121,10 +121,8 @@ def test_who_is_held_against_whom(tmp_path: Path, write_curve_runs: Write) -> No
     found = read(tmp_path)
     model, linear, random, baseline = found
     assert [one.role for one in (model, random, baseline)] == ["model", "control", "baseline"]
-    assert [model.curve.mode, linear.curve.mode] == ["mlp", "linear"]
-    assert random_twin(model, found) is random
+    assert [model.mode, linear.mode] == ["mlp", "linear"]
     assert rivals(model, found) == [random, baseline]
-    assert random_twin(linear, found) is None
     assert rivals(linear, found) == []
 
 
@@ -158,7 +156,7 @@ def test_old_results_have_no_interval(
     assert found.weighted_sum is not None
     assert found.weighted_sum.value == pytest.approx(0.65)
     assert found.weighted_sum.ci_low is None
-    assert not found.complete
+    assert not is_complete(found.means())
     assert found.lang_sense("no_language") is None
 
 
