@@ -69,7 +69,7 @@ class _Answer:
     question: str
     choices: Mapping[Any, str]
     right: Sequence[Any]
-    said: Sequence[Any]
+    given: Sequence[Any]
     ease: float | None
 
 
@@ -93,11 +93,11 @@ def example(results: Results, row: Sequence[Verdict]) -> Example | None:
     if not found:
         return None
     first = next(iter(found.values()))
-    said: dict[Any, list[str]] = {}
+    given: dict[Any, list[str]] = {}
     for model, answer in found.items():
-        for rank, key in enumerate(answer.said[: NUM_WORDS if len(found) == 1 else 1]):
-            said.setdefault(key, []).extend([model] * (rank == 0))
-    kept = list(dict.fromkeys([*said, *first.right]))
+        for rank, key in enumerate(answer.given[: NUM_WORDS if len(found) == 1 else 1]):
+            given.setdefault(key, []).extend([model] * (rank == 0))
+    kept = list(dict.fromkeys([*given, *first.right]))
     others = [key for key, text in first.choices.items() if text and key not in kept]
     rest = others[MOST_CHOICES - len(kept) :]
     if first.choices:  # in their order
@@ -110,12 +110,12 @@ def example(results: Results, row: Sequence[Verdict]) -> Example | None:
             Choice(
                 cut(first.choices.get(key, str(key)), LONGEST_CHOICE),
                 key in first.right,
-                tuple(said.get(key, ())),
+                tuple(given.get(key, ())),
             )
             for key in kept
         ),
         when=f"after {count(sizes[0])} examples" if sizes else BEFORE,
-        silent=tuple(model for model, answer in found.items() if not answer.said),
+        silent=tuple(model for model, answer in found.items() if not answer.given),
         more_choices=len(rest),
         more_models=len(row) - len(found),
         address="#items?" + "&".join(f"{n}={quote(text, safe='@')}" for n, text in where.items()),
@@ -136,8 +136,8 @@ def _answers(results: Results, verdict: Verdict, learned: bool) -> dict[Hashable
                     lines = lines[POLARITIES.index(verdict.skill.about) :: len(POLARITIES)]
                 for number, line in lines:
                     question = cut(line.context, LONGEST_QUESTION) + " ___"
-                    said, right = line.predictions, line.expected
-                    answer = _Answer(run, f"@{number}", question, {}, right, said, line.probability)
+                    at, words, ease = f"@{number}", line.predictions, line.probability
+                    answer = _Answer(run, at, question, {}, line.expected, words, ease)
                     found.setdefault(line.context, answer)
             else:
                 for item in read_item_lines(results, run):

@@ -86,28 +86,28 @@ def verdicts_table(results: Results) -> Table | None:
     """Make the table of the grid: the verdict, the numbers that say most of it, and the reason."""
     records = []
     found = verdicts(results)
-    for one in found:
-        numbers = [f"{label} {percent(value)}" for label, value in one.judged.evidence]
-        first, second, *_ = [*one.judged.evidence, (None, None), (None, None)]
+    for verdict in found:
+        numbers = [f"{label} {percent(value)}" for label, value in verdict.judged.evidence]
+        first, second, *_ = [*verdict.judged.evidence, (None, None), (None, None)]
         records.append(
             {
-                "kind": one.skill.kind,
-                "probe": one.skill.probe,
-                "about": one.skill.about,
-                "model": one.model,
-                "verdict": one.judged.word,
-                "in_part": one.judged.in_part,
+                "kind": verdict.skill.kind,
+                "probe": verdict.skill.probe,
+                "about": verdict.skill.about,
+                "model": verdict.model,
+                "verdict": verdict.judged.word,
+                "in_part": verdict.judged.in_part,
                 "first_number": first[0],
                 "first_value": first[1],
                 "second_number": second[0],
                 "second_value": second[1],
-                "gain": one.gain,
-                "cost": one.cost,
-                "reason": one.judged.reason,
-                "_skill": one.skill.words,
-                "_said": f"{MARKS[one.judged.word]} {one.judged.said}",
-                "_numbers": "; ".join(filter(None, (", ".join(numbers), one.changes))),
-                "_runs": [run.key for run in one.runs],
+                "gain": verdict.gain,
+                "cost": verdict.cost,
+                "reason": verdict.judged.reason,
+                "_skill": verdict.skill.words,
+                "_said": f"{MARKS[verdict.judged.word]} {verdict.judged.words}",
+                "_numbers": "; ".join(filter(None, (", ".join(numbers), verdict.changes))),
+                "_runs": [run.key for run in verdict.runs],
             }
         )
     rules = [f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items()]

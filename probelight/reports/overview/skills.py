@@ -142,7 +142,8 @@ def verdicts(results: Results) -> tuple[Verdict, ...]:
         "diagnose": _diagnostics,
         "audit": _baselines,
     }
-    points = [one for name, make in gather.items() if results.of(name) for one in make(results)]
+    used = [make(results) for protocol, make in gather.items() if results.of(protocol)]
+    points = [point for made in used for point in made]
     by_model: dict[tuple[Skill, str], list[Point]] = {}
     for point in points:
         if not point.how:
@@ -180,9 +181,9 @@ def _curves(results: Results) -> Iterator[Point]:
     from probelight.reports.curve.curves import FULL, MODES, curves
 
     ranks = {mode: rank for rank, mode in enumerate(MODES)} | {"linear": len(MODES) + 1}
-    for curve in sorted(curves(results), key=lambda one: ranks.get(one.mode, len(MODES))):
+    for curve in sorted(curves(results), key=lambda curve: ranks.get(curve.mode, len(MODES))):
         runs = sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)
-        rows = (row for one in curve.points.get(STANDARD, ()) for row in one.by_seed.values())
+        rows = (row for point in curve.points.get(STANDARD, ()) for row in point.by_seed.values())
         is_partial = next((row.kind for row in rows), "") in PARTIAL_KINDS
         for control in curve.points:
             choices = CHOICES if control == CHOICE_ONLY else ""
@@ -277,11 +278,11 @@ def _baselines(results: Results) -> Iterator[Point]:
     """What an audit scored without the question."""
     from probelight.reports.audit import PARTIAL, baselines
 
-    for one in baselines(results).itertuples():
-        if one.group == PARTIAL:
-            how = CHOICES if one.sees_choices else _by(one.model)
-            partial = {"split": one.split, "how": how, "partial": how, "among": "audit"}
-            yield _of_row(results, "asked", one, one.split, **partial)
+    for row in baselines(results).itertuples():
+        if row.group == PARTIAL:
+            how = CHOICES if row.sees_choices else _by(row.model)
+            partial = {"split": row.split, "how": how, "partial": how, "among": "audit"}
+            yield _of_row(results, "asked", row, row.split, **partial)
 
 
 def _of_row(results: Results, kind: Kind, row: Any, about: str, **more: Any) -> Point:
@@ -296,13 +297,13 @@ def _of_row(results: Results, kind: Kind, row: Any, about: str, **more: Any) -> 
     )
 
 
-def _verdict(own: list[Point], points: list[Point]) -> Verdict:
+def _verdict(asked: list[Point], points: list[Point]) -> Verdict:
     """Judge a model and a skill, by the first of several curves."""
-    curves = list({id(one.curve): one.curve for one in own if one.curve}.values())
-    own = [one for one in own if one.curve is None or one.curve is curves[0]]
-    first, last = own[0], own[-1]
+    curves = list({id(point.curve): point.curve for point in asked if point.curve}.values())
+    asked = [point for point in asked if point.curve is None or point.curve is curves[0]]
+    first, last = asked[0], asked[-1]
     start, end = (
-        next((one for one in reversed(own) if one.when.startswith(when)), None)
+        next((point for point in reversed(asked) if point.when.startswith(when)), None)
         for when in ("before", "after")
     )
     gain, changes = None, ("", "")
@@ -313,20 +314,20 @@ def _verdict(own: list[Point], points: list[Point]) -> Verdict:
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
         changes = change_text("gain", gain, " points"), cost
     before, after = (
-        Score(one.when, one.measured, tuple(_controls(one, points))) if one else None
-        for one in (start, end)
+        Score(point.when, point.measured, tuple(_controls(point, points))) if point else None
+        for point in (start, end)
     )
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, before, after, gain)
     judged = judge(case)
     if len(curves) > 1:
-        facts = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
-        which = f" By the first of {len(curves)} curves ({', '.join(filter(None, facts))})."
-        judged = replace(judged, reason=judged.reason + which)
+        which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
+        by_first = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
+        judged = replace(judged, reason=judged.reason + by_first)
     sections = {"asked": "curves" if curves else "before", "paired": "grids"}
     sections |= {"inoculated": "inoculation", "diagnosed": "diagnostics"}
     section = sections[last.skill.kind]
-    runs = {run.path: run for one in own if one.dose is last.dose for run in one.runs}
+    runs = {run.path: run for point in asked if point.dose is last.dose for run in point.runs}
     return Verdict(
         last.skill, last.model, last.role, case, judged, section, (*runs.values(),), *changes
     )
@@ -345,8 +346,8 @@ def _controls(point: Point, points: Iterable[Point]) -> Iterator[Control]:
             how = other.partial
         else:
             continue
-        own, value = point.measured, other.measured.value
-        is_lower = above(own, other.measured) if low is None else low > 0 and value < own.value
+        score, value = point.measured, other.measured.value
+        is_lower = above(score, other.measured) if low is None else low > 0 and value < score.value
         yield Control(how, value, is_lower, is_alike)
 
 
@@ -364,8 +365,8 @@ def _lacking(point: Point, other: Point) -> str:
     if other.curve is None or point.curve is None:
         is_twin = (other.curve is None and point.size == 0) or bool(other.dose)
     else:
-        one, two = point.curve, other.curve
-        is_twin = (one.source, one.mode) == (two.source, two.mode)
+        curve, twin = point.curve, other.curve
+        is_twin = (curve.source, curve.mode) == (twin.source, twin.mode)
     return RANDOM_WEIGHTS if is_twin else ""
 
 

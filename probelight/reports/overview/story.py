@@ -85,8 +85,8 @@ def story(results: Results) -> list[str]:
     for name, verdict in zip(names, shown, strict=True):
         judged = verdict.judged
         numbers = ", ".join(f"{percent(value)} {label}" for label, value in judged.evidence)
-        said = f"{judged.said:<{max(len(one.judged.said) for one in shown)}}"
-        lines.append(f"{MARKS[judged.word]} {name:<{max(map(len, names))}}  {said}  {numbers}")
+        word = f"{judged.words:<{max(len(other.judged.words) for other in shown)}}"
+        lines.append(f"{MARKS[judged.word]} {name:<{max(map(len, names))}}  {word}  {numbers}")
     if len(found) > len(shown):
         lines.append(f"  and {len(found) - len(shown)} more on the page")
     best_first = sorted(found, key=lambda verdict: ORDER.index(verdict.judged.word))
@@ -118,7 +118,7 @@ def _curve(results: Results, best_first: Sequence[Verdict]) -> list[str]:
     def rank(place: tuple[str, str]) -> int:
         return next((i for i, v in enumerate(best_first) if (v.skill.probe, v.model) == place), 99)
 
-    for curve in sorted(curves(results), key=lambda one: rank((one.probe, one.model))):
+    for curve in sorted(curves(results), key=lambda curve: rank((curve.probe, curve.model))):
         standard, control = curve.means(STANDARD), curve.means(NO_LANGUAGE)
         if sizes := sorted({*standard} & {*control}):
             chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
@@ -175,14 +175,14 @@ def _inoculation(results: Results) -> list[str]:
 
 def _item(results: Results, best_first: Sequence[Verdict]) -> list[str]:
     """An item of the skill with the best verdict of those that have one, and what was answered."""
-    for one in (example(results, [verdict]) for verdict in best_first):
-        if one is not None:
-            right = [choice.text for choice in one.choices if choice.is_right][:1]
-            said = next((choice.text for choice in one.choices if choice.models), "nothing")
+    for item in (example(results, [verdict]) for verdict in best_first):
+        if item is not None:
+            right = [choice.text for choice in item.choices if choice.is_right][:1]
+            answer = next((choice.text for choice in item.choices if choice.models), "nothing")
             parts = [
-                ("One item: ", one.question or "Which sentence is right?"),
+                ("One item: ", item.question or "Which sentence is right?"),
                 *(("  right answer: ", text) for text in right),  # of some contexts there is none
-                (f"  {one.when} it said: ", said),
+                (f"  {item.when} it said: ", answer),
             ]
             return ["", *(head + cut(text, WIDTH - len(head)) for head, text in parts)]
     return []

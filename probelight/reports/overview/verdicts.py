@@ -198,7 +198,7 @@ class Judged:
     in_part: bool = False
 
     @property
-    def said(self) -> str:
+    def words(self) -> str:
         """The verdict as it is printed."""
         return f"{self.word}, in part" if self.in_part else self.word
 

@@ -23,7 +23,7 @@ WriteRun = Callable[..., Path]
 
 
 def told(found: tuple[Verdict, ...]) -> dict[tuple[str, str], str]:
-    return {(one.skill.probe, one.model): one.judged.said for one in found}
+    return {(one.skill.probe, one.model): one.judged.words for one in found}
 
 
 def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> None:
@@ -142,7 +142,7 @@ def test_without_its_control_an_inoculation_leaves_it_open(
     inoculate(tmp_path, (250, 300), "choice_only")
     (found,) = verdicts(load_results(tmp_path))
     # 27.0% before cannot be told from 25.0%, 44.0% after can be told from 30.0.
-    assert found.judged.said == "learned it, in part"
+    assert found.judged.words == "learned it, in part"
     assert found.judged.evidence[1] == Evidence("from the choices alone", 0.30)
     assert found.judged.reason == (
         "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; beside it 30.0% from "
@@ -158,7 +158,7 @@ def test_what_was_known_before_inoculation_needs_its_control_too(
     inoculate(tmp_path, (300, 310))
     inoculate(tmp_path, (205, 210), "choice_only")
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.said == "knew it, in part"
+    assert found.judged.words == "knew it, in part"
     assert found.judged.reason.startswith("Before inoculation 30.0% (27.2–32.9), above chance")
     # The untrained similarity of words, and a model of the choices, stand against both scores.
     audit(tmp_path, 320, "vec_similarity", "VecSimilarity (w)")
@@ -176,7 +176,7 @@ def test_the_demo_with_its_audit_beside_it(
     inoculate(demo, (277, 350))
     inoculate(demo, (215, 220), "choice_only")
     (alone,) = verdicts(load_results(demo))
-    assert alone.judged.said == "knew it, in part"
+    assert alone.judged.words == "knew it, in part"
     assert alone.judged.evidence[1] == Evidence("after 100 examples", 0.35)
     audit(audited, 262)
     audit(audited, 320, "vec_similarity", "VecSimilarity (w)")
@@ -202,7 +202,7 @@ def test_random_weights_are_a_control_of_an_inoculation(tmp_path: Path, inoculat
     inoculate(tmp_path, (200, 440))
     inoculate(tmp_path, (200, 250), model="embedded (random weights)")
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.said == "learned it, in part"
+    assert found.judged.words == "learned it, in part"
     assert found.judged.evidence[1] == Evidence("with random weights", 0.25)
 
 
@@ -271,12 +271,12 @@ def test_every_pair_of_values_is_a_skill(
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: float(i < j))
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, wording="released")
     write_grid(tmp_path, write_run, rows, "B", ages, lambda i, j: 1.0)
-    said = [one.judged.said for one in verdicts(load_results(tmp_path))]
+    said = [one.judged.words for one in verdicts(load_results(tmp_path))]
     assert said == ["cannot tell", "not shown"]  # without a control
     name = "m (random weights)"
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, name)
     found = verdicts(load_results(tmp_path))
-    assert [(one.skill.words, one.skill.about, one.judged.said) for one in found] == [
+    assert [(one.skill.words, one.skill.about, one.judged.words) for one in found] == [
         ("age comparison", "where what, 15–105 in steps of 10", "knew it"),
         ("age comparison", "where what, 15–105 in steps of 10, released wording", "not shown"),
     ]
@@ -302,7 +302,7 @@ def test_statements_are_judged_apart_from_their_negations(
     alone = results_of(tmp_path / "alone", write_run, statements)
     assert [one.judged.word for one in verdicts(alone)] == ["cannot tell", "not shown"]
     found = verdicts(results_of(tmp_path / "all", write_run, cprag, statements, random))
-    assert [(one.skill.words, one.skill.about, one.judged.said) for one in found] == [
+    assert [(one.skill.words, one.skill.about, one.judged.words) for one in found] == [
         ("CPRAG-102", "", "knew it"),
         ("NEG-136-SIMP", "affirmative", "knew it"),
         ("NEG-136-SIMP", "negative", "not shown"),

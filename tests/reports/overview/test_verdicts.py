@@ -214,10 +214,6 @@ def test_what_a_verdict_says(case: Case, judged: Judged) -> None:
     assert judge(case) == judged
 
 
-def test_what_was_known_in_part_is_printed_so() -> None:
-    assert judge(Case(0.5, None, before(MIDDLE, lower(0.5)))).said == "knew it, in part"
-
-
 ORDER: list[Word] = ["not shown", "cannot tell", "learned it", "knew it"]
 
 
