@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
-from itertools import product
+from functools import lru_cache
 from math import isclose
 from typing import Any
 
@@ -15,7 +14,7 @@ import pandas as pd
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
 from probelight.reports.estimates import AT_CHANCE, verdict_of
-from probelight.reports.published import Place, published_numbers, short_name
+from probelight.reports.published import Place, published_numbers
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.reports.words import ABSENT, between, count, listed, measure, percent
 from probelight.results.frames import results_frame
@@ -104,13 +103,8 @@ def at_each_k(results: Results, name: str) -> dict[str, str]:
     return {f"{name}@{k}": f"@{k} %" for k in found}
 
 
-def accuracy_table(results: Results, *, with_paper: bool = True) -> Table | None:
-    """Make the table of the words that people expect (tables 4, 7, 8 and 11 of the paper).
-
-    Args:
-        results: The results.
-        with_paper: Whether people see the paper's numbers; the csv file has them always.
-    """
+def accuracy_table(results: Results) -> Table | None:
+    """Make the table of the words that people expect (tables 4, 7, 8 and 11 of the paper)."""
     return _completions(
         results,
         at_each_k(results, ACCURACY),
@@ -120,7 +114,6 @@ def accuracy_table(results: Results, *, with_paper: bool = True) -> Table | None
         "over the affirmative statements, since after “not” hardly any word is wrong. Contexts "
         "whose expected words a model's vocabulary does not have are left out, so that it may "
         f"count fewer than others. {COUNTED} ± is the standard deviation over shuffles.",
-        "4, 7, 8, 11" if with_paper else "",
     )
 
 
@@ -134,12 +127,11 @@ def survival_table(results: Results) -> Table | None:
         "Of the contexts in which an expected word is among the model's k best: the share in which "
         "one still is when the context is perturbed, over shuffles their mean share. "
         f"{COUNTED} perturbations.jsonl of each run has the contexts and the words.",
-        "",
     )
 
 
-def sensitivity_table(results: Results, *, with_paper: bool = True) -> Table | None:
-    """Make the table of the completions that models prefer, with tables 5, 9, 12 and 14."""
+def sensitivity_table(results: Results) -> Table | None:
+    """Make the table of the completions that models prefer (tables 5, 9, 12 and 14)."""
     return _completions(
         results,
         {SENSITIVITY: "prefers %", MARGIN: "by 0.01 %"},
@@ -149,27 +141,15 @@ def sensitivity_table(results: Results, *, with_paper: bool = True) -> Table | N
         "more than 0.01. CPRAG-102: than both bad ones (33.3% by chance); "
         "ROLE-88: than in the context with the roles reversed; NEG-136: the true one than the "
         f"false one (50% by chance). {COUNTED}",
-        "5, 9, 12, 14" if with_paper else "",
     )
 
 
-# The page has the paper's numbers in tables of their own.
-own_accuracy_table = partial(accuracy_table, with_paper=False)
-own_sensitivity_table = partial(sensitivity_table, with_paper=False)
-
-
 def _completions(
-    results: Results, metrics: Mapping[str, str], name: str, title: str, note: str, source: str
+    results: Results, metrics: Mapping[str, str], name: str, title: str, note: str
 ) -> Table | None:
-    """Make a table whose rows are parts of the sets and whose columns are metrics of models.
+    """Make a table whose rows are parts of the sets, and whose columns are metrics of models.
 
-    Args:
-        results: The results.
-        metrics: The metrics with their headings.
-        name: Name of the table.
-        title: Its title.
-        note: How to read it.
-        source: Tables of the paper with its numbers; empty where people do not see them.
+    The metrics are given with their headings.
     """
     rows = diagnosed(results)
     found: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -179,55 +159,33 @@ def _completions(
         record |= {row["metric"] + end: row[column] for end, column in ENDS.items()}
         record[f"_{row['metric']}"] = _counted(row)
     measured = [metric for metric in metrics if any(metric in record for record in found.values())]
-    papers = [
-        (model, metric)
-        for model, metric in product(PAPER_MODELS, metrics)
-        if any(paper(model, metric, record) is not None for record in found.values())
-    ]
-    for (model, metric), end, record in product(papers, ("", SPREAD), found.values()):
-        record[f"{model}_{metric}{end}"] = paper(model, metric + end, record)
-
-    def of_paper(model: str, metric: str) -> Column:
-        ends = (metric, metric + SPREAD)
-        return Column(
-            metrics[metric],
-            lambda row: _with_spread(*(paper(model, name, vars(row)) for name in ends)),
-            group=f"{short_name(model)} (paper)",
-        )
 
     def of_model(metric: str) -> Column:
-        return Column(metrics[metric], lambda row: vars(row)[f"_{metric}"] or Cell(ABSENT))
+        return Column(metrics[metric], lambda row: vars(row)[f"_{metric}"] or ABSENT)
 
-    csv = [
-        *PLACE,
-        "num_items",
-        *(f"{model}_{metric}{end}" for model, metric in papers for end in ("", SPREAD)),
-    ]
     return tables.table(
         name,
         title,
-        f"{note} Paper: Ettinger (2020), tables {source}." if papers and source else note,
+        note,
         found.values(),
-        [text("set", "title", "condition"), *(of_paper(*place) for place in papers if source)],
+        [text("set", "title", "condition")],
         rows="probe subset perturbation",
         across="model",
         each=[of_model(metric) for metric in measured],
-        csv=" ".join([*csv, *(metric + end for metric in measured for end in ENDS)]),
+        csv=" ".join([*PLACE, "num_items", *(m + end for m in measured for end in ENDS)]),
     )
 
 
 def _counted(row: Mapping[str, Any]) -> Cell:
     """Return a share with its exact count; a mean over shuffles has none, but may have a spread."""
     value, number, interval = row["value"], row["num_items"], between(row["ci_low"], row["ci_high"])
-    if row["sd"] is not None or not number:
-        return Cell(_with_spread(value, row["sd"]), interval)
+    if row["sd"] is not None:
+        return Cell(f"{percent(value)} ± {percent(row['sd'])}", interval)
+    if not number:
+        return Cell(percent(value), interval)
     right = value * number
     exact = f"{round(right):,}/{number:,}" if isclose(right, round(right)) else f"n = {number:,}"
     return Cell(f"{percent(value)} ({exact})", interval)
-
-
-def _with_spread(value: float | None, spread: float | None) -> str:
-    return percent(value) if spread is None else f"{percent(value)} ± {percent(spread)}"
 
 
 def first_words_table(results: Results) -> Table | None:

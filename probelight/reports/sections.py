@@ -82,8 +82,7 @@ AUDIT = of("audit", "audit_table rules_table words_table")
 PAPERS = of("papers", "paper_tables")
 COMPARED = of("compare", "systems_table differences_table")
 PROVENANCE = "models_table data_table software_table runs_table"
-DIAGNOSED = "accuracy_table survival_table sensitivity_table first_words_table"
-OWN = "own_accuracy_table survival_table own_sensitivity_table first_words_table words_tables"
+DIAGNOSED = of("diagnostics", "accuracy_table survival_table sensitivity_table first_words_table")
 
 SECTIONS = (
     Section(
@@ -134,10 +133,10 @@ SECTIONS = (
         "diagnostics",
         "Psycholinguistic diagnostics",
         ("diagnose",),
-        of("diagnostics", OWN),
+        (*DIAGNOSED, *of("diagnostics", "words_tables")),
         of("diagnostics_figures", "accuracy_figure sensitivity_figure"),
         of("diagnostics", "summary"),
-        {"diagnose": of("diagnostics", DIAGNOSED)},
+        {"diagnose": DIAGNOSED},
     ),
     Section(
         "steps",
@@ -180,7 +179,7 @@ SECTIONS = (
         "With the papers' numbers",
         tables=(*of("papers", "listed_table"), *PAPERS),
         summary=of("papers", "summary"),
-        printed={"curve": PAPERS},
+        printed={"curve": PAPERS, "diagnose": PAPERS},
     ),
     Section("fits", "Fits", ("fit",), (FITS,), printed={"fit": (FITS,)}),
     Section(

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations
+from itertools import permutations
 from typing import Any
 
 import pandas as pd
 
 from probelight.io.escaping import visible
 from probelight.metrics.scoring_rules import RULES
-from probelight.reports.estimates import WHOLE
-from probelight.reports.table import (
-    ACCURACY,
-    SIZE,
-    Cell,
-    Column,
-    Table,
-    accuracy,
-    prose,
-    share,
-    table,
-    text,
-    whole,
-)
-from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL
+from probelight.reports import table as kit
+from probelight.reports.table import ACCURACY, SIZE, Table
+from probelight.reports.words import BY_GROUPS, INTERVAL
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
 from probelight.results.load import Results, UnreadableResultError
 from probelight.results.predictions import PREDICTIONS, read_item_lines
@@ -38,8 +26,7 @@ PLACE = ["model", "probe", "split"]
 def rules_table(results: Results) -> Table | None:
     """Make the table of accuracy by rule: rows are probes and models, columns are rules."""
     rows = zero_shot_rows(results)
-    is_whole = (rows.subset == "") & (rows.perturbation == "") & rows.control.isin(WHOLE)
-    rows = of_entries(results, rows[is_whole]).replace({"scoring": {"": OWN}})
+    rows = of_entries(results, rows[rows.is_whole]).replace({"scoring": {"": OWN}})
     flipped = rows[rows.metric == "flipped_share"].rename(columns={"value": "flipped_share"})
     found = rows[(rows.metric == "accuracy") & rows.path.isin(flipped.path)]
     place = ["path", "probe", "split", "model", "scoring"]
@@ -52,8 +39,8 @@ def rules_table(results: Results) -> Table | None:
         ["probe", "split", "model", "rule"],
         key=lambda column: column.map(ORDER.index) if column.name == "rule" else column,
     )
-    by_rule = [accuracy("accuracy %"), share("flipped %", "flipped_share")]
-    return table(
+    by_rule = [kit.accuracy("accuracy %"), kit.share("flipped %", "flipped_share")]
+    return kit.table(
         "zero_shot_rules",
         "Do the answers depend on how choices are scored?",
         f"The same log-likelihoods by several rules. {INTERVAL} ({BY_GROUPS}). Flipped: items that "
@@ -65,7 +52,11 @@ def rules_table(results: Results) -> Table | None:
         "listed. To take the best of them on these very items is a selection: decide on a rule "
         "beforehand, or on other items.",
         found.assign(accuracy=found.value),
-        [text("probe", "probe", "split"), text("model", "model"), share("chance", "chance")],
+        [
+            kit.text("probe", "probe", "split"),
+            kit.text("model", "model"),
+            kit.share("chance", "chance"),
+        ],
         rows="probe split model",
         across="rule",
         each=lambda rule: by_rule[:1] if rule == OWN else by_rule,
@@ -76,36 +67,33 @@ def rules_table(results: Results) -> Table | None:
 
 def flips_table(results: Results) -> Table | None:
     """Make the table of items that two rules answer differently, for each probe and model."""
-    found = []
+    found: list[dict[str, Any]] = []
     for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
-        for rule, other in combinations(items.best.iloc[0], 2):
+        place = {"model": model, "probe": probe, "_split": split, "_runs": items.run.iloc[0]}
+        rules = [*items.best.iloc[0]]
+        for rule, other in permutations(rules, 2):
             flips = sum(best[rule] != best[other] for best in items.best)
-            place = {"model": model, "probe": probe, "_split": split, "_runs": items.run.iloc[0]}
             counts = {"num_flipped": flips, "num_items": len(items)}
-            found.append({**place, "rule": rule, "other_rule": other, **counts})
-    both = [
-        *found,
-        *({**one, "rule": one["other_rule"], "other_rule": one["rule"]} for one in found),
-    ]
-    rules = [rule for rule in ORDER if rule in {one["rule"] for one in both}]
-    both.sort(key=lambda one: (one["probe"], one["_split"], one["model"], rules.index(one["rule"])))
-    return table(
+            is_first = rules.index(rule) < rules.index(other)
+            pair = {"rule": rule, "other_rule": other, "_is_first": is_first}
+            found.append({**place, **counts, **pair})
+    return kit.table(
         "zero_shot_flips",
         "Items whose answer depends on the rule",
         "How many of the n items two rules, that of the row and that of the column, answer "
         "differently, right or wrong.",
-        found,
+        [one for one in found if one["_is_first"]],
         [
-            text("probe", "probe", "_split"),
-            text("model", "model"),
-            whole("n", "num_items"),
-            text("by", "rule"),
+            kit.text("probe", "probe", "_split"),
+            kit.text("model", "model"),
+            kit.whole("n", "num_items"),
+            kit.text("by", "rule"),
         ],
         rows="probe _split model rule",
         across="other_rule",
-        each=lambda rule: [whole(rule, "num_flipped")],
-        values=rules,
-        shown=pd.DataFrame(both),
+        each=lambda rule: [kit.whole(rule, "num_flipped")],
+        values=[rule for rule in ORDER if rule in {one["rule"] for one in found}],
+        shown=kit.framed(found),
     )
 
 
@@ -116,35 +104,27 @@ def flipped_items_table(results: Results) -> Table | None:
     of_each = max(1, MOST_EXAMPLES // max(1, flipped.groupby(PLACE).ngroups))
     shown = flipped.groupby(PLACE, sort=False).head(of_each).head(MOST_EXAMPLES)
     rules = [rule for rule in ORDER if any(rule in best for best in shown.best)]
-
-    def answer(rule: str, line: Any) -> str:
-        return ", ".join(line.choices[i] for i in line.best.get(rule, ())) or ABSENT
-
-    def column(rule: str) -> Column:
-        def show(line: Any) -> Cell:
-            is_right = line.best.get(rule) == (line.answer,)
-            return Cell(answer(rule, line), "right" if is_right else "")
-
-        return Column(rule, show, "left")
-
-    named = {
-        rule.replace(" ", "_"): [answer(rule, line) for line in shown.itertuples()]
-        for rule in rules
-    }
-    right = [line.choices[line.answer] for line in shown.itertuples()]
-    return table(
+    lines = [*shown.itertuples()]
+    names = {rule: rule.replace(" ", "_") for rule in rules}
+    answered: dict[str, list[str]] = {"right_answer": [x.choices[x.answer] for x in lines]}
+    for rule, name in names.items():
+        best = [line.best.get(rule, ()) for line in lines]
+        pairs = [*zip(lines, best, strict=True)]
+        answered[name] = [", ".join(line.choices[i] for i in top) or ABSENT for line, top in pairs]
+        answered[f"_{name}"] = ["right" * (top == (line.answer,)) for line, top in pairs]
+    return kit.table(
         "zero_shot_flipped_items",
         "Some items whose answer depends on the rule",
         f"The first of them, at most {MOST_EXAMPLES} over all probes and models; all are in "
         "predictions.jsonl of each run, with every rule's scores.",
-        shown.assign(right_answer=right, **named),
+        shown.assign(**answered),
         [
-            text("probe", "probe", "model"),
-            prose("question", "question"),
-            text("right answer", "right_answer"),
-            *map(column, rules),
+            kit.text("probe", "probe", "model"),
+            kit.prose("question", "question"),
+            kit.text("right answer", "right_answer"),
+            *(kit.text(rule, name, f"_{name}") for rule, name in names.items()),
         ],
-        csv=f"model probe id question right_answer {' '.join(named)}",
+        csv=f"model probe id question right_answer {' '.join(names.values())}",
     )
 
 

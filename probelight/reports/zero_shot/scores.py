@@ -9,19 +9,9 @@ import pandas as pd
 
 from probelight.metrics.choices import NEAR
 from probelight.metrics.scoring_rules import RULES
-from probelight.reports import table as tables
+from probelight.reports import table as kit
 from probelight.reports.estimates import VERDICTS, WHOLE, verdict_of
-from probelight.reports.table import (
-    ACCURACY,
-    SIZE,
-    Column,
-    Table,
-    accuracy,
-    number,
-    share,
-    size,
-    text,
-)
+from probelight.reports.table import ACCURACY, SIZE, Column, Table
 from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, listed, way
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
@@ -37,9 +27,14 @@ STUCK = 0.95  # share of one answer from which a model is said to give it whatev
 
 
 def zero_shot_rows(results: Results) -> pd.DataFrame:
-    """Return the rows of the zero-shot runs, with the model as `name`."""
-    rows = results_frame(results)
-    return rows[rows.protocol == "zero_shot"].rename(columns={"model": "name"})
+    """Return the rows of the zero-shot runs, with the model as `name`.
+
+    `is_changed` is whether they are of a perturbed or controlled probe, `is_whole` whether they are
+    of all items of one that is not.
+    """
+    rows = results_frame(results).query("protocol == 'zero_shot'").rename(columns={"model": "name"})
+    is_changed = (rows.perturbation != "") | ~rows.control.isin(WHOLE)
+    return rows.assign(is_changed=is_changed, is_whole=(rows.subset == "") & ~is_changed)
 
 
 @lru_cache(maxsize=2)
@@ -54,8 +49,7 @@ def zero_shots(results: Results) -> pd.DataFrame:
     several of one name were asked the same.
     """
     rows = zero_shot_rows(results)
-    is_whole = (rows.subset == "") & (rows.perturbation == "") & rows.control.isin(WHOLE)
-    whole = rows[is_whole & (rows.scoring == "")].drop_duplicates([*PLACE, "metric"])
+    whole = rows[rows.is_whole & (rows.scoring == "")].drop_duplicates([*PLACE, "metric"])
     levels = whole.pivot(index=PLACE, columns="metric", values="value").reindex(columns=LEVELS)
     found = whole[whole.metric == "accuracy"].rename(columns={"value": "accuracy"})
     # Chance and the like may be given once, without a split.
@@ -85,18 +79,18 @@ def zero_shot_table(results: Results) -> Table | None:
     ways = found["mode"].map(way)
     how = (found.split + ", " + ways).str.strip(", ")
     each = [
-        accuracy("accuracy %"),
-        share("macro %", "macro_accuracy"),
-        size(),
-        *([share("chance, empty choices too", "chance")] if with_floor else []),
+        kit.accuracy("accuracy %"),
+        kit.share("macro %", "macro_accuracy"),
+        kit.size(),
+        *([kit.share("chance, empty choices too", "chance")] if with_floor else []),
         Column(
             "against chance",
             lambda row: ABSENT if row.against_chance == "unknown" else row.against_chance,
             "left",
         ),
-        *([text("scored by", "_way")] if differ else []),
-        *([share("ties %", "tied_share")] if with_ties else []),
-        *([share("near-ties %", "near_tied_share")] if with_near else []),
+        *([kit.text("scored by", "_way")] if differ else []),
+        *([kit.share("ties %", "tied_share")] if with_ties else []),
+        *([kit.share("near-ties %", "near_tied_share")] if with_near else []),
     ]
     note = (
         f"{INTERVAL} ({BY_GROUPS}) and the number of items n. Majority: always the most frequent "
@@ -108,15 +102,15 @@ def zero_shot_table(results: Results) -> Table | None:
         note += " Empty choices that a model was given compete; verdicts go by the others."
     if with_near:
         note += f" Near-ties: the best score is less than {NEAR:g} above the second."
-    return tables.table(
+    return kit.table(
         "zero_shot",
         "Accuracy before any training",
         note,
         found.assign(_way=ways.replace("", "the mask"), _how=found.split if differ else how),
         [
-            text("probe", "probe", "_how"),
-            share("chance", "floor"),
-            share("majority", "majority_accuracy"),
+            kit.text("probe", "probe", "_how"),
+            kit.share("chance", "floor"),
+            kit.share("majority", "majority_accuracy"),
         ],
         rows="probe split",
         across="model",
@@ -128,16 +122,16 @@ def zero_shot_table(results: Results) -> Table | None:
 def predicted_shares_table(results: Results) -> Table | None:
     """Make the table of how often each answer was predicted, whatever the question."""
     found = of_entries(results, zero_shot_rows(results).query("metric == 'predicted_share'"))
-    return tables.table(
+    return kit.table(
         "predicted_shares",
         "What the model tends to say",
         "Share of the items on which each answer was predicted. A model that mostly says one thing "
         "scores near the share of items where that happens to be right.",
         found.rename(columns={"subset": "answer", "value": "share"}),
-        [text("probe", "probe", "split"), text("answer", "answer")],
+        [kit.text("probe", "probe", "split"), kit.text("answer", "answer")],
         rows="probe split answer",
         across="model",
-        each=[share("predicted %", "share")],
+        each=[kit.share("predicted %", "share")],
         csv="model probe split answer share",
     )
 
@@ -145,22 +139,21 @@ def predicted_shares_table(results: Results) -> Table | None:
 def parts_table(results: Results) -> Table | None:
     """Make the table of accuracy by template, perturbation or control."""
     rows = zero_shot_rows(results)
-    changed = (rows.perturbation != "") | ~rows.control.isin(WHOLE)
-    is_part = (rows.subset != "") & (rows.subset_kind != "paradigm") | changed
+    is_part = rows.is_changed | ~rows.is_whole & (rows.subset_kind != "paradigm")
     found = of_entries(results, rows[is_part & (rows.metric == "accuracy")])
     control = found.control.where(found.control != "standard", "")
     names = zip(found.subset, found.perturbation, control, strict=True)
-    return tables.table(
+    return kit.table(
         "zero_shot_parts",
         "Parts and variants of the probes",
         f"{INTERVAL}; parts are small, and their intervals wide.",
         found.assign(accuracy=found.value, part=[", ".join(filter(None, one)) for one in names]),
         [
-            text("probe", "probe", "split"),
-            text("part", "part"),
-            text("model", "model"),
-            accuracy("accuracy %"),
-            size(),
+            kit.text("probe", "probe", "split"),
+            kit.text("part", "part"),
+            kit.text("model", "model"),
+            kit.accuracy("accuracy %"),
+            kit.size(),
         ],
         csv=f"model probe split part {ACCURACY} {SIZE}",
     )
@@ -170,8 +163,7 @@ def paradigms_table(results: Results) -> Table | None:
     """Make the table of minimal pairs by paradigm: rows are paradigms, columns are models."""
     rows = zero_shot_rows(results).query("metric == 'accuracy'")
     parts = rows[rows.subset_kind == "paradigm"].sort_values("subset", kind="stable")
-    is_whole = (rows.subset == "") & (rows.perturbation == "") & rows.control.isin(WHOLE)
-    every = pd.concat([rows[is_whole & rows.path.isin(parts.path)], parts])
+    every = pd.concat([rows[rows.is_whole & rows.path.isin(parts.path)], parts])
     every["uid"] = [part["name"] if part else "all" for part in every.part]
     found = of_entries(results, every.rename(columns={"value": "accuracy"}))
     pairs = found[found.scoring == ""].sort_values(["probe", "split", "model"], kind="stable")
@@ -188,19 +180,19 @@ def paradigms_table(results: Results) -> Table | None:
     if pairs["mode"].str.startswith("imported").any():
         note += " Imported scores are as their files have them."
     full = [f"{rule}_{name}" for rule in rules for name in ACCURACY.split()]
-    return tables.table(
+    return kit.table(
         "minimal_pairs",
         "Minimal pairs by UID",
         note,
         pairs.assign(_where=(pairs.probe + ", " + pairs.split).str.strip(", ")),
         # First, as a narrow terminal repeats this column alone.
-        [text("UID", "uid", "_where"), size()],
+        [kit.text("UID", "uid", "_where"), kit.size()],
         rows="probe split uid",
         across="model",
         each=[
-            accuracy("accuracy %"),
+            kit.accuracy("accuracy %"),
             *(
-                accuracy(f"{rule} %", f"{rule}_accuracy {rule}_ci_low {rule}_ci_high")
+                kit.accuracy(f"{rule} %", f"{rule}_accuracy {rule}_ci_low {rule}_ci_high")
                 for rule in rules
             ),
         ],
@@ -223,7 +215,7 @@ def ranks_table(results: Results) -> Table | None:
             top[["path", *names.values(), "groups"]], how="left", on="path", suffixes=("", "_")
         )
         full += list(names.values())
-    return tables.table(
+    return kit.table(
         "zero_shot_ranks",
         "Would the model say the answers unasked?",
         "Ranks of the candidates in the whole vocabulary at the mask, 1 is the model's first "
@@ -231,12 +223,12 @@ def ranks_table(results: Results) -> Table | None:
         "down, the accuracy chooses among words that the model would not say.",
         ranks.assign(model=ranks.name, _runs=ranks.run, num_groups=ranks.groups),
         [
-            text("probe", "probe", "split"),
-            text("model", "model"),
-            number("median rank of the right answer", "median_gold_rank", "{:,.10g}".format),
-            accuracy("right answer in the top 10 %", " ".join(full[1:4])),
-            accuracy("all answers in the top 10 %", " ".join(full[4:7])),
-            size(),
+            kit.text("probe", "probe", "split"),
+            kit.text("model", "model"),
+            kit.number("median rank of the right answer", "median_gold_rank", "{:,.10g}".format),
+            kit.accuracy("right answer in the top 10 %", " ".join(full[1:4])),
+            kit.accuracy("all answers in the top 10 %", " ".join(full[4:7])),
+            kit.size(),
         ],
         csv=f"probe split model {' '.join(full)} num_items",
     )
@@ -248,13 +240,9 @@ def summary(results: Results) -> str:
     if found.empty:
         return ""
     sentences = []
-    imported = found[found.kind == IMPORTED]
-    if len(imported):
-        by_model = imported.groupby("model", sort=False).probe.agg(list)
-        named = "; ".join(f"{model} on {listed(probes)}" for model, probes in by_model.items())
+    if (found.kind == IMPORTED).any():
         sentences.append(
-            f"Imported, not measured here: {named}. Whether these models were trained on anything "
-            "of the kind before is not known."
+            "Whether imported models were trained on anything of the kind before is not known."
         )
     for model, of_model in islice(found.groupby("model"), MOST_MODELS):
         by_verdict = of_model.groupby("against_chance").probe.agg(list)

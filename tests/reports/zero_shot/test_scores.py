@@ -285,9 +285,8 @@ def test_what_another_program_measured_comes_first(
     found = rows.zero_shot("taxonomy_conjunction", 367, 599, 3)
     write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
     assert summary(load_results(tmp_path)) == (
-        "Imported, not measured here: embedded on taxonomy_conjunction. Whether these models were "
-        "trained on anything of the kind before is not known. As imported, embedded was above "
-        "chance on taxonomy_conjunction."
+        "Whether imported models were trained on anything of the kind before is not known. As "
+        "imported, embedded was above chance on taxonomy_conjunction."
     )
 
 
