@@ -12,7 +12,7 @@ from probelight.io.escaping import visible
 from probelight.metrics.scoring_rules import RULES
 from probelight.reports import table as kit
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import BY_GROUPS, INTERVAL
+from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
 from probelight.results.load import Results, UnreadableResultError
 from probelight.results.predictions import PREDICTIONS, read_item_lines
