@@ -96,6 +96,13 @@ def _sources(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str],
 def clusters_table(results: Results) -> Table | None:
     """Make the table of soft and strict cluster accuracy: rows are models and doses."""
     found, _ = answers(results)
+    columns = [text("probe", "probe", "_about"), whole("k", "dose"), whole("seeds", "num_seeds")]
+    for group, prefix in (("all concepts", ""), (SEVERAL, "several_")):
+        columns.append(whole("concepts", f"{prefix}num_concepts", group=group))
+        for name in ("soft", "strict"):
+            full = f"{prefix}{name}"
+            names = f"{full} {full}_ci_low {full}_ci_high"
+            columns.append(accuracy(f"{name} %", names, group=group))
     return tables.table(
         "concepts",
         "Concept by concept: soft and strict",
@@ -118,24 +125,7 @@ def clusters_table(results: Results) -> Table | None:
             for (_, dose), asked in found[found.is_enough].groupby(["asked", "dose"])
         ],
         [
-            text("probe", "probe", "_about"),
-            whole("k", "dose"),
-            whole("seeds", "num_seeds"),
-            *(
-                column
-                for group, prefix in (("all concepts", ""), (SEVERAL, "several_"))
-                for column in (
-                    whole("concepts", f"{prefix}num_concepts", group=group),
-                    *(
-                        accuracy(
-                            f"{name} %",
-                            f"{prefix}{name} {prefix}{name}_ci_low {prefix}{name}_ci_high",
-                            group=group,
-                        )
-                        for name in ("soft", "strict")
-                    ),
-                )
-            ),
+            *columns,
             whole("questions", "several_num_questions", group=SEVERAL),
             share("if independent %", "several_strict_if_independent", group=SEVERAL),
         ],

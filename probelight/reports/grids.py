@@ -10,20 +10,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
-from probelight.reports import table as tables
+from probelight.reports import table as kit
 from probelight.reports.published import ScoreKey, published_scores, published_size_errors
 from probelight.reports.released import paper_model
-from probelight.reports.table import (
-    SIZE,
-    Cell,
-    Column,
-    Table,
-    accuracy,
-    number,
-    share,
-    size,
-    text,
-)
+from probelight.reports.table import SIZE, Cell, Column, Table
 from probelight.reports.words import INTERVAL, listed, way
 from probelight.results.load import GRID_FILE, Results, Run, UnreadableResultError
 from probelight.results.row import Row
@@ -214,7 +204,7 @@ def grid_table(results: Results) -> Table | None:
         }
         for grid in grids(results)
     ]
-    return tables.table(
+    return kit.table(
         "grid",
         "Predictions over all pairs of values",
         f"{INTERVAL} (by pairs in both orders); pairs of a grid share their values, so it is too "
@@ -225,14 +215,14 @@ def grid_table(results: Results) -> Table | None:
         "say over which values they ran; of the released wording there is no published number.",
         records,
         [
-            text("model", "model", "_how"),
-            text("grid", "_grid"),
-            text("values", "values"),
-            accuracy("accuracy %"),
-            number("paper", "paper", str),
-            share("says the first answer %", "first_share"),
-            share("orders told apart %", "order_accuracy"),
-            size(),
+            kit.text("model", "model", "_how"),
+            kit.text("grid", "_grid"),
+            kit.text("values", "values"),
+            kit.accuracy("accuracy %"),
+            kit.number("paper", "paper", str),
+            kit.share("says the first answer %", "first_share"),
+            kit.share("orders told apart %", "order_accuracy"),
+            kit.size(),
         ],
     )
 
@@ -251,7 +241,7 @@ def sizes_table(results: Results) -> Table | None:
             record = {"model": grid.model, "wording": grid.wording, **pair, "_place": place}
             records.append(record | {"_answer": answer, "_runs": grid.run.key})
     paper = any(grid.in_table_4 for grid in found)
-    return tables.table(
+    return kit.table(
         "sizes_grid",
         "Which of two objects is larger?",
         "Objects go from small to large, so “smaller” is right above the diagonal and “larger” "
@@ -259,7 +249,7 @@ def sizes_table(results: Results) -> Table | None:
         "among the two."
         + (" † marks where the paper's table 4 has another answer." if paper else ""),
         records,
-        [text("model", "model", "wording"), text("size of a …", "first")],
+        [kit.text("model", "model", "wording"), kit.text("size of a …", "first")],
         rows="_place first",
         across="second",
         each=lambda name: [Column(name, lambda row: row._answer, "left", "than the size of a …")],

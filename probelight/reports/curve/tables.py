@@ -116,16 +116,10 @@ def _score_column(score: ScoreKey) -> Column:
     if score.mode:
         return kit.accuracy(f"{score.name.upper()} %", VALUE, group=TRAINED[score.mode])
     sense = score.name.removeprefix(SENSE).removesuffix(UNCLIPPED)
-    column = kit.gap("unclipped", VALUE, group=f"LangSense {sense.replace('_', ' ')}")
+    group = f"LangSense {sense.replace('_', ' ')}"
     if score.name.endswith(UNCLIPPED):
-        return column
-
-    def show(row: Any) -> Cell | str:  # what is clipped has no sign
-        cell = column.show(row)
-        assert isinstance(cell, Cell)
-        return Cell(cell.text.replace("+", ""), cell.detail.replace("+", ""))
-
-    return replace(column, label="clipped", show=show)
+        return kit.gap("unclipped", VALUE, group=group)
+    return kit.accuracy("clipped", VALUE, group=group)  # what is clipped has no sign
 
 
 def _summary_note(found: Sequence[Curve]) -> str:
