@@ -43,6 +43,10 @@ class Estimate:
         """Both ends of the interval."""
         return self.ci_low, self.ci_high
 
+    def named(self, names: str) -> dict[str, float | None]:
+        """Return the number and the ends of its interval by three names, divided by blanks."""
+        return dict(zip(names.split(), (self.value, *self.bounds), strict=True))
+
     @property
     def negative(self) -> Estimate:
         """The same number seen from the other side: a cost as a gain."""

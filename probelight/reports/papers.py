@@ -41,6 +41,7 @@ from probelight.results.load import Results
 TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
 OURS = "ours ci_low ci_high"
 DIFFERENCE = "difference difference_ci_low difference_ci_high"
+CSV = f"model about number {OURS} paper {DIFFERENCE} paper_lies people num_items"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,15 +172,10 @@ def paper_tables(results: Results) -> list[Table | None]:
 
 
 def _paper_table(one: PaperTable, rows: pd.DataFrame) -> Table | None:
-    """Make a table of a paper; people see what belongs to what is here.
-
-    That is without what is the paper's alone: of a model that is not here, a number that nobody
-    has.
-    """
+    """Make a table of a paper; people see no number that is the paper's alone."""
     held = rows[rows.ours.notna()]
     models = {*held[held.paper.notna()].model}
     is_seen = rows.paper.isna() | rows.model.isin(models) | rows.number.isin({*held.number})
-
     return tables.table(
         one.name,
         f"{one.paper}, {one.place}: {one.holds}",
@@ -190,13 +186,13 @@ def _paper_table(one: PaperTable, rows: pd.DataFrame) -> Table | None:
             text("number", "number"),
             accuracy("ours", OURS),
             share("paper", "paper"),
-            gap("ours − paper, points", DIFFERENCE),
+            gap("ours − paper, points", "difference"),
             text("the paper's lies", "paper_lies"),
             share("people %", "people"),
             whole("n", "num_items"),
         ],
         shown=rows[is_seen],
-        csv=f"model about number {OURS} paper {DIFFERENCE} paper_lies people num_items",
+        csv=CSV,
     )
 
 
@@ -258,48 +254,45 @@ def _joined(printed: pd.DataFrame, ours: Sequence[dict[str, Any]]) -> list[dict[
     Nothing where there is none of ours, so that no table of the paper's alone is shown.
     """
     numbers = dict(zip(printed.place, printed.number, strict=True))
-    mine = [one for one in ours if one["place"] in numbers]
+    mine: dict[tuple[Place, str], list[dict[str, Any]]] = {}
+    for one in ours:
+        if one["place"] in numbers:
+            mine.setdefault((one["place"], one["key"]), []).append(one)
     if not mine:
         return []
-    models = list(dict.fromkeys(printed.key))
-    printed = printed.sort_values("key", key=lambda keys: keys.map(models.index), kind="stable")
-    both = printed.merge(pd.DataFrame(mine), how="left", on=["place", "key"])
-    known = {*zip(printed.place, printed.key, strict=True)}
-    others = [
-        {**one, "number": numbers[one["place"]]}
-        for one in mine
-        if (one["place"], one["key"]) not in known
+    rows = [
+        {**theirs, **one}
+        for _, of_model in printed.groupby("key", sort=False)
+        for theirs in of_model.to_dict("records")
+        for one in mine.get((theirs["place"], theirs["key"]), [{}])
     ]
-    labels = list(dict.fromkeys(one["label"] for one in others))
+    known = {(row["place"], row["key"]) for row in rows}
+    others = [one for place, found in mine.items() if place not in known for one in found]
+    labels = [one["label"] for one in ours]
     order = list(numbers)
     others.sort(key=lambda one: (labels.index(one["label"]), order.index(one["place"])))
-    rows = pd.concat([both, pd.DataFrame(others)], ignore_index=True).astype(object)
-    return list(rows.where(rows.notna(), None).to_dict("records"))
+    return [*rows, *({**one, "number": numbers[one["place"]]} for one in others)]
 
 
 def _record(row: Mapping[str, Any], people: float | None) -> dict[str, Any]:
     """Return a row of a table: a printed number and ours, or one of the two alone."""
-    ours, paper = row["estimate"], row["value"]
-    gap = None if ours is None or paper is None else difference(ours, paper, row["n"])
-    same_name = paper is None or row["label"] == row["model"]
-    return {
-        "model": row["label"] if paper is None else row["name"],
-        "about": ", ".join(filter(None, ("" if same_name else row["label"], row["about"]))),
+    ours, paper, label = (row.get(name) for name in ("estimate", "value", "label"))
+    other_name = "" if paper is None or label == row["model"] else label
+    record = dict.fromkeys(CSV.split()) | {
+        "model": label if paper is None else row["name"],
+        "about": ", ".join(filter(None, (other_name, row.get("about")))),
         "number": row["number"],
-        "ours": ours and ours.value,
-        "ci_low": ours and ours.ci_low,
-        "ci_high": ours and ours.ci_high,
         "paper": paper,
-        "difference": gap and gap.value,
-        "difference_ci_low": gap and gap.ci_low,
-        "difference_ci_high": gap and gap.ci_high,
-        "paper_lies": gap and lies(ours, paper),
         "people": people,
-        "num_items": row["num_items"],
-        "num_groups": row["num_groups"],
-        "num_seeds": row["num_seeds"],
-        "_runs": row["runs"],
+        **{name: row.get(name) for name in ("num_items", "num_groups", "num_seeds")},
+        "_runs": row.get("runs"),
     }
+    if ours:
+        record |= ours.named(OURS)
+    if ours and paper is not None:
+        record |= difference(ours, paper, row["n"]).named(DIFFERENCE)
+        record["paper_lies"] = lies(ours, paper)
+    return record
 
 
 def _ours(results: Results) -> Iterator[dict[str, Any]]:

@@ -5,8 +5,7 @@ Ettinger 2020 some are from the text next to the tables: both polarities of tabl
 margin of affirmative statements (table 12: all but one of BERT-B), and that all errors of table 11
 repeat the subject.
 
-`published` gives them as a frame, and other functions pick what one part of a report needs.
-`difference` and `lies` hold a number of ours against one of them.
+`published` gives them as a frame; `difference` and `lies` compare a number of ours with one.
 """
 
 from __future__ import annotations
@@ -90,13 +89,13 @@ def read_published(path: Path) -> pd.DataFrame:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.reader(file, strict=True)
-            if (header := next(lines, [])) != list(COLUMNS):
+            if next(lines, []) != list(COLUMNS):
                 raise PublishedError(f"{path}:1: the columns are not {', '.join(COLUMNS)}")
             for cells in lines:
                 place = f"{path}:{lines.line_num}"
-                if len(cells) != len(header):
-                    raise PublishedError(f"{place}: {len(cells)} cells, the header {len(header)}")
-                row: dict[str, Any] = dict(zip(header, cells, strict=True))
+                if len(cells) != len(COLUMNS):
+                    raise PublishedError(f"{place}: {len(cells)} cells, the header {len(COLUMNS)}")
+                row = dict(zip(COLUMNS, cells, strict=True))
                 key = tuple(row[name] for name in COLUMNS if name not in NOT_IN_KEY)
                 if key in found:
                     raise PublishedError(f"{place}: an earlier row is of the same")
@@ -110,21 +109,17 @@ def read_published(path: Path) -> pd.DataFrame:
 
 def _numbers(row: Mapping[str, str], place: str) -> dict[str, float | int | None]:
     """Return the numbers of a row: counts as whole numbers, the value as a fraction."""
-    counts: dict[str, int | None] = {}
     for name in COUNTS:
         if not (row[name].isdecimal() or (row[name] == "" and name != "table")):
             raise PublishedError(f"{place}: {name} is {row[name]!r}, not a whole number")
-        counts[name] = int(row[name]) if row[name] else None
     try:
         value = float(row["value"])
     except ValueError:
         value = float("nan")
     if not abs(value) <= 100:
         raise PublishedError(f"{place}: value is {row['value']!r}, not a number of per cent")
-    return {
-        "value": value / 100,
-        **{name: int(row[name]) if row[name] else None for name in COUNTS},
-    }
+    counts = {name: int(row[name]) if row[name] else None for name in COUNTS}
+    return {"value": value / 100, **counts}
 
 
 def difference(ours: Estimate, paper: float, num_items: int | None = None) -> Estimate:
@@ -139,9 +134,8 @@ def difference(ours: Estimate, paper: float, num_items: int | None = None) -> Es
     from probelight.metrics.comparisons import independent_difference
 
     theirs = Interval(paper, *wilson(paper * num_items, num_items))
-    return Estimate(
-        *independent_difference(Interval(ours.value, ours.ci_low, ours.ci_high), theirs)
-    )
+    mine = Interval(ours.value, ours.ci_low, ours.ci_high)
+    return Estimate(*independent_difference(mine, theirs))
 
 
 def lies(ours: Estimate, paper: float) -> str | None:
@@ -210,13 +204,10 @@ def published_probes() -> frozenset[str]:
     return frozenset(published().query("paper == 'Richardson & Sabharwal 2020'").probe)
 
 
-@lru_cache(maxsize=1)
-def _short_names() -> dict[str, str]:
-    rows = published().query("paper == 'Talmor et al. 2020' and model != 'human'")
-    return dict(zip(rows.model, rows.name, strict=True))
-
-
+@lru_cache(maxsize=256)
 def short_name(label: str) -> str:
     """Return a model's name as the paper has it, where it has one, for narrow columns."""
+    rows = published().query("paper == 'Talmor et al. 2020' and model != 'human'")
+    names: dict[str, str] = dict(zip(rows.model, rows.name, strict=True))
     name, space, more = label.partition(" ")
-    return _short_names().get(name, name) + space + more
+    return names.get(name, name) + space + more

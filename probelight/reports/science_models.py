@@ -10,8 +10,14 @@ import pandas as pd
 
 from probelight.reports import table as tables
 from probelight.reports.estimates import Estimate
-from probelight.reports.inoculation.doses import Dose, best_dose, doses, starts
-from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations, series_of
+from probelight.reports.inoculation.doses import Dose, best_dose, doses
+from probelight.reports.inoculation.runs import (
+    ON_REPORTED,
+    SELECTION,
+    Series,
+    inoculations,
+    series_of,
+)
 from probelight.reports.published import difference, lies, published, published_probes
 from probelight.reports.released import PAPER_DOSE, on_paper_task, on_released, paper_model
 from probelight.reports.table import Cell, Column, Table, accuracy, gap, number, text, whole
@@ -19,6 +25,7 @@ from probelight.reports.words import NOT_INTERPRETABLE, points
 from probelight.results.load import Results
 from probelight.results.row import Row
 
+PROBE = "probe_accuracy"
 ZERO_SHOT, INOCULATED = "science_zero_shot", "inoculated"
 GROUPS = {
     "random": "guessing",
@@ -83,27 +90,25 @@ def _theirs(probes: Sequence[str]) -> Iterator[dict[str, Any]]:
     place = ["group", "model", "name", "probe"]
     for (group, _, name, probe), own in rows[rows.probe.isin(probes)].groupby(place, sort=False):
         row = {"probe": probe, "group": group, "model": name, "source": "paper", "_paper": "paper"}
-        row["dose"] = PAPER_DOSE if group == INOCULATED else None
-        for one in own.itertuples():
-            row[f"{one.split}_accuracy" if one.split else one.metric] = one.value
-        yield row
+        dose = PAPER_DOSE if group == INOCULATED else None
+        yield {**row, "dose": dose, **dict(zip(own.column, own.value, strict=True))}
 
 
 @lru_cache(maxsize=1)
 def _published() -> pd.DataFrame:
-    """Return the numbers of groups 3 and 4, of guessing and of people."""
+    """Return the numbers of groups 3 and 4, of guessing and of people, with `column` in ours."""
     rows = published().query("paper == 'Richardson & Sabharwal 2020' and table == 7")
-    rows = rows.assign(group=rows.group.where(rows.model != "random", "random"))
-    return rows[rows.group.isin(GROUPS)]
+    group = rows.group.where(rows.model != "random", "random")
+    rows = rows.assign(group=group, column=(rows.split + "_" + rows.metric).str.strip("_"))
+    return rows[group.isin(GROUPS)]
 
 
 def _printed(probe: str, group: str, split: str, checkpoint: str | None = None) -> Any | None:
     """Return the published row of a model, None where there is none; `split` may be empty."""
     rows = _published()
-    found = rows[(rows.probe == probe) & (rows.group == group) & (rows.split == split)]
-    if checkpoint is not None:
-        found = found[found.hub_id.str.endswith(f"/{checkpoint}")]
-    return next(found.itertuples(), None)
+    of_model = rows.hub_id.str.endswith(f"/{checkpoint}" if checkpoint else "")
+    is_it = (rows.probe == probe) & (rows.group == group) & (rows.split == split) & of_model
+    return next(rows[is_it].itertuples(), None)
 
 
 @lru_cache(maxsize=2)
@@ -112,10 +117,11 @@ def science_rows(results: Results) -> list[dict[str, Any]]:
     lines = doses(inoculations(results))
     runs = [*results.of("before"), *results.of("inoculation")]
     found = []
-    for series, rows in _starts(results).items():
+    for series, start in _starts(results).items():
+        split = series.report_split
         own = [run for run in runs if series_of(results, run) == series]
-        if series.report_split in SPLITS and all(on_released(r, series.report_split) for r in own):
-            start, line = rows["probe_accuracy"], lines.get(series, [])
+        if split in SPLITS and all(on_released(run, split) for run in own):
+            line = lines.get(series, [])
             before = _compared(series, ZERO_SHOT, Estimate.of(start), line)
             run = start.run_dir.rpartition("/")[2]
             found.append({**before, "cost_interpretable": True, "_runs": run})
@@ -123,45 +129,48 @@ def science_rows(results: Results) -> list[dict[str, Any]]:
     return found
 
 
-def _starts(results: Results) -> dict[Series, dict[str, Row]]:
-    """Return the scores before inoculation of each line on a probe of the paper."""
-    return {
-        series: rows
-        for series, rows in starts(results).items()
-        if series.probe in published_probes() and "probe_accuracy" in rows
-    }
+def _starts(results: Results) -> dict[Series, Row]:
+    """Return what each line on a probe of the paper scored before any inoculation (k = 0).
+
+    A sweep measures it once for all doses, in a run `before`; a run of its own by itself.
+    """
+    found: dict[Series, Row] = {}
+    for run in results.of("before"):
+        for row in run.rows:
+            if (row.metric, row.subset) == (PROBE, None) and row.split != SELECTION:
+                found.setdefault(series_of(results, run), row)
+    for cell in inoculations(results):
+        if before := cell.measured.get(f"{PROBE}_before"):
+            found.setdefault(cell.series, before)
+    probes = published_probes()
+    return {s: row for s, row in sorted(found.items()) if s.probe in probes and not s.control}
 
 
 def _inoculated(dose: Dose) -> dict[str, Any]:
     """Return the row of a dose, with what the original task gained."""
-    row = _compared(dose.series, INOCULATED, dose.estimate("probe_accuracy"), [dose])
+    value = dose.estimate(PROBE)
+    assert value is not None  # each run that came to its report has it
+    row = _compared(dose.series, INOCULATED, value, [dose])
     runs = tuple(cell.run.key for cell in dose.runs)
     row |= {"dose": dose.dose, "cost_interpretable": dose.interpretable, "_runs": runs}
     row["num_seeds"] = len(runs)
-    if (cost := dose.estimate("inoculation_cost")) is not None:
-        change = cost.negative
-        row |= zip(CHANGE.split(), (change.value, *change.bounds), strict=True)
+    if cost := dose.estimate("inoculation_cost"):
+        row |= cost.negative.named(CHANGE)
         theirs = _printed(dose.series.probe, INOCULATED, "", row.get("_model", "none of them"))
         if theirs and dose.interpretable:
-            row["change_minus_paper"] = change.value - theirs.value
+            row["change_minus_paper"] = -cost.value - theirs.value
     return row
 
 
-def _compared(
-    series: Series, group: str, value: Estimate | None, line: Sequence[Dose]
-) -> dict[str, Any]:
+def _compared(series: Series, group: str, value: Estimate, line: Sequence[Dose]) -> dict[str, Any]:
     """Return a row of ours, compared where the runs of its line recorded that they are alike."""
     split, cells = series.report_split, [cell for dose in line for cell in dose.runs]
     row: dict[str, Any] = {"probe": series.probe, "group": group}
-    row |= {"model": _name(series, line), "source": "ours"}
-    if value is None:
-        return row
-    row |= zip(SPLITS[split].split(), (value.value, *value.bounds), strict=True)
+    row |= {"model": _name(series, line), "source": "ours", **value.named(SPLITS[split])}
     if not (cells and all(cell.whole_split for cell in cells)):
         return row
     if people := _printed(series.probe, "human", split):
-        gap = difference(value, people.value, people.n)
-        row |= zip(PEOPLE.split(), (gap.value, *gap.bounds), strict=True)
+        row |= difference(value, people.value, people.n).named(PEOPLE)
     models = {paper_model(cell.run) for cell in cells}
     is_dose = group == ZERO_SHOT or line[0].dose == PAPER_DOSE
     model = models.pop() if len(models) == 1 and _on_task(line) and is_dose else None

@@ -213,7 +213,8 @@ def accuracy(label: str, names: str = ACCURACY, *, group: str = "") -> Column:
 
     Args:
         label: The heading.
-        names: The columns with the fraction and the two ends of the interval, divided by blanks.
+        names: The columns with the fraction and the two ends of the interval, divided by blanks;
+            of NAME alone the ends are NAME_ci_low and NAME_ci_high.
         group: As in `Column`.
     """
     return Column(label, lambda row: _measured(row, names, percent, between), group=group)
@@ -242,8 +243,9 @@ def _measured(
     form: Callable[[float], str],
     interval: Callable[[float, float], str],
 ) -> Cell:
-    name, *_ = columns = names.split()
-    value, low, high = (getattr(row, column, None) for column in columns)
+    name, *ends = names.split()
+    ends = ends or [f"{name}_ci_low", f"{name}_ci_high"]
+    value, low, high = (getattr(row, column, None) for column in (name, *ends))
     if value is None or missing(value):
         return Cell(ABSENT)
     bounds = "" if missing(low) or missing(high) else interval(low, high)  # type: ignore[arg-type]

@@ -91,6 +91,20 @@ def test_the_same_checkpoint_is_compared_on_the_test_split(
     assert models[-1] == ("people", "estimate", "paper")
 
 
+def test_the_scores_before_a_sweep_are_in_a_run_of_their_own(
+    make: Callable[..., Table | None], tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    before = {"protocol": "before", "model": BERT, "probe": "hypernymy", "dose": 0}
+    found = [
+        rows.accuracy(right, 1000, **{**before, "split": split, "metric": "probe_accuracy"})
+        for split, right in (("selection", 90), ("test", 200))
+    ]
+    write_run(tmp_path, "before", found, **WHOLE)
+    first, second = ours(make())
+    assert (first["group"], first["test_accuracy"]) == ("science_zero_shot", 0.2)
+    assert second["test_accuracy"] == 0.9
+
+
 @pytest.mark.parametrize(
     ("facts", "more"),
     [

@@ -11,20 +11,11 @@ import numpy as np
 from probelight.metrics import intervals
 from probelight.metrics.clusters import credits_by_cluster
 from probelight.reports.estimates import Bounds, Estimate
-from probelight.reports.inoculation.runs import (
-    SELECTION,
-    Inoculation,
-    Series,
-    inoculations,
-    series_of,
-)
+from probelight.reports.inoculation.runs import Inoculation, Series
 from probelight.results.hits import Side
-from probelight.results.load import Results
-from probelight.results.row import Row, Subset
+from probelight.results.row import Subset
 
 UNTOUCHED = Subset("untouched", "group not in train")
-
-
 # How a metric is made of what each item counted: whose items, and a sign for each time.
 METRICS: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "probe_accuracy_before": ("probe", {"before": 1.0}),
@@ -130,24 +121,6 @@ def best_dose(line: list[Dose]) -> Dose:
         return round(fmean(known), 9) if known else -1.0
 
     return max(line, key=lambda dose: (average(dose), -dose.dose))
-
-
-def starts(results: Results) -> dict[Series, dict[str, Row]]:
-    """Return the scores before any inoculation (k = 0) on the report split, as rows by metric.
-
-    A sweep measures them once for all doses, in a run `before`; a run of its own by itself. The
-    metrics are `probe_accuracy`, `original_accuracy`, `chance_probe` and `chance_original`.
-    """
-    found: dict[Series, dict[str, Row]] = {}
-    for run in results.of("before"):
-        if not (series := series_of(results, run)).control:
-            rows = [row for row in run.rows if row.split != SELECTION and row.subset is None]
-            found.setdefault(series, {row.metric: row for row in rows})
-    names = ("probe_accuracy_before", "original_accuracy_before", "chance_probe", "chance_original")
-    for cell in inoculations(results):
-        rows_of = [cell.measured[name] for name in names if name in cell.measured]
-        found.setdefault(cell.series, {r.metric.removesuffix("_before"): r for r in rows_of})
-    return dict(sorted(found.items()))
 
 
 def difference_interval(first: tuple[Dose, str], second: tuple[Dose, str]) -> Bounds:

@@ -148,8 +148,8 @@ def inoculation_parts_table(results: Results) -> Table | None:
             SETTING,
             text("of", "of"),
             text("part", "part"),
-            accuracy("before %", _bounds("before")),
-            accuracy("after %", _bounds("after")),
+            accuracy("before %", "before"),
+            accuracy("after %", "after"),
             size(),
             _cost("cost, points"),
         ],
@@ -157,14 +157,9 @@ def inoculation_parts_table(results: Results) -> Table | None:
     )
 
 
-def _bounds(name: str) -> str:
-    """Return the names of the columns with a number and its interval."""
-    return f"{name} {name}_ci_low {name}_ci_high"
-
-
 def _cost(label: str, group: str = "") -> Column:
     """Make a column of costs with their intervals, or of which cannot be interpreted."""
-    column = tables.gap(label, _bounds(COST), group=group)
+    column = tables.gap(label, COST, group=group)
 
     def show(row: Any) -> Cell | str:
         return NOT_INTERPRETABLE if row.cost_interpretable is False else column.show(row)
@@ -179,10 +174,10 @@ def _record(
     epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
     seed = "" if cell.seed is None else f", seed {cell.seed}"
     best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
-    names = "dose extra learning_rate num_settings seed epoch chosen".split()
+    setting = "dose extra learning_rate num_settings seed epoch chosen".split()
     record = {
         **cell.series._asdict(),
-        **{name: getattr(cell, name) for name in names},
+        **{name: getattr(cell, name) for name in setting},
         **more,
         "cost_interpretable": interpretable,
         "_about": cell.series.about,
@@ -192,11 +187,9 @@ def _record(
     }
     for metric, row in rows.items():
         record[metric] = row.value
-        if row.ci_low is not None or row.ci_high is not None:
-            record |= {f"{metric}_ci_low": row.ci_low, f"{metric}_ci_high": row.ci_high}
-        for name in ("num_items", "num_groups"):
-            if getattr(row, name) is not None:
-                record[f"{metric}_{name}"] = getattr(row, name)
+        names = ("ci_low", "ci_high", "num_items", "num_groups")
+        known = {f"{metric}_{name}": getattr(row, name) for name in names}
+        record |= {name: value for name, value in known.items() if value is not None}
     return record
 
 
@@ -219,18 +212,16 @@ def _means(dose: Dose) -> dict[str, object]:
         "_about": dose.series.about,
         "_runs": [run.run.key for run in dose.runs],
     }
-    metrics = [(metric, dose, metric) for metric in (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST)]
-    metrics += [
-        (name, dose.untouched, metric) for name, metric in zip(UNRELATED, PROBE, strict=True)
-    ]
-    for name, of_dose, metric in metrics:
-        if (mean := of_dose.estimate(metric)) is None:
-            continue
-        values = of_dose.values(metric)
-        record |= {name: mean.value, f"{name}_min": min(values), f"{name}_max": max(values)}
-        record[f"{name}_median"] = median(values)
-        if mean.ci_low is not None:
-            record |= {f"{name}_ci_low": mean.ci_low, f"{name}_ci_high": mean.ci_high}
+    found = {metric: (dose, metric) for metric in (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST)}
+    untouched = dose.untouched
+    found |= {name: (untouched, metric) for name, metric in zip(UNRELATED, PROBE, strict=True)}
+    for name, (of_dose, metric) in found.items():
+        if mean := of_dose.estimate(metric):
+            values = of_dose.values(metric)
+            record |= {name: mean.value, f"{name}_min": min(values), f"{name}_max": max(values)}
+            record[f"{name}_median"] = median(values)
+            if mean.ci_low is not None:
+                record |= mean.named(f"{name} {name}_ci_low {name}_ci_high")
     return record
 
 
@@ -243,7 +234,7 @@ def _pair(
     """Return the columns of two metrics, and the `last` that says more of the second."""
     pairs = zip(labels, metrics, strict=True)
     return [
-        *(accuracy(label, _bounds(metric), group=group) for label, metric in pairs),
+        *(accuracy(label, metric, group=group) for label, metric in pairs),
         last(metrics[-1], group),
     ]
 

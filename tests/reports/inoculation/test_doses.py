@@ -13,8 +13,8 @@ import pytest
 
 from probelight.metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
 from probelight.reports.estimates import Bounds
-from probelight.reports.inoculation.doses import best_dose, doses, interval_over_seeds, starts
-from probelight.reports.inoculation.runs import Series, inoculations
+from probelight.reports.inoculation.doses import best_dose, doses, interval_over_seeds
+from probelight.reports.inoculation.runs import inoculations
 from probelight.results.hits import Side, read_sides
 from probelight.results.load import Results, load_results
 
@@ -132,26 +132,6 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     assert "(it has no `probe` and `original`)" in results.left_out[0]
     [line] = doses(inoculations(results)).values()
     assert line[0].interval("inoculation_cost") == (None, None)
-
-
-def test_scores_before_inoculation_come_from_where_they_were_measured(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.inoculation())
-    for probe, right in (("hypernymy", 200), ("hyponymy", 250)):
-        before = {"protocol": "before", "model": "embedded", "probe": probe, "dose": 0}
-        report, selection = ({**before, "split": s} for s in ("report", "selection"))
-        found = [
-            rows.accuracy(9, 100, **{**selection, "metric": "probe_accuracy"}),
-            rows.accuracy(right, 1000, **{**report, "metric": "probe_accuracy"}),
-            rows.accuracy(300, 500, **{**report, "metric": "original_accuracy"}),
-        ]
-        write_run(tmp_path, f"before-{probe}", found)
-    first, second = starts(load_results(tmp_path)).items()
-    assert first[0] == Series("embedded", "hypernymy", "")
-    assert first[1]["probe_accuracy"].value == 0.2
-    assert first[1]["original_accuracy"].value == 0.6
-    assert second[1]["probe_accuracy"].value == 0.25
 
 
 def test_seeds_are_averaged(inoculated: Callable[..., Results]) -> None:
