@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 
 # Each colour has one job and stands once in the page's style sheet, where the dark theme has its
 # own. The hues are Okabe and Ito's; lines differ by dash and marker too.
@@ -69,6 +70,8 @@ STYLE: Any = {  # matplotlib types its keys as literals that differ between vers
     "figure.facecolor": PAPER,
     "savefig.facecolor": PAPER,
     "lines.solid_capstyle": "round",
+    "lines.linewidth": 1.7,
+    "lines.markersize": 4.8,
     "hatch.linewidth": 0.6,
 }
 
@@ -104,11 +107,25 @@ class Figure:
 
 @dataclass(frozen=True)
 class Line:
-    """How one kind of line looks."""
+    """How one kind of line or mark looks; `dash` is "none" where there are only marks.
+
+    Marks are filled with `face` where it is not the line's colour.
+    """
 
     color: str
-    dash: str | tuple[int, tuple[float, ...]]
-    marker: str
+    dash: str | tuple[int, tuple[float, ...]] = "-"
+    marker: str = ""
+    face: str = ""
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """What matplotlib is given to draw it."""
+        return {
+            "color": self.color,
+            "linestyle": self.dash,
+            "marker": self.marker,
+            "markerfacecolor": self.face or self.color,
+        }
 
 
 # What one panel tells apart, by colour, dash and mark; further ones are a figure's own.
@@ -143,6 +160,14 @@ def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canva
     for axis in axes[number:]:
         axis.set_visible(False)
     return canvas, axes[:number]
+
+
+def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
+    """Writes what each look means over the panels, in as many columns as the figure is wide."""
+    marks = [Line2D([], [], label=label, **look.style) for label, look in looks.items()]
+    most = int(canvas.get_figwidth() / (0.55 + 0.065 * max(map(len, looks))))  # inches
+    how.setdefault("ncols", max(1, min(most, len(marks))))
+    canvas.legend(handles=marks, loc="outside upper left", **how)
 
 
 @contextmanager
