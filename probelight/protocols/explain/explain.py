@@ -18,9 +18,9 @@ from probelight.protocols.engine.settings import (
     FileSettings,
     ModelSettings,
 )
+from probelight.protocols.explain.explanation import Explained, Item, print_explained
 from probelight.protocols.jobs.job import DEFAULT_TRAINER, TrainerSettings
 from probelight.protocols.zero_shot.command import LoadedSet, load_sets
-from probelight.reports.explain import Explained, Item
 
 MOST_IDS = 5  # that a message names
 
@@ -70,7 +70,6 @@ def explain(
     refuse_untrained(chosen, "explain")
     # Only now: it imports torch and Lightning, which takes seconds.
     from probelight.protocols.explain.model_view import explained
-    from probelight.reports.explain import print_explained
 
     quiet = replace(trainer, progress_bar=False)
     found = [explained(settings, one.data.config.setup, record, quiet) for settings in chosen]

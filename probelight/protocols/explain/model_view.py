@@ -29,8 +29,15 @@ from probelight.probes.record import MASK, Record, Setup
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import ask, ask_about
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.explain.explanation import (
+    Candidate,
+    Explained,
+    Guess,
+    Piece,
+    Space,
+    Spelling,
+)
 from probelight.protocols.jobs.job import TrainerSettings
-from probelight.reports.explain import Candidate, Explained, Guess, Piece, Space, Spelling
 
 T = TypeVar("T")
 AUTO_PREFIX = "auto"

@@ -23,10 +23,10 @@ from probelight.probes.source import load_file
 from probelight.protocols import cli
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.explain.explain import find_item
+from probelight.protocols.explain.explanation import Explained
 from probelight.protocols.explain.model_view import explained
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.command import LoadedSet
-from probelight.reports.explain import Explained
 from tests.models.test_seq2seq import t5_tokenizer
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)

@@ -1,6 +1,6 @@
 """One item explained: what each model is shown of it, and what it makes of it.
 
-`protocols.explain` fills the records in; they are printed side by side where there is room.
+`model_view` fills the records in; they are printed side by side where there is room.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import math
 
 from rich.console import Console
 
-from probelight.reports.explain import (
+from probelight.protocols.explain.explanation import (
     Candidate,
     Explained,
     Guess,
