@@ -43,16 +43,18 @@ class Estimate:
         """Both ends of the interval."""
         return self.ci_low, self.ci_high
 
-    def named(self, names: str) -> dict[str, float | None]:
-        """Return the number and the ends of its interval by three names, divided by blanks."""
-        return dict(zip(names.split(), (self.value, *self.bounds), strict=True))
-
     @property
     def negative(self) -> Estimate:
         """The same number seen from the other side: a cost as a gain."""
         if self.ci_low is None or self.ci_high is None:
             return Estimate(-self.value)
         return Estimate(-self.value, -self.ci_high, -self.ci_low)
+
+
+def named(names: str, estimate: Estimate | None) -> dict[str, float | None]:
+    """Return a number and the ends of its interval by three names, divided by blanks."""
+    numbers = (estimate.value, *estimate.bounds) if estimate else (None, None, None)
+    return dict(zip(names.split(), numbers, strict=True))
 
 
 def verdict_of(bounds: Bounds, chance: float | None, majority: float | None = None) -> Verdict:

@@ -17,7 +17,7 @@ import pandas as pd
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.reports import table as tables
-from probelight.reports.estimates import Estimate
+from probelight.reports.estimates import Estimate, named
 from probelight.reports.published import (
     Place,
     difference,
@@ -288,9 +288,9 @@ def _record(row: Mapping[str, Any], people: float | None) -> dict[str, Any]:
         "_runs": row.get("runs"),
     }
     if ours:
-        record |= ours.named(OURS)
+        record |= named(OURS, ours)
     if ours and paper is not None:
-        record |= difference(ours, paper, row["n"]).named(DIFFERENCE)
+        record |= named(DIFFERENCE, difference(ours, paper, row["n"]))
         record["paper_lies"] = lies(ours, paper)
     return record
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from probelight.reports import table as tables
-from probelight.reports.estimates import Estimate
+from probelight.reports.estimates import Estimate, named
 from probelight.reports.inoculation.doses import Dose, best_dose, doses
 from probelight.reports.inoculation.runs import (
     ON_REPORTED,
@@ -155,7 +155,7 @@ def _inoculated(dose: Dose) -> dict[str, Any]:
     row |= {"dose": dose.dose, "cost_interpretable": dose.interpretable, "_runs": runs}
     row["num_seeds"] = len(runs)
     if cost := dose.estimate("inoculation_cost"):
-        row |= cost.negative.named(CHANGE)
+        row |= named(CHANGE, cost.negative)
         theirs = _printed(dose.series.probe, INOCULATED, "", row.get("_model", "none of them"))
         if theirs and dose.interpretable:
             row["change_minus_paper"] = -cost.value - theirs.value
@@ -166,11 +166,11 @@ def _compared(series: Series, group: str, value: Estimate, line: Sequence[Dose])
     """Return a row of ours, compared where the runs of its line recorded that they are alike."""
     split, cells = series.report_split, [cell for dose in line for cell in dose.runs]
     row: dict[str, Any] = {"probe": series.probe, "group": group}
-    row |= {"model": _name(series, line), "source": "ours", **value.named(SPLITS[split])}
+    row |= {"model": _name(series, line), "source": "ours", **named(SPLITS[split], value)}
     if not (cells and all(cell.whole_split for cell in cells)):
         return row
     if people := _printed(series.probe, "human", split):
-        row |= difference(value, people.value, people.n).named(PEOPLE)
+        row |= named(PEOPLE, difference(value, people.value, people.n))
     models = {paper_model(cell.run) for cell in cells}
     is_dose = group == ZERO_SHOT or line[0].dose == PAPER_DOSE
     model = models.pop() if len(models) == 1 and _on_task(line) and is_dose else None

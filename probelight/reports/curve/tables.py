@@ -23,7 +23,7 @@ from probelight.reports.curve.curves import (
     mean_estimate,
 )
 from probelight.reports.curve.scores import Score, difference, rivals, standard_curves
-from probelight.reports.estimates import Estimate
+from probelight.reports.estimates import named
 from probelight.reports.published import ScoreKey, published_templates, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
 from probelight.results.load import Results
@@ -98,7 +98,7 @@ def _score_records(found: Sequence[Curve]) -> Iterator[Record]:
             if estimate is not None:
                 yield {
                     **curve.record,
-                    **_named(VALUE, estimate),
+                    **named(VALUE, estimate),
                     "points": " ".join(map(str, curve.sizes)),
                     "score": score.name,
                     "num_seeds": None if score == ZERO_SHOT else curve.num_seeds,
@@ -221,8 +221,8 @@ def _point_record(curve: Curve, control: str, point: Point) -> Record:
     gap = None if control == STANDARD else curve.difference(control, point.num_train)
     record = {
         **curve.record,
-        **_named(ACCURACY, curve.estimate(control, point.num_train)),
-        **_named(GAP, gap),
+        **named(ACCURACY, curve.estimate(control, point.num_train)),
+        **named(GAP, gap),
         "mode": point.mode,
         "control": control,
         "num_train": point.num_train,
@@ -274,8 +274,8 @@ def against_table(results: Results) -> Table | None:
             for score, name in RIVALLED.items():
                 gap = difference(score, curve, other)
                 drawn = 1 if score == "zero_shot" else min(seeds, default=None)
-                shown.append({**record, **_named(VALUE, gap), "_score": name, "num_seeds": drawn})
-                record |= _named(f"{score}_difference {score}_low {score}_high", gap)
+                shown.append({**record, **named(VALUE, gap), "_score": name, "num_seeds": drawn})
+                record |= named(f"{score}_difference {score}_low {score}_high", gap)
             frame.append(record)
     full = " ".join(f"{score}_difference {score}_low {score}_high" for score in RIVALLED)
     return table(
@@ -364,8 +364,8 @@ def _part_records(curve: Curve) -> Iterator[Record]:
         ]
         yield {
             **curve.record,
-            **_named(BEFORE, before),
-            **_named(AFTER, after),
+            **named(BEFORE, before),
+            **named(AFTER, after),
             "part": part.text,
             "num_items": rows[0].num_items,
             "num_train": last or None,
@@ -375,12 +375,6 @@ def _part_records(curve: Curve) -> Iterator[Record]:
             "_published": " / ".join(printed) or None,
             "_runs": [row.run_dir.rpartition("/")[2] for row in (*untrained, *trained)],
         }
-
-
-def _named(names: str, estimate: Estimate | None) -> Record:
-    """Return a number and the ends of its interval by their names, divided by blanks."""
-    known = estimate and (estimate.value, *estimate.bounds)
-    return dict(zip(names.split(), known or (None, None, None), strict=True))
 
 
 def _points_text(sizes: Sequence[int]) -> str:

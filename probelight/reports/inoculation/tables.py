@@ -11,7 +11,7 @@ from typing import Any
 from probelight.metrics.intervals import wilson
 from probelight.reports import table as tables
 from probelight.reports import words
-from probelight.reports.estimates import VERDICTS, verdict_of
+from probelight.reports.estimates import VERDICTS, named, verdict_of
 from probelight.reports.inoculation.doses import UNTOUCHED, Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, above_chance, with_controls
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
@@ -221,7 +221,7 @@ def _means(dose: Dose) -> dict[str, object]:
             record |= {name: mean.value, f"{name}_min": min(values), f"{name}_max": max(values)}
             record[f"{name}_median"] = median(values)
             if mean.ci_low is not None:
-                record |= mean.named(f"{name} {name}_ci_low {name}_ci_high")
+                record |= named(f"{name} {name}_ci_low {name}_ci_high", mean)
     return record
 
 
