@@ -173,55 +173,37 @@ def differences_table(results: Results) -> Table | None:
 
 def differences_figure(results: Results) -> Figure | None:
     """Draw differences with their intervals, sorted; filled where they are told from chance."""
-    from matplotlib.figure import Figure as Canvas
-
-    from probelight.reports.figure import BLUE, INK, MUTED, PAPER, drawn, left_out, styled
+    from probelight.reports import figure
 
     found = differences(results)
     if found.empty:
         return None
     # The largest ones are kept, and are in the order of their sign.
-    largest = found.loc[found.difference.abs().nlargest(MOST_DRAWN).index]
-    shown = largest.sort_values("difference", ascending=False, kind="stable")
-    with styled():
-        canvas = Canvas(figsize=(7.4, 0.9 + 0.36 * len(shown)))
-        canvas.set_layout_engine("constrained")
-        axis = canvas.subplots()
-        axis.axvline(0, color=INK, linewidth=1.0)
-        labels = []
-        for place, row in enumerate(shown.itertuples()):
-            color = BLUE if row.are_apart else MUTED
-            if not (words.missing(row.ci_low) or words.missing(row.ci_high)):
-                ends = [100 * row.ci_low, 100 * row.ci_high]
-                axis.plot(ends, [place] * 2, color=color, linewidth=1.3)
-            axis.plot(
-                [100 * row.difference], [place], marker="o", markersize=5, markeredgecolor=color,
-                color=color if row.are_apart else PAPER,
-            )  # fmt: skip
-            axis.annotate(
-                words.points(row.difference), (1.01, place), xycoords=("axes fraction", "data"),
-                va="center", fontsize=8, annotation_clip=False,
-            )  # fmt: skip
-            lines = f"{row.first} − {row.second}", f"{row.probe} ({row.about})"
-            labels.append("\n".join(map(_short, lines)))
-        axis.set_yticks(range(len(shown)), labels, fontsize=7)
-        axis.set_ylim(len(shown) - 0.4, -0.6)
-        axis.set_xlabel("first − second, percentage points")
-        axis.grid(axis="y", visible=False)
-        axis.tick_params(axis="y", length=0)
-        axis.spines["left"].set_visible(False)
-        looks = (("told apart", BLUE, BLUE), ("not told apart", PAPER, MUTED))
-        marks = [
-            axis.plot([], [], "o", color=fill, markeredgecolor=edge, markersize=5, label=label)[0]
-            for label, fill, edge in looks
-        ]
-        canvas.legend(handles=marks, loc="outside upper left", ncols=2)
-        return drawn(
+    shown = found.loc[found.difference.abs().nlargest(MOST_DRAWN).index]
+    shown = shown.sort_values("difference", ascending=False, kind="stable")
+    systems = (shown["first"] + " − " + shown["second"]).map(_short)
+    looks = {
+        "told apart": figure.Line(figure.BLUE, "-", "o"),
+        "not told apart": figure.Line(figure.MUTED, "-", "o", figure.PAPER),
+    }
+    with figure.styled():
+        canvas = figure.rows_canvas(
+            shown.assign(
+                heading="",
+                chance=None,
+                name=systems + "\n" + (shown.probe + " (" + shown.about + ")").map(_short),
+                look=shown.are_apart.map({True: "told apart", False: "not told apart"}),
+            ),
+            "first − second, percentage points",
+            looks,
+            are_gaps=True,
+        )
+        return figure.drawn(
             "compared",
             "Differences between systems",
             "Accuracy of the first minus that of the second on the same items, with 95% intervals. "
             "Filled: told apart, at a false discovery rate of 5% over all comparisons."
-            + left_out(len(found), MOST_DRAWN),
+            + figure.left_out(len(found), MOST_DRAWN),
             canvas,
         )
 
