@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from probelight.reports.estimates import WHOLE
-from probelight.reports.overview.skills import BEFORE, POLARITIES, Verdict
+from probelight.reports.overview.skills import BEFORE, POLARITIES, SkillVerdict
 from probelight.reports.words import count
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ItemLine, read_context_lines, read_item_lines
@@ -73,12 +73,12 @@ class _Answer:
     ease: float | None
 
 
-def example(results: Results, row: Sequence[Verdict]) -> Example | None:
+def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
     """Return the example of the verdicts on one skill; None where no run left its answers.
 
     What was learned is shown as it was answered after training, all else as before it.
     """
-    learned = any(verdict.judged.word == "learned it" for verdict in row)
+    learned = any(verdict.word == "learned it" for verdict in row)
     found: dict[str, _Answer] = {}
     typical: Hashable = None
     for verdict in row:
@@ -122,7 +122,7 @@ def example(results: Results, row: Sequence[Verdict]) -> Example | None:
     )
 
 
-def _answers(results: Results, verdict: Verdict, learned: bool) -> dict[Hashable, _Answer]:
+def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _Answer]:
     """Return the answers of the first run that left any, undisturbed, by what was asked.
 
     Files that cannot be read are listed where all items are.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from probelight.reports.overview.examples import TYPICAL, Example, example
-from probelight.reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
+from probelight.reports.overview.examples import TYPICAL, example
+from probelight.reports.overview.skills import KINDS, SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
-from probelight.reports.table import Table, table, text
+from probelight.reports.table import Cell, Column, Table, table, text
 from probelight.reports.words import percent
 from probelight.results.load import Results
 
@@ -18,98 +19,67 @@ MARKS: Mapping[Word, str] = {
     "not shown": "○",
     "cannot tell": "?",
 }
-MOST_ROWS = 10  # with more the grid scrolls in itself, so that the plot is still in view
-MOST_PRINTED = 4  # models side by side on paper; of more each verdict names its model
-MOST_BESIDE = 2  # models with whose verdicts there is room for the examples
 
 
-@dataclass(frozen=True)
-class Line:
-    """One skill, with a verdict a model, None where it was not asked."""
+def grid(results: Results) -> dict[str, Any] | None:
+    """Return what the partial template shows; None where nothing in the results can be judged.
 
-    skill: Skill
-    cells: tuple[Verdict | None, ...]
-    example: Example | None
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What the partial template is filled with.
-
-    Attributes:
-        groups: The rows of each kind, by its heading.
-        is_tall: Whether it has more rows than a screen.
-        is_wide: Whether it has more models than a sheet of paper.
-        has_room: Whether the examples have a column; else each is folded below its row.
+    Its `rows` are a skill, a verdict a model, None where it was not asked, and an example.
     """
-
-    models: tuple[str, ...]
-    groups: tuple[tuple[str, tuple[Line, ...]], ...]
-    has_examples: bool
-    is_tall: bool
-    is_wide: bool
-    has_room: bool
-
-    marks = MARKS
-    rules = RULES
-    held = HELD
-    typical = TYPICAL
-
-
-def grid(results: Results) -> Grid | None:
-    """Return the grid of a folder's results; None where nothing in them can be judged."""
-    found = verdicts(results)
-    if not found:
+    if not (found := verdicts(results)):
         return None
-    models = tuple(models_of(found))
-    rows: dict[Skill, dict[str, Verdict]] = {}
-    for verdict in found:
-        rows.setdefault(verdict.skill, {})[verdict.model] = verdict
-    lines = []
-    for skill, of_model in rows.items():
-        cells = tuple(map(of_model.get, models))
-        shown = example(results, [verdict for verdict in cells if verdict])
-        lines.append(Line(skill, cells, shown))
-    of_kind = {kind: tuple(line for line in lines if line.skill.kind == kind) for kind in KINDS}
-    has_examples = any(line.example for line in lines)
-    return Grid(
-        models,
-        tuple((KINDS[kind], of_one) for kind, of_one in of_kind.items() if of_one),
-        has_examples,
-        is_tall=len(lines) > MOST_ROWS,
-        is_wide=len(models) > MOST_PRINTED,
-        has_room=has_examples and len(models) <= MOST_BESIDE,
+    models = models_of(found)
+    by_place = {(verdict.skill, verdict.model): verdict for verdict in found}
+    rows = []
+    for skill in dict.fromkeys(verdict.skill for verdict in found):
+        cells = [by_place.get((skill, model)) for model in models]
+        rows.append((skill, cells, example(results, [cell for cell in cells if cell])))
+    return {
+        "models": models,
+        "rows": rows,
+        "has_examples": any(shown for *_, shown in rows),
+        "kinds": KINDS,
+        "marks": MARKS,
+        "rules": RULES,
+        "held": HELD,
+        "typical": TYPICAL,
+    }
+
+
+def models_of(found: Iterable[SkillVerdict]) -> list[str]:
+    """Return the models by name, numbers in them by size: step 900 before step 1000."""
+    return sorted(
+        {verdict.model for verdict in found},
+        key=lambda name: [int(n) if n.isdecimal() else n for n in re.split(r"(\d+)", name)],
     )
 
 
 def verdicts_table(results: Results) -> Table | None:
     """Make the table of the grid: the verdict, the numbers that say most of it, and the reason."""
-    records = []
+
+    def show(row: Any) -> Cell:
+        verdict = row._verdict
+        numbers = ", ".join(f"{label} {percent(value)}" for label, value in verdict.evidence)
+        detail = "; ".join(filter(None, (numbers, verdict.changes)))
+        return Cell(f"{MARKS[verdict.word]} {verdict.words}", detail)
+
     found = verdicts(results)
+    records = []
     for verdict in found:
-        numbers = [f"{label} {percent(value)}" for label, value in verdict.judged.evidence]
-        first, second, *_ = [*verdict.judged.evidence, (None, None), (None, None)]
-        records.append(
-            {
-                "kind": verdict.skill.kind,
-                "probe": verdict.skill.probe,
-                "about": verdict.skill.about,
-                "model": verdict.model,
-                "verdict": verdict.judged.word,
-                "in_part": verdict.judged.in_part,
-                "first_number": first[0],
-                "first_value": first[1],
-                "second_number": second[0],
-                "second_value": second[1],
-                "gain": verdict.gain,
-                "cost": verdict.cost,
-                "reason": verdict.judged.reason,
-                "_skill": verdict.skill.words,
-                "_said": f"{MARKS[verdict.judged.word]} {verdict.judged.words}",
-                "_numbers": "; ".join(filter(None, (", ".join(numbers), verdict.changes))),
-                "_runs": [run.key for run in verdict.runs],
-            }
-        )
+        first, second, *_ = (*verdict.evidence, (None, None), (None, None))
+        record = {
+            **vars(verdict.skill),
+            **vars(verdict),
+            "verdict": verdict.word,
+            "first_number": first[0],
+            "first_value": first[1],
+            "second_number": second[0],
+            "second_value": second[1],
+            "_skill": verdict.skill.words,
+            "_verdict": verdict,
+            "_runs": [run.key for run in verdict.runs],
+        }
+        records.append(record)
     rules = [f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items()]
     return table(
         "verdicts",
@@ -119,6 +89,8 @@ def verdicts_table(results: Results) -> Table | None:
         [text("skill", "_skill", "about")],
         rows="kind probe about",
         across="model",
-        each=[text("verdict", "_said", "_numbers")],
+        each=[Column("verdict", show, "left")],
         values=models_of(found),
+        csv="kind probe about model verdict in_part first_number first_value second_number "
+        "second_value gain cost reason",
     )

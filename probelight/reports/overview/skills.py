@@ -1,27 +1,24 @@
 """What the results hold for and against every model and skill, and the verdict on it.
 
 First every protocol's scores are gathered; then each score has as controls all others that the
-folders have of the same without something that knowing it takes, before training and after it; then
-the verdict is judged. Two things are left out, because they say nothing of a score: a control that
-still reads the question and was trained on more examples than the model had when it was scored, and
-runs on another probe or split. What there are no runs of is not imported.
+folders have of the same without something that knowing it takes; then the verdict is judged. No
+control is one that still reads the question and was trained on more examples than the model had
+when it was scored, or that is of another probe or split. What there are no runs of is not imported.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.reports import words
-from probelight.reports.estimates import Bounds, Estimate
-from probelight.reports.overview.verdicts import Case, Control, Judged, Score, above, judge
+from probelight.reports.estimates import WHOLE, Bounds, Estimate
+from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
-from probelight.results.row import Role
 
 if TYPE_CHECKING:
     from probelight.reports.curve.curves import Curve
@@ -45,7 +42,7 @@ HOW = {
 RANDOM_WEIGHTS = "with random weights"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Skill:
     """What a row of the grid is about: how a probe was asked, with its split or original task."""
 
@@ -63,9 +60,9 @@ class Skill:
         return SETS[self.probe].title
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the results say of one model and one skill.
+@dataclass(frozen=True, kw_only=True)
+class SkillVerdict(Verdict):
+    """The verdict on a model and a skill.
 
     Attributes:
         model: The model, as tables call it.
@@ -78,9 +75,7 @@ class Verdict:
 
     skill: Skill
     model: str
-    role: Role
     case: Case
-    judged: Judged
     section: str
     runs: tuple[Run, ...]
     gain: str = ""
@@ -97,38 +92,36 @@ class Point:
     """A score of a model on a skill, or of what it is compared with.
 
     Attributes:
-        among: What it shares with its controls, where that is not the skill.
         measured: The accuracy with its interval.
+        runs: What it was measured by.
+        among: What it shares with its controls, where that is not the skill.
         size: Number of training examples.
         when: "before ..." or "after ..."; empty for the head of a new network.
         how: What it lacks, as in `Control`; empty for the skill as it is asked.
-        partial: The same where only a part of the input was read; it is compared with all scores
-            on the probe and the split.
-        control_of: The model whose architecture with random weights it is of.
+        is_partial: Whether only a part of the input was read; it is compared with all scores on
+            the probe and the split.
         curve: The curve that it is a point of, under the `control`; `dose` is its dose.
     """
 
     skill: Skill
     model: str
-    role: Role
     measured: Estimate
+    runs: tuple[Run, ...]
     among: object = None
     split: str = ""
     size: int = 0
     when: str = BEFORE
     how: str = ""
-    partial: str = ""
-    control_of: str = ""
+    is_partial: bool = False
     chance: float | None = None
     majority: float | None = None
     curve: Curve | None = None
     control: str = ""
     dose: Dose | None = None
-    runs: tuple[Run, ...] = ()
 
 
 @lru_cache(maxsize=2)
-def verdicts(results: Results) -> tuple[Verdict, ...]:
+def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
     """Return all verdicts, by kind, probe and model.
 
     Baselines and random weights are what models are compared with; they have verdicts of their own
@@ -142,28 +135,23 @@ def verdicts(results: Results) -> tuple[Verdict, ...]:
         "diagnose": _diagnostics,
         "audit": _baselines,
     }
-    used = [make(results) for protocol, make in gather.items() if results.of(protocol)]
-    points = [point for made in used for point in made]
+    points = [
+        point
+        for protocol, make in gather.items()
+        if results.of(protocol)
+        for point in make(results)
+    ]
     by_model: dict[tuple[Skill, str], list[Point]] = {}
     for point in points:
         if not point.how:
             by_model.setdefault((point.skill, point.model), []).append(point)
-    asked = [place for place in by_model if place[0].kind == "asked"]
-    order = sorted(asked, key=lambda place: (place[0].probe, place[0].about, place[1]))
-    order += [place for place in by_model if place[0].kind != "asked"]
-    found = [_verdict(by_model[place], points) for place in order]
-    models = [verdict for verdict in found if verdict.role not in ("baseline", "control")]
-    return tuple(models or found)
-
-
-def models_of(found: Iterable[Verdict]) -> list[str]:
-    """Return the models by name, numbers in them by size: step 900 before step 1000."""
-    return sorted(
-        {verdict.model for verdict in found},
-        key=lambda name: [
-            (int(n), "") if n.isdecimal() else (0, n) for n in re.split(r"(\d+)", name)
-        ],
-    )
+    order = [
+        *sorted(place for place in by_model if place[0].kind == "asked"),
+        *(place for place in by_model if place[0].kind != "asked"),
+    ]
+    references = ("baseline", "control")
+    models = [place for place in order if by_model[place][0].runs[0].role not in references]
+    return tuple(_verdict(by_model[place], points) for place in models or order)
 
 
 def _zero_shot(results: Results) -> Iterator[Point]:
@@ -182,32 +170,25 @@ def _curves(results: Results) -> Iterator[Point]:
 
     ranks = {mode: rank for rank, mode in enumerate(MODES)} | {"linear": len(MODES) + 1}
     for curve in sorted(curves(results), key=lambda curve: ranks.get(curve.mode, len(MODES))):
-        runs = sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)
-        rows = (row for point in curve.points.get(STANDARD, ()) for row in point.by_seed.values())
-        is_partial = next((row.kind for row in rows), "") in PARTIAL_KINDS
+        before = "" if curve.mode == FULL else BEFORE
         for control in curve.points:
-            choices = CHOICES if control == CHOICE_ONLY else ""
             for size in curve.means(control):
-                if (measured := curve.estimate(control, size)) is None:
-                    continue
-                before = "" if curve.mode == FULL else BEFORE
-                yield Point(
-                    skill=Skill("asked", curve.probe, curve.split),
-                    model=curve.model,
-                    measured=measured,
-                    role=curve.role,
-                    split=curve.split,
-                    size=size,
-                    when=f"after {words.count(size)} examples" if size else before,
-                    how="" if control == STANDARD else _how(control),
-                    partial=_by(curve.model) if is_partial else choices,
-                    control_of=curve.control_of,
-                    chance=curve.chance,
-                    majority=curve.majority,
-                    curve=curve,
-                    control=control,
-                    runs=tuple(runs),
-                )
+                if measured := curve.estimate(control, size):
+                    yield Point(
+                        skill=Skill("asked", curve.probe, curve.split),
+                        model=curve.model,
+                        measured=measured,
+                        runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
+                        split=curve.split,
+                        size=size,
+                        when=_after(size) if size else before,
+                        how=_how(control),
+                        is_partial=control == CHOICE_ONLY or curve.runs[0].kind in PARTIAL_KINDS,
+                        chance=curve.chance,
+                        majority=curve.majority,
+                        curve=curve,
+                        control=control,
+                    )
 
 
 def _grids(results: Results) -> Iterator[Point]:
@@ -222,11 +203,9 @@ def _grids(results: Results) -> Iterator[Point]:
                 skill=Skill("paired", grid.accuracy.probe, about),
                 model=grid.model,
                 measured=Estimate.of(grid.accuracy),
+                runs=(grid.run,),
                 among=(grid.name, grid.wording, grid.values),
-                role=grid.accuracy.role,
-                control_of=grid.control_of,
                 chance=1 / len(grid.candidates),
-                runs=tuple(run for run in results.of("grid") if grid.accuracy in run.rows),
             )
 
 
@@ -235,28 +214,25 @@ def _inoculations(results: Results) -> Iterator[Point]:
     from probelight.reports.inoculation.runs import with_controls
 
     for series, line in doses(with_controls(results)).items():
-        original = f"originally {words.in_words(series.original_task)}"
-        about = [series.remarks, original if series.original_task else ""]
+        original = series.original_task and f"originally {words.in_words(series.original_task)}"
+        about = ", ".join(filter(None, (series.remarks, original)))
         for dose in line:
-            after = f"after {words.count(dose.dose)} examples"
-            for when, size in {"before inoculation": 0, after: dose.dose}.items():
+            for when, size in (("before inoculation", 0), (_after(dose.dose), dose.dose)):
                 if measured := dose.estimate(_metric(when)):
                     yield Point(
-                        skill=Skill("inoculated", series.probe, ", ".join(filter(None, about))),
+                        skill=Skill("inoculated", series.probe, about),
                         model=series.model,
                         measured=measured,
+                        runs=tuple(one.run for one in dose.runs),
                         # Probe, original task, how it was chosen and what is reported.
                         among=series[1:5],
-                        role=dose.runs[0].run.role,
                         split=series.report_split,
                         size=size,
                         when=when,
-                        how=_how(series.control) if series.control else "",
-                        partial=CHOICES if series.control == CHOICE_ONLY else "",
-                        control_of=dose.runs[0].run.source.control_of,
+                        how=_how(series.control),
+                        is_partial=series.control == CHOICE_ONLY,
                         chance=dose.floor("probe"),
                         dose=dose,
-                        runs=tuple(one.run for one in dose.runs),
                     )
 
 
@@ -278,11 +254,11 @@ def _baselines(results: Results) -> Iterator[Point]:
     """What an audit scored without the question."""
     from probelight.reports.audit import PARTIAL, baselines
 
-    for row in baselines(results).itertuples():
-        if row.group == PARTIAL:
-            how = CHOICES if row.sees_choices else _by(row.model)
-            partial = {"split": row.split, "how": how, "partial": how, "among": "audit"}
-            yield _of_row(results, "asked", row, row.split, **partial)
+    rows = baselines(results)
+    for row in rows[rows.group == PARTIAL].itertuples():
+        how = CHOICES if row.sees_choices else _by(row.model)
+        more = {"split": row.split, "how": how, "is_partial": True, "among": "audit"}
+        yield _of_row(results, "asked", row, row.split, **more)
 
 
 def _of_row(results: Results, kind: Kind, row: Any, about: str, **more: Any) -> Point:
@@ -290,14 +266,12 @@ def _of_row(results: Results, kind: Kind, row: Any, about: str, **more: Any) -> 
         skill=Skill(kind, row.probe, about),
         model=row.model,
         measured=Estimate.of(row),
-        role=row.role,
-        control_of=row.control_of,
         runs=(results.by_path[row.path],),
         **more,
     )
 
 
-def _verdict(asked: list[Point], points: list[Point]) -> Verdict:
+def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
     """Judge a model and a skill, by the first of several curves."""
     curves = list({id(point.curve): point.curve for point in asked if point.curve}.values())
     asked = [point for point in asked if point.curve is None or point.curve is curves[0]]
@@ -307,43 +281,49 @@ def _verdict(asked: list[Point], points: list[Point]) -> Verdict:
         for when in ("before", "after")
     )
     gain, changes = None, ("", "")
-    if start and end and start.curve:
-        gain = Estimate(end.measured.value - start.measured.value, *_gap(end, start))
     if dose := last.dose:
         gain, cost = dose.gain, change_text("cost", dose.estimate("inoculation_cost"), " points")
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
         changes = change_text("gain", gain, " points"), cost
+    elif start and end:
+        gain = Estimate(end.measured.value - start.measured.value, *_gap(end, start))
     before, after = (
         Score(point.when, point.measured, tuple(_controls(point, points))) if point else None
         for point in (start, end)
     )
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, before, after, gain)
-    judged = judge(case)
+    verdict = judge(case)
     if len(curves) > 1:
         which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
         by_first = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
-        judged = replace(judged, reason=judged.reason + by_first)
+        verdict = replace(verdict, reason=verdict.reason + by_first)
     sections = {"asked": "curves" if curves else "before", "paired": "grids"}
     sections |= {"inoculated": "inoculation", "diagnosed": "diagnostics"}
-    section = sections[last.skill.kind]
     runs = {run.path: run for point in asked if point.dose is last.dose for run in point.runs}
-    return Verdict(
-        last.skill, last.model, last.role, case, judged, section, (*runs.values(),), *changes
+    return SkillVerdict(
+        **vars(verdict),
+        skill=last.skill,
+        model=last.model,
+        case=case,
+        section=sections[last.skill.kind],
+        runs=tuple(runs.values()),
+        gain=changes[0],
+        cost=changes[1],
     )
 
 
-def _controls(point: Point, points: Iterable[Point]) -> Iterator[Control]:
+def _controls(point: Point, points: list[Point]) -> Iterator[Control]:
     for other in points:
         how, low, is_alike = _lacking(point, other), None, False
-        of_place = other.skill.probe == point.skill.probe and other.split == point.split
+        of_place = (other.skill.probe, other.split) == (point.skill.probe, point.split)
         is_itself = other.model == point.model and not other.how
         if how and (other.size <= point.size or how == CHOICES):
             low, _ = _gap(point, other)
             of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
             is_alike = of_line and other.size == point.size
-        elif other.partial and of_place and not how and not is_itself:
-            how = other.partial
+        elif other.is_partial and of_place and not how and not is_itself:
+            how = CHOICES if other.how == CHOICES else _by(other.model)
         else:
             continue
         score, value = point.measured, other.measured.value
@@ -360,13 +340,12 @@ def _lacking(point: Point, other: Point) -> str:
         sides = [run.sides["original"] for run in runs if "original" in run.sides]
         began = {(side.items, side.credit["before"]) for side in sides}
         return other.how if len(began) < 2 else ""  # with the same original model
-    if other.control_of != point.model or other.how:
+    if other.runs[0].source.control_of != point.model or other.how:
         return ""
-    if other.curve is None or point.curve is None:
-        is_twin = (other.curve is None and point.size == 0) or bool(other.dose)
+    if point.curve and other.curve:
+        is_twin = (point.curve.source, point.curve.mode) == (other.curve.source, other.curve.mode)
     else:
-        curve, twin = point.curve, other.curve
-        is_twin = (curve.source, curve.mode) == (twin.source, twin.mode)
+        is_twin = not other.curve and (point.size == 0 or other.dose is not None)
     return RANDOM_WEIGHTS if is_twin else ""
 
 
@@ -389,12 +368,16 @@ def _gap(point: Point, other: Point) -> Bounds:
     return interval_of([(1.0, *ours), (-1.0, *theirs)])
 
 
+def _after(size: int) -> str:
+    return f"after {words.count(size)} examples"
+
+
 def _metric(when: str) -> str:
     return "probe_accuracy" if when.startswith("after") else "probe_accuracy_before"
 
 
 def _how(control: str) -> str:
-    return HOW.get(control, f"under {control.replace('_', ' ')}")
+    return "" if control in WHOLE else HOW.get(control, f"under {control.replace('_', ' ')}")
 
 
 def _by(model: str) -> str:

@@ -15,7 +15,7 @@ from probelight.io.escaping import visible
 from probelight.probes.controls import STANDARD
 from probelight.reports.overview.examples import cut, example
 from probelight.reports.overview.grid import MARKS
-from probelight.reports.overview.skills import HOW, Verdict, change_text, verdicts
+from probelight.reports.overview.skills import HOW, SkillVerdict, change_text, verdicts
 from probelight.reports.overview.verdicts import Word
 from probelight.reports.words import count, in_words, percent
 from probelight.results.load import Results, load_results
@@ -83,13 +83,12 @@ def story(results: Results) -> list[str]:
     names = [f"{v.skill.words}, {v.model}" if len(models) > 1 else v.skill.words for v in shown]
     names = [cut(name, LONGEST_NAME) for name in names]
     for name, verdict in zip(names, shown, strict=True):
-        judged = verdict.judged
-        numbers = ", ".join(f"{percent(value)} {label}" for label, value in judged.evidence)
-        word = f"{judged.words:<{max(len(other.judged.words) for other in shown)}}"
-        lines.append(f"{MARKS[judged.word]} {name:<{max(map(len, names))}}  {word}  {numbers}")
+        numbers = ", ".join(f"{percent(value)} {label}" for label, value in verdict.evidence)
+        word = f"{verdict.words:<{max(len(other.words) for other in shown)}}"
+        lines.append(f"{MARKS[verdict.word]} {name:<{max(map(len, names))}}  {word}  {numbers}")
     if len(found) > len(shown):
         lines.append(f"  and {len(found) - len(shown)} more on the page")
-    best_first = sorted(found, key=lambda verdict: ORDER.index(verdict.judged.word))
+    best_first = sorted(found, key=lambda verdict: ORDER.index(verdict.word))
     if results.of("curve"):
         lines += _curve(results, best_first)
     if results.of("inoculation"):
@@ -111,7 +110,7 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
     return "".join(BARS[round(min(max(place, 0.0), 1.0) * (len(BARS) - 1))] for place in places)
 
 
-def _curve(results: Results, best_first: Sequence[Verdict]) -> list[str]:
+def _curve(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
     """The curve with a control of the skill with the best verdict."""
     from probelight.reports.curve.curves import NO_LANGUAGE, curves
 
@@ -173,7 +172,7 @@ def _inoculation(results: Results) -> list[str]:
     return []
 
 
-def _item(results: Results, best_first: Sequence[Verdict]) -> list[str]:
+def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
     """An item of the skill with the best verdict of those that have one, and what was answered."""
     for item in (example(results, [verdict]) for verdict in best_first):
         if item is not None:

@@ -2,13 +2,10 @@
 
 Two claims can be made of a model: it knew the skill, by its score before any training on the probe
 (`Case.start`); or it learned it, by its score after the most training there is (`Case.end`), which
-has to be above that before training as well. `Case.is_shown` has the conditions. A score is above
-another where the interval of their difference on the same items lies above 0; where runs did not
-record their items, where the two intervals do not meet. The verdict is the first claim that holds.
-Where none holds, it is "cannot tell" if a score is above chance, or might be far above it, else
-"not shown", for which no control is needed.
+has to be above that before training as well. The verdict is the first that holds by `RULES`. A
+score is above another where the interval of their difference on the same items lies above 0; where
+runs did not record their items, where the two intervals do not meet.
 
-From the least to the most the verdicts are "not shown", "cannot tell", "learned it" and "knew it".
 A control enters a claim only as a condition that it can fail, so a better control, or a further one
 next to a like-for-like control, can lower a verdict and never raises it.
 """
@@ -17,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from probelight.reports.estimates import Estimate, verdict_of
 from probelight.reports.words import between, percent
 
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
+Number = tuple[str, float]  # what it is, in a few words, and its value
 RULES: Mapping[Word, str] = {
     "knew it": "Before it was trained on the probe the whole 95% interval of its score lies above "
     "chance and above always giving the most frequent answer, a like-for-like control was run, and "
@@ -44,13 +42,6 @@ HELD = (
 )
 
 
-class Evidence(NamedTuple):
-    """A number and what it is, in a few words."""
-
-    label: str
-    value: float
-
-
 @dataclass(frozen=True)
 class Control:
     """The probe answered without something that knowing it takes.
@@ -59,20 +50,14 @@ class Control:
         how: Without what, or by what: "without its language", "by VecSimilarity".
         value: Its accuracy.
         is_lower: Whether the score that it is a control of is above it.
-        is_alike: Whether it is like for like: the same kind of run on the same items, after as many
-            training examples. Others, such as baselines of a part of the input, can only speak
-            against a score.
+        is_alike: Whether it is like for like; others, such as baselines of a part of the input, can
+            only speak against a score.
     """
 
     how: str
     value: float
     is_lower: bool
     is_alike: bool
-
-    @property
-    def number(self) -> Evidence:
-        """Its accuracy by what it is."""
-        return Evidence(self.how, self.value)
 
 
 @dataclass(frozen=True)
@@ -101,9 +86,9 @@ class Score:
         return self.measured.value
 
     @property
-    def number(self) -> Evidence:
+    def number(self) -> Number:
         """The accuracy by when it was measured."""
-        return Evidence(self.when, self.value)
+        return self.when, self.value
 
     @property
     def words(self) -> str:
@@ -181,11 +166,11 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Verdict:
     """A verdict with its reason.
 
     Attributes:
-        word: The verdict.
+        word: What it is.
         evidence: The two numbers that say most of it; fewer where there are not as many.
         reason: Why, in a sentence or two.
         in_part: Whether what it knew, or learned, is less than half of the way from chance to
@@ -193,7 +178,7 @@ class Judged:
     """
 
     word: Word
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[Number, ...]
     reason: str
     in_part: bool = False
 
@@ -203,63 +188,64 @@ class Judged:
         return f"{self.word}, in part" if self.in_part else self.word
 
 
-def judge(case: Case) -> Judged:
+def judge(case: Case) -> Verdict:
     """Return the verdict on a model and a skill by `RULES`."""
     start, end = case.start, case.end
     name, level = case.level
     named = f"{name} ({percent(level)}%)"
+    numbers: list[Number] = [] if level is None else [(name, level)]
 
-    def judged(word: Word, evidence: list[Evidence], reason: str, in_part: bool = False) -> Judged:
-        return Judged(word, tuple(evidence), reason[0].upper() + reason[1:], in_part)
-
-    def and_level(score: Score) -> list[Evidence]:
-        return [score.number, *([] if level is None else [Evidence(name, level)])]
+    def verdict(word: Word, evidence: list[Number], reason: str, in_part: bool = False) -> Verdict:
+        return Verdict(word, tuple(evidence), reason[0].upper() + reason[1:], in_part)
 
     if start and case.is_shown(start):
-        in_part = start.value < case.half
-        evidence, reason = and_level(start), f"{start.words}, above {named}{start.compared}."
+        in_part, evidence = start.value < case.half, [start.number, *numbers]
+        reason = f"{start.words}, above {named}{start.compared}."
         if end and case.rose and (control := end.as_good):
             reason += f" What it gained {end.when} came {control.how} too."
         elif end and case.rose and in_part and case.is_shown(end):
             evidence = [start.number, end.number]
             reason += f" It learned more of it: {end.words}{end.compared}."
-        return judged("knew it", evidence, reason, in_part)
+        return verdict("knew it", evidence, reason, in_part)
 
     if end and case.rose and case.is_shown(end):
         since = f", from {percent(start.value)}% {start.when}" if start else ""
         best = max(end.controls, key=lambda control: control.value)
-        evidence, in_part = [end.number, best.number], end.value < case.half
-        return judged("learned it", evidence, f"{end.words}{since}{end.compared}.", in_part)
+        evidence, reason = (
+            [end.number, (best.how, best.value)],
+            f"{end.words}{since}{end.compared}.",
+        )
+        return verdict("learned it", evidence, reason, end.value < case.half)
 
     if above_chance := [one for one in case.scores if case.against_chance(one) == "above"]:
         # What training did not raise is as good as what it began with.
         score = above_chance[-1 if start in above_chance and not case.rose else 0]
         if control := score.as_good:
             same = f"{control.how} it is {percent(control.value)}%, which cannot be told from that"
-            return judged("cannot tell", [score.number, control.number], f"{score.words}; {same}.")
+            evidence = [score.number, (control.how, control.value)]
+            return verdict("cannot tell", evidence, f"{score.words}; {same}.")
         if start and score is end and not case.rose:
             before = f"the {percent(start.value)}% {start.when}"
             reason = f"{score.words}, above {name}, but not beyond doubt above {before}."
-            evidence = [Evidence("before", start.value), score.number]
-            return judged("cannot tell", evidence, reason)
+            return verdict("cannot tell", [("before", start.value), score.number], reason)
         reason = f"{score.words}, above {named}, but no like-for-like control was run beside it."
-        return judged("cannot tell", and_level(score), reason)
+        return verdict("cannot tell", [score.number, *numbers], reason)
 
     if not case.scores or any(case.against_chance(one) == "unknown" for one in case.scores):
         lacking = "chance level" if case.chance is None else "interval"
         evidence = [score.number for score in case.scores[:1]]
-        return judged("cannot tell", evidence, f"There is no {lacking} to hold its score against.")
+        return verdict("cannot tell", evidence, f"There is no {lacking} to hold its score against.")
 
     for score in case.scores:
         if (score.measured.ci_high or 0.0) >= case.half:
             reason = f"{score.words}: too few items to tell chance from knowing half of it."
-            return judged("cannot tell", and_level(score), reason)
+            return verdict("cannot tell", [score.number, *numbers], reason)
 
     last = case.scores[0]
     is_below = case.against_chance(last) == "below"
     where = f"below chance ({percent(case.chance)}%)" if is_below else f"not above {named}"
     reason = f"{', '.join(score.words for score in case.scores)}: {where}."
-    return judged("not shown", and_level(last), reason)
+    return verdict("not shown", [last.number, *numbers], reason)
 
 
 def above(one: Estimate, other: Estimate) -> bool:

@@ -42,8 +42,9 @@ def write_lines(run: Path, *lines: dict[str, Any]) -> None:
 def examples(folder: Path) -> list[Example | None]:
     found = grid(load_results(folder))
     assert found is not None
-    assert found.has_examples == any(row.example for _, rows in found.groups for row in rows)
-    return [row.example for _, rows in found.groups for row in rows]
+    shown = [example for *_, example in found["rows"]]
+    assert found["has_examples"] == any(shown)
+    return shown
 
 
 def the_example(folder: Path) -> Example:

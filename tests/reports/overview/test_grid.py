@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from probelight.reports.overview.grid import grid, verdicts_table
+from probelight.reports.page.html import to_html
 from probelight.reports.table import Cell
 from probelight.results.load import load_results
 from tests.fixtures.diagnostics import share
@@ -11,13 +12,17 @@ from tests.fixtures.report import records
 
 
 def test_a_row_without_answers_has_no_example(demo_folder: Path) -> None:
-    found = grid(load_results(demo_folder))
+    results = load_results(demo_folder)
+    found = grid(results)
     assert found is not None
-    assert not found.has_examples
-    assert [heading for heading, _ in found.groups] == [
-        "Asked before training, and after examples",
-        "Inoculated with examples",
+    assert not found["has_examples"]
+    assert [(skill.kind, shown) for skill, _, shown in found["rows"]] == [
+        *[("asked", None)] * 6,
+        ("inoculated", None),
     ]
+    page = to_html(results, [])
+    for heading in ("Asked before training, and after examples", "Inoculated with examples"):
+        assert page.count(f">{heading}</th>") == 1
 
 
 def test_nothing_that_can_be_judged_gives_no_grid(

@@ -11,8 +11,9 @@ import pytest
 
 from probelight.protocols import cli
 from probelight.reports.figure import STYLE
-from probelight.reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
-from probelight.reports.overview.verdicts import HELD, Evidence
+from probelight.reports.overview.grid import models_of
+from probelight.reports.overview.skills import KINDS, Skill, SkillVerdict, verdicts
+from probelight.reports.overview.verdicts import HELD
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
@@ -22,8 +23,8 @@ Write = Callable[..., None]
 WriteRun = Callable[..., Path]
 
 
-def told(found: tuple[Verdict, ...]) -> dict[tuple[str, str], str]:
-    return {(one.skill.probe, one.model): one.judged.words for one in found}
+def told(found: tuple[SkillVerdict, ...]) -> dict[tuple[str, str], str]:
+    return {(one.skill.probe, one.model): one.words for one in found}
 
 
 def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> None:
@@ -54,10 +55,10 @@ def test_a_control_that_learns_as_much_leaves_it_open(
 
     write_curve_runs(tmp_path, shares, sizes=(0, 62), controls=("standard", "no_language"))
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.word == "cannot tell"
-    labels = [one.label for one in found.judged.evidence]
+    assert found.word == "cannot tell"
+    labels = [label for label, _ in found.evidence]
     assert labels == ["after 62 examples", "without its language"]
-    assert [one.value for one in found.judged.evidence] == pytest.approx([0.9, 0.9])
+    assert [value for _, value in found.evidence] == pytest.approx([0.9, 0.9])
 
 
 def test_of_several_curves_it_says_which_was_judged(
@@ -66,8 +67,8 @@ def test_of_several_curves_it_says_which_was_judged(
     for mode, level in (("linear", 0.9), ("mlp", 0.5)):
         write_curve_runs(tmp_path, lambda *_, at=level: at, mode=mode, sizes=(62,))
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.word == "not shown"
-    assert found.judged.reason.endswith(" By the first of 2 curves (mlp, rate 0.001).")
+    assert found.word == "not shown"
+    assert found.reason.endswith(" By the first of 2 curves (mlp, rate 0.001).")
 
 
 def test_random_weights_that_learn_as_much_leave_it_open(
@@ -86,14 +87,14 @@ def test_random_weights_that_learn_as_much_leave_it_open(
     write_curve_runs(strong, shares, **name, **only)
     shutil.copytree(tmp_path / "runs", strong / "runs", dirs_exist_ok=True)
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.word == "cannot tell"
-    assert found.judged.evidence[1].label == "with random weights"
+    assert found.word == "cannot tell"
+    assert found.evidence[1][0] == "with random weights"
 
 
 def test_baselines_are_judged_where_they_are_alone(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, lambda *_: 0.9, model="ESIM (word_vectors)", sizes=(62,))
     (found,) = verdicts(load_results(tmp_path))
-    assert (found.model, found.judged.word) == ("ESIM (word_vectors)", "cannot tell")
+    assert (found.model, found.word) == ("ESIM (word_vectors)", "cannot tell")
 
 
 @pytest.fixture
@@ -132,19 +133,19 @@ def test_without_its_control_an_inoculation_leaves_it_open(
     """Of 1,000 items 270 are right before, 440 after; intervals of Wilson are at most 3.1 wide."""
     inoculate(tmp_path, (270, 440))
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.word == "cannot tell"
-    assert found.judged.reason.endswith("but no like-for-like control was run beside it.")
+    assert found.word == "cannot tell"
+    assert found.reason.endswith("but no like-for-like control was run beside it.")
     # A baseline of a part, however low, is none; nor is a control after fewer examples.
     audit(tmp_path, 200)
     inoculate(tmp_path, (250, 260), "choice_only", dose=50)
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.word == "cannot tell"
+    assert found.word == "cannot tell"
     inoculate(tmp_path, (250, 300), "choice_only")
     (found,) = verdicts(load_results(tmp_path))
     # 27.0% before cannot be told from 25.0%, 44.0% after can be told from 30.0.
-    assert found.judged.words == "learned it, in part"
-    assert found.judged.evidence[1] == Evidence("from the choices alone", 0.30)
-    assert found.judged.reason == (
+    assert found.words == "learned it, in part"
+    assert found.evidence[1] == ("from the choices alone", 0.30)
+    assert found.reason == (
         "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; beside it 30.0% from "
         "the choices alone."
     )
@@ -158,13 +159,13 @@ def test_what_was_known_before_inoculation_needs_its_control_too(
     inoculate(tmp_path, (300, 310))
     inoculate(tmp_path, (205, 210), "choice_only")
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.words == "knew it, in part"
-    assert found.judged.reason.startswith("Before inoculation 30.0% (27.2–32.9), above chance")
+    assert found.words == "knew it, in part"
+    assert found.reason.startswith("Before inoculation 30.0% (27.2–32.9), above chance")
     # The untrained similarity of words, and a model of the choices, stand against both scores.
     audit(tmp_path, 320, "vec_similarity", "VecSimilarity (w)")
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.word == "cannot tell"
-    assert found.judged.evidence[1] == Evidence("by VecSimilarity", 0.32)
+    assert found.word == "cannot tell"
+    assert found.evidence[1] == ("by VecSimilarity", 0.32)
 
 
 def test_the_demo_with_its_audit_beside_it(
@@ -176,13 +177,13 @@ def test_the_demo_with_its_audit_beside_it(
     inoculate(demo, (277, 350))
     inoculate(demo, (215, 220), "choice_only")
     (alone,) = verdicts(load_results(demo))
-    assert alone.judged.words == "knew it, in part"
-    assert alone.judged.evidence[1] == Evidence("after 100 examples", 0.35)
+    assert alone.words == "knew it, in part"
+    assert alone.evidence[1] == ("after 100 examples", 0.35)
     audit(audited, 262)
     audit(audited, 320, "vec_similarity", "VecSimilarity (w)")
     (found,) = verdicts(load_results([demo, audited]))
-    assert found.judged.word == "cannot tell"
-    assert found.judged.reason == (
+    assert found.word == "cannot tell"
+    assert found.reason == (
         "After 100 examples 35.0% (32.1–38.0); by VecSimilarity it is 32.0%, which cannot be told "
         "from that."
     )
@@ -193,7 +194,7 @@ def test_the_demo_with_its_audit_beside_it(
     assert "cannot tell</a>" in grid
     assert "knew it" not in grid
     assert "learned it" not in grid
-    assert found.judged.reason in said
+    assert found.reason in said
     assert f"<p>{HELD}</p>" in said
     assert HELD in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
@@ -202,8 +203,8 @@ def test_random_weights_are_a_control_of_an_inoculation(tmp_path: Path, inoculat
     inoculate(tmp_path, (200, 440))
     inoculate(tmp_path, (200, 250), model="embedded (random weights)")
     (found,) = verdicts(load_results(tmp_path))
-    assert found.judged.words == "learned it, in part"
-    assert found.judged.evidence[1] == Evidence("with random weights", 0.25)
+    assert found.words == "learned it, in part"
+    assert found.evidence[1] == ("with random weights", 0.25)
 
 
 def test_a_choice_only_run_stands_against_a_zero_shot_score(
@@ -219,8 +220,8 @@ def test_a_choice_only_run_stands_against_a_zero_shot_score(
     assert told(verdicts(load_results(tmp_path))) == {("hypernymy", "embedded"): "knew it, in part"}
     inoculate(tmp_path, (200, 390), "choice_only", dose=500)
     found, *_ = verdicts(load_results(tmp_path))
-    assert found.judged.word == "cannot tell"
-    assert found.judged.evidence[1] == Evidence("from the choices alone", 0.39)
+    assert found.word == "cannot tell"
+    assert found.evidence[1] == ("from the choices alone", 0.39)
 
 
 def test_no_further_evidence_in_the_folders_raises_a_verdict(
@@ -234,7 +235,7 @@ def test_no_further_evidence_in_the_folders_raises_a_verdict(
         inoculate(folder, (draw.randrange(190, 400), draw.randrange(300, 700)))
         inoculate(folder, (200, 210), "choice_only")
         (found,) = verdicts(load_results(folder))
-        height = order.index(found.judged.word)
+        height = order.index(found.word)
 
         def near(base: int) -> int:
             return base + draw.randrange(-100, 250)
@@ -251,8 +252,8 @@ def test_no_further_evidence_in_the_folders_raises_a_verdict(
         for add in further:
             add(folder)
             (found,) = verdicts(load_results(folder))
-            now = order.index(found.judged.word)
-            assert now <= height, found.judged
+            now = order.index(found.word)
+            assert now <= height, found
             lowered += now < height
             height = now
     assert lowered > 2
@@ -271,12 +272,12 @@ def test_every_pair_of_values_is_a_skill(
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: float(i < j))
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, wording="released")
     write_grid(tmp_path, write_run, rows, "B", ages, lambda i, j: 1.0)
-    said = [one.judged.words for one in verdicts(load_results(tmp_path))]
+    said = [one.words for one in verdicts(load_results(tmp_path))]
     assert said == ["cannot tell", "not shown"]  # without a control
     name = "m (random weights)"
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, name)
     found = verdicts(load_results(tmp_path))
-    assert [(one.skill.words, one.skill.about, one.judged.words) for one in found] == [
+    assert [(one.skill.words, one.skill.about, one.words) for one in found] == [
         ("age comparison", "where what, 15–105 in steps of 10", "knew it"),
         ("age comparison", "where what, 15–105 in steps of 10, released wording", "not shown"),
     ]
@@ -300,14 +301,14 @@ def test_statements_are_judged_apart_from_their_negations(
     half = [share(9, 18, **simp, subset=row.get("subset")) for row in statements]
     random = [{**row, "model": "m (random weights)"} for row in half]
     alone = results_of(tmp_path / "alone", write_run, statements)
-    assert [one.judged.word for one in verdicts(alone)] == ["cannot tell", "not shown"]
+    assert [one.word for one in verdicts(alone)] == ["cannot tell", "not shown"]
     found = verdicts(results_of(tmp_path / "all", write_run, cprag, statements, random))
-    assert [(one.skill.words, one.skill.about, one.judged.words) for one in found] == [
+    assert [(one.skill.words, one.skill.about, one.words) for one in found] == [
         ("CPRAG-102", "", "knew it"),
         ("NEG-136-SIMP", "affirmative", "knew it"),
         ("NEG-136-SIMP", "negative", "not shown"),
     ]
-    assert found[2].judged.reason == "Before training 0.0% (0.0–17.6): below chance (50.0%)."
+    assert found[2].reason == "Before training 0.0% (0.0–17.6): below chance (50.0%)."
 
 
 def test_a_diagnostic_is_judged_by_its_rows_whatever_its_record_names(
@@ -322,8 +323,8 @@ def test_a_diagnostic_is_judged_by_its_rows_whatever_its_record_names(
 
 def test_of_a_sweep_the_chosen_run_is_judged(sweep: Results) -> None:
     (found,) = verdicts(sweep)
-    assert found.judged.word == "cannot tell"  # 200 of 1,000 before, 440 after, no control
-    assert found.judged.evidence[0].value == 0.44
+    assert found.word == "cannot tell"  # 200 of 1,000 before, 440 after, no control
+    assert found.evidence[0][1] == 0.44
     assert [run.key.split("-")[0] for run in found.runs] == ["chosen"]
 
 

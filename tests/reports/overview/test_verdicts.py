@@ -13,9 +13,8 @@ from probelight.reports.overview.verdicts import (
     RULES,
     Case,
     Control,
-    Evidence,
-    Judged,
     Score,
+    Verdict,
     Word,
     above,
     judge,
@@ -115,31 +114,31 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "judged"),
+    ("case", "verdict"),
     [
         (
             Case(1 / 3, 0.34, before(HIGH, part(0.3, True), lower(0.377))),
-            Judged(
+            Verdict(
                 "knew it",
-                (Evidence("before training", 0.8), Evidence("the most frequent answer", 0.34)),
+                (("before training", 0.8), ("the most frequent answer", 0.34)),
                 "Before training 80.0% (75.0–85.0), above the most frequent answer (34.0%); "
                 "beside it 37.7% without its language, 30.0% from the choices alone.",
             ),
         ),
         (
             Case(0.5, None, before(HIGH, part(0.5, True))),
-            Judged(
+            Verdict(
                 "cannot tell",
-                (Evidence("before training", 0.8), Evidence("chance", 0.5)),
+                (("before training", 0.8), ("chance", 0.5)),
                 "Before training 80.0% (75.0–85.0), above chance (50.0%), but no like-for-like "
                 "control was run beside it.",
             ),
         ),
         (
             Case(0.5, None, before(MIDDLE, lower(0.5)), after(HIGH, as_good(0.79)), GAIN),
-            Judged(
+            Verdict(
                 "knew it",
-                (Evidence("before training", 0.6), Evidence("chance", 0.5)),
+                (("before training", 0.6), ("chance", 0.5)),
                 "Before training 60.0% (55.0–65.0), above chance (50.0%); beside it 50.0% without "
                 "its language. What it gained after 1,000 examples came without its language too.",
                 in_part=True,
@@ -147,9 +146,9 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
         ),
         (
             Case(0.5, None, before(MIDDLE, lower(0.5)), after(HIGH, lower(0.6)), GAIN),
-            Judged(
+            Verdict(
                 "knew it",
-                (Evidence("before training", 0.6), Evidence("after 1,000 examples", 0.8)),
+                (("before training", 0.6), ("after 1,000 examples", 0.8)),
                 "Before training 60.0% (55.0–65.0), above chance (50.0%); beside it 50.0% without "
                 "its language. It learned more of it: after 1,000 examples 80.0% (75.0–85.0); "
                 "beside it 60.0% without its language.",
@@ -158,60 +157,60 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
         ),
         (
             Case(0.5, None, before(LOW), after(HIGH, lower(0.6), lower(0.7)), GAIN),
-            Judged(
+            Verdict(
                 "learned it",
-                (Evidence("after 1,000 examples", 0.8), Evidence("without its language", 0.7)),
+                (("after 1,000 examples", 0.8), ("without its language", 0.7)),
                 "After 1,000 examples 80.0% (75.0–85.0), from 50.0% before training; beside it "
                 "70.0% without its language.",
             ),
         ),
         (
             Case(0.5, None, before(LOW), after(HIGH, lower(0.6), as_good(0.79)), GAIN),
-            Judged(
+            Verdict(
                 "cannot tell",
-                (Evidence("after 1,000 examples", 0.8), Evidence("without its language", 0.79)),
+                (("after 1,000 examples", 0.8), ("without its language", 0.79)),
                 "After 1,000 examples 80.0% (75.0–85.0); without its language it is 79.0%, which "
                 "cannot be told from that.",
             ),
         ),
         (
             Case(0.5, None, before(LOW), after(MIDDLE), NO_GAIN),
-            Judged(
+            Verdict(
                 "cannot tell",
-                (Evidence("before", 0.5), Evidence("after 1,000 examples", 0.6)),
+                (("before", 0.5), ("after 1,000 examples", 0.6)),
                 "After 1,000 examples 60.0% (55.0–65.0), above chance, but not beyond doubt above "
                 "the 50.0% before training.",
             ),
         ),
         (
             Case(0.5, None, before(LOW), after(LOW), NO_GAIN),
-            Judged(
+            Verdict(
                 "not shown",
-                (Evidence("after 1,000 examples", 0.5), Evidence("chance", 0.5)),
+                (("after 1,000 examples", 0.5), ("chance", 0.5)),
                 "After 1,000 examples 50.0% (45.0–55.0), before training 50.0% (45.0–55.0): not "
                 "above chance (50.0%).",
             ),
         ),
         (
             Case(0.5, None, before(Estimate(0.3, 0.25, 0.35))),
-            Judged(
+            Verdict(
                 "not shown",
-                (Evidence("before training", 0.3), Evidence("chance", 0.5)),
+                (("before training", 0.3), ("chance", 0.5)),
                 "Before training 30.0% (25.0–35.0): below chance (50.0%).",
             ),
         ),
         (
             Case(None, None, before(LOW)),
-            Judged(
+            Verdict(
                 "cannot tell",
-                (Evidence("before training", 0.5),),
+                (("before training", 0.5),),
                 "There is no chance level to hold its score against.",
             ),
         ),
     ],
 )
-def test_what_a_verdict_says(case: Case, judged: Judged) -> None:
-    assert judge(case) == judged
+def test_what_a_verdict_says(case: Case, verdict: Verdict) -> None:
+    assert judge(case) == verdict
 
 
 ORDER: list[Word] = ["not shown", "cannot tell", "learned it", "knew it"]
