@@ -186,26 +186,22 @@ def differences_figure(results: Results) -> Figure | None:
         "told apart": figure.Line(figure.BLUE, "-", "o"),
         "not told apart": figure.Line(figure.MUTED, "-", "o", figure.PAPER),
     }
-    with figure.styled():
-        canvas = figure.rows_canvas(
-            shown.assign(
-                heading="",
-                chance=None,
-                name=systems + "\n" + (shown.probe + " (" + shown.about + ")").map(_short),
-                look=shown.are_apart.map({True: "told apart", False: "not told apart"}),
-            ),
-            "first − second, percentage points",
-            looks,
-            are_gaps=True,
-        )
-        return figure.drawn(
-            "compared",
-            "Differences between systems",
-            "Accuracy of the first minus that of the second on the same items, with 95% intervals. "
-            "Filled: told apart, at a false discovery rate of 5% over all comparisons."
-            + figure.left_out(len(found), MOST_DRAWN),
-            canvas,
-        )
+    return figure.rows_figure(
+        "compared",
+        "Differences between systems",
+        "Accuracy of the first minus that of the second on the same items, with 95% intervals. "
+        "Filled: told apart, at a false discovery rate of 5% over all comparisons."
+        + figure.left_out(len(found), MOST_DRAWN),
+        shown.assign(
+            heading="",
+            name=systems + "\n" + (shown.probe + " (" + shown.about + ")").map(_short),
+            look=shown.are_apart.map({True: "told apart", False: "not told apart"}),
+            chance=None,
+        ),
+        "first − second, percentage points",
+        looks,
+        are_gaps=True,
+    )
 
 
 def summary(results: Results) -> str:

@@ -15,7 +15,7 @@ from probelight.reports.diagnostics import (
     diagnosed,
     paper,
 )
-from probelight.reports.figure import INK, Figure, Line, drawn, model_looks, rows_canvas, styled
+from probelight.reports.figure import INK, Figure, Line, model_looks, rows_figure
 from probelight.reports.published import short_name
 from probelight.results.load import Results
 
@@ -76,15 +76,15 @@ def _figure(
         places.assign(look=look, value=_published(model, places)).dropna(subset="value")
         for look, model in zip(PAPER_LOOKS, PAPER_MODELS, strict=True)
     )
-    with styled():
-        canvas = rows_canvas(
-            pd.concat([rows, published]),
-            "%",
-            model_looks(rows.model.unique()),
-            {} if published.empty else PAPER_LOOKS,
-        )
-        source = "" if published.empty else " Crosses: Ettinger (2020), without intervals."
-        return drawn(name, title, caption + source, canvas)
+    return rows_figure(
+        name,
+        title,
+        caption + ("" if published.empty else " Crosses: Ettinger (2020), without intervals."),
+        pd.concat([rows, published]),
+        "%",
+        model_looks(rows.model.unique()),
+        {} if published.empty else PAPER_LOOKS,
+    )
 
 
 def _published(model: str, rows: pd.DataFrame) -> pd.Series:

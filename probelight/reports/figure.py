@@ -143,6 +143,15 @@ LINES = (
 )
 
 
+@contextmanager
+def styled() -> Iterator[None]:
+    """Everything is drawn and rendered in this context; a user's own matplotlibrc has no say."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
 def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
     """Renders a canvas; the same canvas gives the same bytes."""
     canvas.draw_without_rendering()
@@ -182,35 +191,43 @@ def model_looks(models: Iterable[str]) -> dict[str, Line]:
     return dict(zip(models, cycle(marks), strict=False))
 
 
-def rows_canvas(
+@styled()
+def rows_figure(
+    name: str,
+    title: str,
+    caption: str,
     frame: pd.DataFrame,
     label: str,
     looks: Mapping[str, Line],
     references: Mapping[str, Line] | None = None,
     are_gaps: bool = False,
-) -> Canvas:
-    """Draws numbers and their 95% intervals below each other; call inside `styled`.
+) -> Figure:
+    """Draws numbers and their 95% intervals below each other.
 
     Args:
+        name: Name of its files.
+        title: What it shows, in a few words.
+        caption: How to read it.
         frame: A row for each number, with its `look`, `value`, `ci_low` and `ci_high`. Those of one
             `name` are together and have one level of `chance`, which may be missing, as are names
             of one `heading`, which may be empty.
         label: What the numbers are.
         looks: How those look that have a line each.
         references: How those look that share the last line of a name, without intervals.
-        are_gaps: Whether the numbers are differences of fractions, not fractions.
+        are_gaps: Whether the numbers are differences of accuracies, not accuracies.
     """
     references = references or {}
     frame = frame.astype(dict.fromkeys(("value", "ci_low", "ci_high", "chance"), float))
     canvas = Canvas()
     canvas.set_layout_engine("constrained")
     axis = canvas.subplots()
-    line, ticks = 0.0, []
-    for (heading, name), rows in frame.groupby(["heading", "name"], sort=False):
-        if heading and heading not in [text.get_text() for text in axis.texts]:
+    line, ticks, last_heading = 0.0, [], ""
+    for (heading, row_name), rows in frame.groupby(["heading", "name"], sort=False):
+        if heading != last_heading:
             line += 0.5
             axis.text(0, line, heading, fontsize=8.5, fontweight="bold", va="center")
             line += 1.3
+            last_heading = heading
         first, chance = line, rows.chance.iloc[0]
         is_shared = rows.look.isin([*references])
         for row in rows[~is_shared].itertuples():
@@ -222,7 +239,7 @@ def rows_canvas(
             else:
                 _number(axis, line, percent(row.value), between(low, high))
             line += 1
-        ticks.append(((first + line - 1) / 2, name))
+        ticks.append(((first + line - 1) / 2, row_name))
         for row in rows[is_shared].itertuples():
             axis.plot(100 * row.value, line, **references[row.look].style)
         if not missing(chance):
@@ -239,12 +256,12 @@ def rows_canvas(
         axis.set_xticks(range(0, 101, 20))
     axis.set_xlabel(label)
     axis.set_ylim(line - 0.2, -0.8)
-    axis.set_yticks([y for y, _ in ticks], [name for _, name in ticks])
+    axis.set_yticks([y for y, _ in ticks], [text for _, text in ticks])
     axis.grid(axis="y", visible=False)
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     legend(canvas, {**looks, **references})
-    return canvas
+    return drawn(name, title, caption, canvas)
 
 
 def _number(axis: Axes, line: float, number: str, interval: str) -> None:
@@ -255,15 +272,6 @@ def _number(axis: Axes, line: float, number: str, interval: str) -> None:
             textcoords="offset points", ha="right", va="center", fontsize=size, color=color,
             annotation_clip=False,
         )  # fmt: skip
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """Everything is drawn and rendered in this context; a user's own matplotlibrc has no say."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(STYLE)
-        yield
 
 
 def head(axis: Axes, title: str, subtitle: str) -> None:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 
 from probelight.reports.figure import (
     INK,
@@ -17,7 +18,7 @@ from probelight.reports.figure import (
     log_positions,
     model_looks,
     panels,
-    rows_canvas,
+    rows_figure,
     short_count,
     styled,
 )
@@ -87,6 +88,11 @@ def test_limits_hold_what_is_shown() -> None:
     assert limits([0.0, 1.0]) == pytest.approx((0.0, 102.0))
 
 
+def drawn_axis(figure: Figure) -> Axes:
+    assert figure.canvas is not None
+    return figure.canvas.axes[0]
+
+
 def test_rows_have_a_line_a_model_and_one_for_chance_and_references() -> None:
     frame = pd.DataFrame(
         [
@@ -98,8 +104,8 @@ def test_rows_have_a_line_a_model_and_one_for_chance_and_references() -> None:
         columns=ROW,
     )
     looks = model_looks(["a", "b"])
-    canvas = rows_canvas(frame, "accuracy, %", looks, {"majority": Line(INK, "none", "D")})
-    (axis,) = canvas.axes
+    references = {"majority": Line(INK, "none", "D")}
+    axis = drawn_axis(rows_figure("f", "t", "c", frame, "accuracy, %", looks, references))
     lines = {
         (line.get_color(), *np.asarray(line.get_xydata()).round(1).ravel()) for line in axis.lines
     }
@@ -114,5 +120,6 @@ def test_rows_have_a_line_a_model_and_one_for_chance_and_references() -> None:
 
 def test_rows_of_differences_have_signs() -> None:
     frame = pd.DataFrame([["", "a − b", "a", -0.125, -0.3, 0.05, None]], columns=ROW)
-    (axis,) = rows_canvas(frame, "points", model_looks("a"), are_gaps=True).axes
+    looks = model_looks("a")
+    axis = drawn_axis(rows_figure("f", "t", "c", frame, "points", looks, are_gaps=True))
     assert [text.get_text() for text in axis.texts] == ["−12.5", "−30.0 to +5.0"]

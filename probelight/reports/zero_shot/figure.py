@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from probelight.reports.figure import (
-    INK,
-    PAPER,
-    Figure,
-    Line,
-    drawn,
-    model_looks,
-    rows_canvas,
-    styled,
-)
+from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks, rows_figure
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
@@ -34,18 +25,14 @@ def zero_shot_figure(results: Results) -> Figure | None:
     ).sort_values("over", ascending=False, kind="stable")  # fmt: skip
     majority = found.dropna(subset="majority_accuracy").drop_duplicates("name")
     references = majority.assign(look=MAJORITY, value=majority.majority_accuracy)
-    with styled():
-        canvas = rows_canvas(
-            pd.concat([found, references]),
-            "accuracy, %",
-            model_looks(found.model.unique()),
-            {} if references.empty else {MAJORITY: Line(INK, "none", "D", PAPER)},
-        )
-        return drawn(
-            "zero_shot",
-            "Accuracy before any training",
-            "Lines are 95% intervals. The upright line on each probe is chance; the diamond is "
-            "what always giving the most frequent answer would score. A model whose interval "
-            "reaches the chance line shows nothing.",
-            canvas,
-        )
+    return rows_figure(
+        "zero_shot",
+        "Accuracy before any training",
+        "Lines are 95% intervals. The upright line on each probe is chance; the diamond is what "
+        "always giving the most frequent answer would score. A model whose interval reaches the "
+        "chance line shows nothing.",
+        pd.concat([found, references]),
+        "accuracy, %",
+        model_looks(found.model.unique()),
+        {} if references.empty else {MAJORITY: Line(INK, "none", "D", PAPER)},
+    )
