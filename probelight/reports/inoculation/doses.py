@@ -3,63 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
 
-from probelight.metrics import intervals
 from probelight.metrics.clusters import credits_by_cluster
+from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
 from probelight.reports.estimates import Bounds, Estimate
 from probelight.reports.inoculation.runs import Inoculation, Series
 from probelight.results.hits import Side
-from probelight.results.row import Subset
 
-UNTOUCHED = Subset("untouched", "group not in train")
-# How a metric is made of what each item counted: whose items, and a sign for each time.
-METRICS: Mapping[str, tuple[str, Mapping[str, float]]] = {
-    "probe_accuracy_before": ("probe", {"before": 1.0}),
-    "probe_accuracy": ("probe", {"after": 1.0}),
-    "probe_gain": ("probe", {"before": -1.0, "after": 1.0}),
-    "strict_cluster_accuracy_before": ("probe", {"before": 1.0}),
-    "strict_cluster_accuracy": ("probe", {"after": 1.0}),
-    "original_accuracy_before": ("original", {"before": 1.0}),
-    "original_accuracy_after": ("original", {"after": 1.0}),
-    "inoculation_cost": ("original", {"before": 1.0, "after": -1.0}),
+ALL, UNTOUCHED, CLUSTERS = "items", "untouched", "clusters"  # attributes of a `Side`
+BEFORE, AFTER = {"before": 1.0}, {"after": 1.0}
+# How a metric is made of what was counted: on which task, with which sign each time, and of what:
+# all items, those without a relative in the train file, or whole clusters of them.
+METRICS: Mapping[str, tuple[str, Mapping[str, float], str]] = {
+    "probe_accuracy_before": ("probe", BEFORE, ALL),
+    "probe_accuracy": ("probe", AFTER, ALL),
+    "probe_accuracy_before_group_not_in_train": ("probe", BEFORE, UNTOUCHED),
+    "probe_accuracy_group_not_in_train": ("probe", AFTER, UNTOUCHED),
+    "probe_gain": ("probe", {"before": -1.0, "after": 1.0}, ALL),
+    "strict_cluster_accuracy_before": ("probe", BEFORE, CLUSTERS),
+    "strict_cluster_accuracy": ("probe", AFTER, CLUSTERS),
+    "original_accuracy_before": ("original", BEFORE, ALL),
+    "original_accuracy_after": ("original", AFTER, ALL),
+    "inoculation_cost": ("original", {"before": 1.0, "after": -1.0}, ALL),
 }
 
 
 @dataclass(frozen=True)
 class Dose:
-    """The chosen runs of all seeds at one dose, measured on all items or on the untouched ones."""
+    """The chosen runs of all seeds at one dose."""
 
     series: Series
     dose: int
     runs: tuple[Inoculation, ...]
-    is_untouched: bool = False
 
     @property
     def interpretable(self) -> bool:
         """Whether the cost can be read: every seed started above chance."""
         return all(run.interpretable for run in self.runs)
 
-    @property
-    def untouched(self) -> Dose:
-        """The same runs measured on the probe items that have no relative in the train file.
-
-        A metric that not every seed has is left out: its mean would be over other seeds.
-        """
-        found = [run.parts.get(UNTOUCHED, {}) for run in self.runs]
-        shared = [metric for metric in found[0] if all(metric in part for part in found)]
-        runs = (
-            replace(run, measured={metric: part[metric] for metric in shared})
-            for run, part in zip(self.runs, found, strict=True)
-        )
-        return replace(self, runs=tuple(runs), is_untouched=True)
-
     def values(self, metric: str) -> list[float]:
-        """Return a metric of every seed that has it."""
-        return [run.measured[metric].value for run in self.runs if metric in run.measured]
+        """Return a metric of every seed; nothing where one lacks it, as a mean is over all."""
+        rows = [run.measured[metric] for run in self.runs if metric in run.measured]
+        return [row.value for row in rows] if len(rows) == len(self.runs) else []
 
     def mean(self, metric: str) -> float | None:
         """Return a metric averaged over seeds."""
@@ -77,15 +66,11 @@ class Dose:
         return None if mean is None else Estimate(mean, *self.interval(metric))
 
     def interval(self, metric: str) -> Bounds:
-        """Return the 95% interval, of several seeds over groups of items and over seeds.
-
-        None where a run of several did not record what each item counted.
-        """
-        having = [run for run in self.runs if metric in run.measured]
-        if len(having) == 1:
-            return Estimate.of(having[0].measured[metric]).bounds
-        sides = dict(enumerate(run.run.sides for run in having))
-        return interval_over_seeds([(1.0, metric, sides)], self.is_untouched)
+        """Return the 95% interval, of several seeds over groups of items and over seeds."""
+        if len(self.runs) == 1:
+            row = self.runs[0].measured.get(metric)
+            return Estimate.of(row).bounds if row else (None, None)
+        return interval_of([(1.0, self, metric)])
 
     @property
     def gain(self) -> Estimate | None:
@@ -96,8 +81,7 @@ class Dose:
         before, after = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
         if before is None or after is None:
             return None
-        sides = dict(enumerate(run.run.sides for run in self.runs))
-        return Estimate(after - before, *interval_over_seeds([(1.0, "probe_gain", sides)]))
+        return Estimate(after - before, *interval_of([(1.0, self, "probe_gain")]))
 
 
 def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
@@ -116,68 +100,40 @@ def best_dose(line: list[Dose]) -> Dose:
     """Return the dose with the best average on the selection items; the smaller one of equals."""
 
     def average(dose: Dose) -> float:
-        scores = [run.selected_on("aggregate") for run in dose.runs]
-        known = [score for score in scores if score is not None]
-        return round(fmean(known), 9) if known else -1.0
+        return round(fmean(run.selected_on("aggregate") or 0.0 for run in dose.runs), 9)
 
     return max(line, key=lambda dose: (average(dose), -dose.dose))
 
 
-def difference_interval(first: tuple[Dose, str], second: tuple[Dose, str]) -> Bounds:
-    """Return the 95% interval of a metric of one dose minus a metric of another, on the same items.
-
-    None where a run did not record its items, or the two were measured on others.
-
-    Args:
-        first: A dose, and the metric of it that counts.
-        second: The dose and the metric that are taken away.
-    """
-    return interval_over_seeds(
-        [
-            (weight, metric, {run.seed or 0: run.run.sides for run in dose.runs})
-            for weight, (dose, metric) in ((1.0, first), (-1.0, second))
-        ]
-    )
-
-
-def interval_over_seeds(
-    metrics: Sequence[tuple[float, str, Mapping[int, Mapping[str, Side]]]], untouched: bool = False
-) -> Bounds:
+def interval_of(means: Sequence[tuple[float, Dose, str]]) -> Bounds:
     """Return the 95% interval of a sum of means over seeds, from groups of items and seeds.
 
-    None where a run did not record its items, or runs were reported on others.
+    None where a run did not record what its items counted, or runs were reported on others.
 
     Args:
-        metrics: (weight, name, the sides of each seed's run, empty where it did not record them).
-        untouched: Only over the items that have no relative in the train file.
+        means: A weight, the dose and the metric of each.
     """
-    if not all(name in METRICS and runs and all(runs.values()) for _, name, runs in metrics):
+    parts, items = [], set()
+    for weight, dose, metric in means:
+        task, times, unit = METRICS.get(metric, ("", {}, ALL))
+        sides = {run.seed: run.run.sides[task] for run in dose.runs if task in run.run.sides}
+        if len(sides) < len(dose.runs):
+            return None, None
+        items |= {(side.items, side.groups, unit, getattr(side, unit)) for side in sides.values()}
+        parts += [(weight * sign, time, sides) for time, sign in times.items()]
+    (_, groups, unit, marks), *others = items
+    if others or not marks:
         return None, None
-    by_cluster = any(name.startswith("strict_cluster") for _, name, _ in metrics)
-    found = [
-        (weight * sign, {seed: (run[METRICS[name][0]], time) for seed, run in runs.items()})
-        for weight, name, runs in metrics
-        for time, sign in METRICS[name][1].items()
-    ]
-    items = {
-        (s.items, s.groups, untouched and s.untouched, by_cluster and s.clusters)
-        for _, by_seed in found
-        for s, _ in by_seed.values()
-    }
-    (_, groups, kept, clusters), *others = items
-    if others or (untouched and not any(kept or ())) or (by_cluster and not clusters):
-        return None, None
-    is_kept = np.array(kept or (1.0,) * len(groups)) > 0
+    is_kept = np.array(marks) > 0 if unit == UNTOUCHED else np.full(len(groups), True)
 
-    def counted(side: Side, time: str) -> intervals.Floats:
-        if by_cluster:
+    def credit(side: Side, time: str) -> Floats:
+        if unit == CLUSTERS:
             return np.array(credits_by_cluster(side.credit[time], side.clusters))
         return np.array(side.credit[time])[is_kept]
 
     terms = [
-        intervals.Term(weight, {seed: counted(*at) for seed, at in by_seed.items()})
-        for weight, by_seed in found
+        Term(weight, {seed or 0: credit(side, time) for seed, side in sides.items()})
+        for weight, time, sides in parts
     ]
-    every_group = None if by_cluster else intervals.group_indices(np.array(groups)[is_kept])
-    bounds = intervals.DIFFERENCES if len(terms) > 1 else intervals.SHARES
-    return intervals.sum_interval(terms, every_group, bounds)[1:]
+    every_group = None if unit == CLUSTERS else np.array(groups)[is_kept]
+    return sum_interval(terms, every_group, DIFFERENCES if len(terms) > 1 else SHARES)[1:]

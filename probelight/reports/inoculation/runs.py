@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
@@ -16,6 +16,7 @@ from probelight.results.row import Row, Subset
 
 ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
 SELECTION = "selection"  # the split that checkpoints are chosen on
+UNTOUCHED = Subset("untouched", "group not in train")
 
 
 class Series(NamedTuple):
@@ -60,9 +61,10 @@ class Inoculation:
 
     Attributes:
         epoch: Epoch of the chosen checkpoint, from 1.
-        measured: Rows of the report split by metric, for the whole sets.
-        parts: The same for parts of the sets: data sets of the original task, probe items that
-            have no relative among the training items, or of one difficulty.
+        measured: Rows of the report split by metric, for the whole sets, and for the probe
+            items that have no relative among the training items (`..._group_not_in_train`).
+        parts: The same for parts of the sets: data sets of the original task, items that have no
+            relative among the training items, or of one difficulty.
         trajectory: Selection scores by metric and epoch.
         interpretable: False where the original task was at chance before inoculation.
         num_settings: How many a sweep chose this one from; 1 for a run of its own.
@@ -112,53 +114,53 @@ def with_controls(results: Results) -> tuple[Inoculation, ...]:
         what = (series.probe, series.original_task, series[:-1], series.control)
         return (*what, cell.dose, seed, cell.extra, cell.learning_rate or 0.0, cell.run.key)
 
-    found = [cell for run in results.of("inoculation") for cell in _cells(results, run)]
     # The best of each dose and seed on the selection split; those without scores all count.
     choices: dict[tuple[object, ...], list[Inoculation]] = {}
-    for cell in sorted(found, key=lambda cell: cell.run.key):
-        choices.setdefault((cell.series, cell.dose, cell.seed), []).append(cell)
-    chosen = []
+    for run in results.of("inoculation"):  # by key
+        if cell := _inoculation(results, run):
+            choices.setdefault((cell.series, cell.dose, cell.seed), []).append(cell)
+    found = []
     for cells in choices.values():
         scored = [cell for cell in cells if cell.checkpoint]
         best = best_checkpoint(scored, attrgetter("checkpoint")) if scored else None
-        chosen += [replace(c, chosen=best is None or c is best) for c in cells]
-    return tuple(sorted(chosen, key=order))
+        found += [replace(cell, chosen=best is None or cell is best) for cell in cells]
+    return tuple(sorted(found, key=order))
 
 
-def _cells(results: Results, run: Run) -> Iterator[Inoculation]:
-    details = _details(run)
-    by_setting: dict[tuple[int | None, str, float | None, int | None], list[Row]] = {}
+def _inoculation(results: Results, run: Run) -> Inoculation | None:
+    """Return what a run measured; None of one that never came to its report."""
+    measured: dict[str, Row] = {}
+    parts: dict[Subset, dict[str, Row]] = {}
+    trajectory: dict[str, dict[int, float]] = {}
     for row in run.rows:
-        setting = (row.dose, row.extra, row.learning_rate, row.seed)
-        by_setting.setdefault(setting, []).append(row)
-    for (dose, extra, learning_rate, seed), rows in by_setting.items():
-        measured: dict[str, Row] = {}
-        parts: dict[Subset, dict[str, Row]] = {}
-        selection: dict[str, dict[int, float]] = {}
-        for row in rows:
-            if row.split != SELECTION:
-                by_metric = parts.setdefault(row.subset, {}) if row.subset else measured
-                by_metric[row.metric] = row
-            elif row.epoch is not None and row.subset is None:
-                selection.setdefault(row.metric, {})[row.epoch] = row.value
-        if dose is None or "probe_accuracy" not in measured:
-            continue  # a run that never came to its report
-        recorded = details.cost_interpretable
-        yield Inoculation(
-            run=run,
-            series=series_of(results, run),
-            dose=dose,
-            extra=extra or "none",
-            learning_rate=learning_rate,
-            seed=seed,
-            epoch=measured["probe_accuracy"].epoch,
-            measured=measured,
-            parts=parts,
-            trajectory={name: dict(sorted(line.items())) for name, line in selection.items()},
-            interpretable=above_chance(measured, True) if recorded is None else recorded,
-            num_settings=max(1, len(details.candidates)),
-            whole_split=details.report_items is None,
-        )
+        if row.split == SELECTION:
+            trajectory.setdefault(row.metric, {})[row.epoch or 0] = row.value
+        elif row.subset is None:
+            measured[row.metric] = row
+        else:
+            parts.setdefault(row.subset, {})[row.metric] = row
+            if row.subset == UNTOUCHED and row.metric.startswith("probe_accuracy"):
+                measured[f"{row.metric}_group_not_in_train"] = row
+    after = measured.get("probe_accuracy")
+    if after is None or after.dose is None:
+        return None
+    details = _details(run)
+    recorded = details.cost_interpretable
+    return Inoculation(
+        run=run,
+        series=series_of(results, run),
+        dose=after.dose,
+        extra=after.extra or "none",
+        learning_rate=after.learning_rate,
+        seed=after.seed,
+        epoch=after.epoch,
+        measured=measured,
+        parts=parts,
+        trajectory=trajectory,
+        interpretable=above_chance(measured, True) if recorded is None else recorded,
+        num_settings=max(1, len(details.candidates)),
+        whole_split=details.report_items is None,
+    )
 
 
 def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:

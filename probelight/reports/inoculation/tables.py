@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
@@ -12,7 +11,7 @@ from probelight.metrics.intervals import wilson
 from probelight.reports import table as tables
 from probelight.reports import words
 from probelight.reports.estimates import VERDICTS, named, verdict_of
-from probelight.reports.inoculation.doses import UNTOUCHED, Dose, doses
+from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, above_chance, with_controls
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
 from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE
@@ -25,8 +24,12 @@ ORIGINAL = ("original_accuracy_before", "original_accuracy_after")
 CLUSTERS = ("strict_cluster_accuracy_before", "strict_cluster_accuracy")
 WHOLES = {"probe": PROBE, "original task": ORIGINAL, "whole clusters": CLUSTERS}
 BOTH = ("aggregate_above_chance", "aggregate")
-UNRELATED = [f"{metric}_{UNTOUCHED.text.replace(' ', '_')}" for metric in PROBE]
+UNRELATED = tuple(f"{metric}_group_not_in_train" for metric in PROBE)
 COST = "inoculation_cost"
+COLUMNS = (
+    "Above chance: the average of the scores rescaled so that chance is 0 and perfection 100. "
+    "Whole clusters: groups of questions about one concept with every one right."
+)
 POOLED_FROM = 5  # larger clusters are few, so a row of their own would say nothing
 POOLED = f"clusters of {POOLED_FROM} or more"
 WHAT = text("probe", "probe", "_about")
@@ -65,12 +68,9 @@ def inoculation_table(results: Results) -> Table | None:
         "k: probe examples trained on. Rate and epoch: the setting and the checkpoint with the "
         "best average on the selection splits (the model before inoculation is no candidate); a "
         "dagger marks settings that were not chosen. Both scores are from the report split. "
-        f"{INTERVAL}. "
-        "Cost: original-task accuracy before minus after, positive = lost. Lost / gained: "
-        "original-task items that turned wrong / right, with the exact McNemar test (by "
-        "whole groups where items come in groups). Above chance: the average of the scores "
-        "rescaled so that chance is 0 and perfection 100. Whole clusters: groups of questions "
-        "about one concept with every one right.",
+        f"{INTERVAL}. Cost: original-task accuracy before minus after, positive = lost. Lost / "
+        "gained: original-task items that turned wrong / right, with the exact McNemar test (by "
+        f"whole groups where items come in groups). {COLUMNS}",
         [_record(cell, cell.measured, cell.interpretable) for cell in with_controls(results)],
         [
             WHAT,
@@ -89,24 +89,17 @@ def inoculation_table(results: Results) -> Table | None:
 
 def seeds_table(results: Results) -> Table | None:
     """Make the table of M*_k averaged over seeds; None where every dose has one seed."""
-    lines = [dose for line in doses(with_controls(results)).values() for dose in line]
-    if all(len(dose.runs) == 1 for dose in lines):
+    every = [dose for line in doses(with_controls(results)).values() for dose in line]
+    if all(len(dose.runs) == 1 for dose in every):
         return None
-    records = [_means(dose) for dose in lines]
-    note = (
-        f" {UNTOUCHED.text.capitalize()}: the probe items that have no relative in the train "
-        "file, where every seed was measured on them."
-    )
     return table(
         "inoculation_seeds",
         "Inoculation, mean over seeds",
         "For each seed the setting and checkpoint with the best average on the selection splits; "
         f"all seeds are in the mean. {INTERVAL}, over groups of items and over seeds (none where a "
         "run of several seeds did not record what each item counted); over seeds: the lowest and "
-        "the highest seed. Above chance: the average of the scores rescaled so that chance is 0 "
-        "and perfection 100. Whole clusters: groups of questions about one concept with every one "
-        f"right.{note if any(UNRELATED[1] in record for record in records) else ''}",
-        records,
+        f"the highest seed. {COLUMNS} New: probe items without a relative in the train file.",
+        [_means(dose) for dose in every],
         [
             WHAT,
             whole("k", "dose"),
@@ -117,7 +110,7 @@ def seeds_table(results: Results) -> Table | None:
             _spread(COST, "cost, points"),
             *_pair("both %", BOTH, _spread, ("above chance", "average")),
             *_pair("whole clusters %", CLUSTERS, _spread),
-            *_pair(f"probe, {UNTOUCHED.text} %", UNRELATED, _spread),
+            *_pair("probe, new items %", UNRELATED, _spread),
         ],
     )
 
@@ -203,7 +196,7 @@ def _flips(row: Any) -> Cell:
 
 
 def _means(dose: Dose) -> dict[str, object]:
-    """Return the mean and the spread of each metric, on all items and on the untouched ones."""
+    """Return the mean and the spread of each metric."""
     record: dict[str, object] = {
         **dose.series._asdict(),
         "dose": dose.dose,
@@ -212,16 +205,13 @@ def _means(dose: Dose) -> dict[str, object]:
         "_about": dose.series.about,
         "_runs": [run.run.key for run in dose.runs],
     }
-    found = {metric: (dose, metric) for metric in (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST)}
-    untouched = dose.untouched
-    found |= {name: (untouched, metric) for name, metric in zip(UNRELATED, PROBE, strict=True)}
-    for name, (of_dose, metric) in found.items():
-        if mean := of_dose.estimate(metric):
-            values = of_dose.values(metric)
-            record |= {name: mean.value, f"{name}_min": min(values), f"{name}_max": max(values)}
-            record[f"{name}_median"] = median(values)
+    for metric in (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST, *UNRELATED):
+        if mean := dose.estimate(metric):
+            values = dose.values(metric)
+            record |= {metric: mean.value, f"{metric}_min": min(values)}
+            record |= {f"{metric}_max": max(values), f"{metric}_median": median(values)}
             if mean.ci_low is not None:
-                record |= named(f"{name} {name}_ci_low {name}_ci_high", mean)
+                record |= named(f"{metric} {metric}_ci_low {metric}_ci_high", mean)
     return record
 
 
@@ -266,27 +256,23 @@ def _shown_parts(cell: Inoculation) -> Iterator[dict[str, object]]:
     for part, rows in _parts(cell):
         is_large = part.kind == "clusters" and part["size"] >= POOLED_FROM
         by_name.setdefault(POOLED if is_large else part.text, []).append(rows)
-    for name, parts in by_name.items():
-        for of, metrics in WHOLES.items():
-            before, after = (
-                _pooled([rows[metric] for rows in parts if metric in rows]) for metric in metrics
-            )
-            lost = parts[0].get(COST) if of == "original task" else None
-            if after is not None:
-                found = {"before": before, "after": after, COST: lost}
-                size = {"num_items": after.num_items, "num_groups": after.num_groups}
-                measured = {label: row for label, row in found.items() if row}
-                readable = above_chance(parts[0], cell.interpretable) if lost else None
-                yield _record(cell, measured, readable, of=of, part=name, **size)
+    for name, [rows, *others] in by_name.items():
+        if others:
+            rows = {metric: _pooled([r[metric] for r in (rows, *others)]) for metric in CLUSTERS}
+        for of, (before, after) in WHOLES.items():
+            if after in rows:
+                found = {"before": rows[before], "after": rows[after]}
+                readable = None
+                if of == "original task":
+                    found[COST] = rows[COST]
+                    readable = above_chance(rows, cell.interpretable)
+                size = {"num_items": rows[after].num_items, "num_groups": rows[after].num_groups}
+                yield _record(cell, found, readable, of=of, part=name, **size)
 
 
-def _pooled(rows: Sequence[Row]) -> Row | None:
+def _pooled(rows: Sequence[Row]) -> Row:
     """Return the share over the clusters of all rows, from the numbers of clusters."""
-    if len(rows) < 2:
-        return rows[0] if rows else None
     number = sum(row.num_items or 0 for row in rows)
-    if not all(row.num_items for row in rows):
-        return None
     # Whole numbers, but for ties; rounded, so that no rounding error makes more than there are.
     right = round(sum(row.value * (row.num_items or 0) for row in rows), 6)
     low, high = wilson(right, number)
@@ -310,14 +296,16 @@ def summary(results: Results) -> str:
             verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
             tell("With the largest k, accuracy on the probe was", VERDICTS[verdict], name)
             tell("The cost on the original task was", *_cost_verdict(dose, name))
-        chosen = [(run.trajectory.get("aggregate", {}), run.epoch or 0) for run in dose.runs]
+        changes = [
+            (run.selected_on("aggregate") or 0.0) - run.trajectory["aggregate"][0]
+            for run in dose.runs
+            if "aggregate" in run.trajectory
+        ]
         # Rounded, because a sum's last bit is no loss.
-        if below := sum(
-            {0, epoch} <= averages.keys() and round(averages[epoch], 9) < round(averages[0], 9)
-            for averages, epoch in chosen
-        ):
+        if below := sum(round(change, 9) < 0 for change in changes):
             where = "On the selection items the chosen checkpoint's average of both tasks was"
-            tell(where, "below that of the model before inoculation", name + _share(below, dose))
+            seeds = "" if below == len(dose.runs) else f" in {below} of {len(dose.runs)} seeds"
+            tell(where, "below that of the model before inoculation", name + seeds)
     sentences = []
     for about, by_verdict in found.items():
         clauses = [f"{verdict} for {words.listed(names)}" for verdict, names in by_verdict.items()]
@@ -336,11 +324,6 @@ def _cost_verdict(dose: Dose, name: str) -> tuple[str, str]:
         return "without an interval", name
     if high >= 0:
         return "above none" if low > 0 else "not distinguishable from none", name
-    by_extra = Counter(run.extra for run in dose.runs if run.extra != "none")
-    shares = [f"extra {extra}{_share(by_extra[extra], dose)}" for extra in sorted(by_extra)]
-    added = f", with original-task examples added ({', '.join(shares)})" if shares else ""
+    extras = sorted({f"extra {run.extra}" for run in dose.runs} - {"extra none"})
+    added = f", with original-task examples added ({', '.join(extras)})" if extras else ""
     return "below none, a gain,", name + added
-
-
-def _share(number: int, dose: Dose) -> str:
-    return "" if number == len(dose.runs) else f" in {number} of {len(dose.runs)} seeds"

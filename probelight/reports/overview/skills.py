@@ -352,11 +352,10 @@ def _lacking(point: Point, other: Point) -> str:
 def _gap(point: Point, other: Point) -> Bounds:
     """The interval of one score minus another on the same items, where these were recorded."""
     if point.dose and other.dose:
-        from probelight.reports.inoculation.doses import difference_interval
+        from probelight.reports.inoculation import doses
 
-        return difference_interval(
-            (point.dose, _metric(point.when)), (other.dose, _metric(other.when))
-        )
+        scores = ((1.0, point.dose, _metric(point.when)), (-1.0, other.dose, _metric(other.when)))
+        return doses.interval_of(scores)
     if not point.curve or not other.curve:
         return None, None
     if other.curve is point.curve and other.size == point.size:  # seed by seed

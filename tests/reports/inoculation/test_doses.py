@@ -13,8 +13,8 @@ import pytest
 
 from probelight.metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
 from probelight.reports.estimates import Bounds
-from probelight.reports.inoculation.doses import best_dose, doses, interval_over_seeds
-from probelight.reports.inoculation.runs import inoculations
+from probelight.reports.inoculation.doses import Dose, best_dose, doses, interval_of
+from probelight.reports.inoculation.runs import Series, inoculations
 from probelight.results.hits import Side, read_sides
 from probelight.results.load import Results, load_results
 
@@ -38,8 +38,12 @@ def hits(seed: int) -> dict[str, Any]:
     return {"probe": probe, "original": side}
 
 
-def over_seeds(metric: str, runs: Sequence[Mapping[str, Side]], **how: bool) -> Bounds:
-    return interval_over_seeds([(1.0, metric, dict(enumerate(runs)))], **how)
+def over_seeds(metric: str, runs: Sequence[Mapping[str, Side]]) -> Bounds:
+    found: Any = [
+        SimpleNamespace(seed=seed, run=SimpleNamespace(sides=sides))
+        for seed, sides in enumerate(runs)
+    ]
+    return interval_of([(1.0, Dose(Series("m", "p", "o"), 100, tuple(found)), metric)])
 
 
 def test_items_and_seeds_are_both_in_the_interval() -> None:
@@ -74,7 +78,7 @@ def test_whole_clusters_and_untouched_items() -> None:
     assert (low, high) == pytest.approx(sum_interval([Term(1.0, {0: 1.0 * pairs})])[1:])
     kept = {s: np.array(run["probe"].credit["after"])[1::2] for s, run in enumerate(runs)}
     expected = sum_interval([Term(1.0, kept)])[1:]
-    assert over_seeds("probe_accuracy", runs, untouched=True) == pytest.approx(expected)
+    assert over_seeds("probe_accuracy_group_not_in_train", runs) == pytest.approx(expected)
 
 
 def test_other_items_have_no_interval_together() -> None:
@@ -126,7 +130,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     assert dose.gain.value == pytest.approx((100 - 120) / 200)
     assert (dose.gain.ci_low, dose.gain.ci_high) == pytest.approx((-high, -low))
     assert dose.interval("aggregate") == (None, None)
-    assert dose.untouched.interval("probe_accuracy") == (None, None)  # no such rows
+    assert dose.estimate("probe_accuracy_group_not_in_train") is None  # no such rows
     (folder / "hits.json").write_text("{}")
     results = load_results(tmp_path)
     assert "(it has no `probe` and `original`)" in results.left_out[0]
