@@ -347,7 +347,7 @@ def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
             if has_start or not is_alike(curve, score):
                 continue
             with_start |= {(curve.probe, curve.model)} if is_start else set()
-            untrained = curve.at(STANDARD, 0) if is_start else None
+            untrained = curve.line().get(0) if is_start else None
             about, by = "", ""
             if untrained is None:
                 known = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
@@ -355,13 +355,13 @@ def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
             elif untrained.mode != curve.mode and way(untrained.mode):
                 by = about = f"by {way(untrained.mode)}"
             runs = {
-                row.run_dir.rpartition("/")[2]
+                key
                 for control in filter(None, (STANDARD, LANGUAGE.get(score.name)))
-                for point in curve.points[control]
-                if (point.num_train == 0) == is_start
-                for row in point.by_seed.values()
+                for num_train, point in curve.line(control).items()
+                if (num_train == 0) == is_start
+                for key in point.run_keys
             }
-            sizes = {"num_items": curve.points[STANDARD][0].num_items}
+            sizes = {"num_items": next(iter(curve.line().values())).num_items}
             sizes["num_seeds"] = None if is_start else curve.num_seeds
             place = Place(curve.probe, score.name, curve.split, score.mode)
             key = None if by else curve.paper_model

@@ -253,12 +253,13 @@ def _measured(
 
 
 def _has_few(row: Any, name: str) -> bool:
-    """Whether a number's interval goes by two groups of items (its, or the row's), or two seeds."""
+    """Whether a number's interval goes by two groups of items or two seeds, its or the row's."""
     its = f"{name}_" if hasattr(row, f"{name}_num_groups") else ""
     items, groups = (getattr(row, f"{its}num_{of}", None) for of in ("items", "groups"))
     if groups is not None and groups != items and groups < LEAST:
         return True
-    return bool(getattr(row, "num_seeds", None) == LEAST - 1)
+    seeds = getattr(row, f"{name}_num_seeds", getattr(row, "num_seeds", None))
+    return bool(seeds == LEAST - 1)
 
 
 # The plain forms of a table.

@@ -170,8 +170,8 @@ def _panels(lines: Sequence[Sequence[Drawn]], heads: Sequence[tuple[str, str]]) 
     canvas, axes = figures.panels(len(lines), height=max(2.6, 1.35 + 0.24 * most))
     shown: list[float | None] = []
     for line in (line for panel in lines for line in panel):
-        estimates = (line.curve.estimate(line.control, n) for n in line.curve.means(line.control))
-        shown += [end for e in estimates if e is not None for end in (e.value, *e.bounds)]
+        estimates = (point.estimate for point in line.curve.line(line.control).values())
+        shown += [end for found in estimates for end in (found.value, *found.bounds)]
         shown.append(line.curve.chance)
     low, high = figures.limits(shown)
     for place, (axis, panel, words) in enumerate(zip(axes, lines, heads, strict=True)):
@@ -204,9 +204,8 @@ def _line(axis: Axes, line: Drawn, positions: Mapping[int, float], order: float)
     means = curve.means(line.control)
     known = [
         (positions[n], 100 * low, 100 * high)
-        for n in means
-        if (point := curve.estimate(line.control, n))
-        for low, high in [point.bounds]
+        for n, point in curve.line(line.control).items()
+        for low, high in [point.estimate.bounds]
         if low is not None and high is not None
     ]
     if len(known) > 1 and look != LINEAR:

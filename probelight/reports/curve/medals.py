@@ -16,7 +16,7 @@ from probelight.reports.words import ABSENT, points, rate
 from probelight.results.load import Results
 
 MARKS = {"full": "✓ full", "partial": "~ partial", "none": "✗ none", "not judged": ABSENT}
-CONDITIONS = ("high", "above baselines", "needs language")
+CONDITIONS = ("high", "above_baselines", "needs_language")
 RULE_PATH = Path(__file__).with_name("medals.yaml")
 
 
@@ -82,7 +82,7 @@ def medals_table(results: Results, rule_path: Path | None = None) -> Table | Non
         return None
 
     def mark(row: Any) -> Cell:
-        met = [name for name in CONDITIONS if getattr(row, name.replace(" ", "_"))]
+        met = [name.replace("_", " ") for name in CONDITIONS if getattr(row, name)]
         return Cell(MARKS[row.medal], ", ".join(met))
 
     return table(
@@ -96,8 +96,7 @@ def medals_table(results: Results, rule_path: Path | None = None) -> Table | Non
         across="model",
         each=[Column("medal", mark, "left")],
         shown=found[found.medal != "not judged"],
-        csv="probe model split mode learning_rate medal high above_baselines needs_language "
-        "lacking",
+        csv=f"probe model split mode learning_rate medal {' '.join(CONDITIONS)} lacking",
     )
 
 
@@ -111,36 +110,25 @@ def not_judged(results: Results, rule_path: Path | None = None) -> str:
 
 
 def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
-    """Return a row for each model on each probe, by the curve that LangSense is from.
-
-    `medal` is one of `MARKS`, `lacking` names what a judgement would have needed, and each of
-    `CONDITIONS` is whether it was met, None where the curve is not judged.
-    """
+    """Return a row for each model on each probe, by the curve that LangSense is from."""
     every = standard_curves(results)
     found = [curve for curve in every if curve.role == "model" and curve.mode != "linear"]
     rows = []
     for curve in found:
         place = (curve.probe, curve.mode)
         rates = {other.learning_rate for other in found if (other.probe, other.mode) == place}
-        how = [curve.where, "whole network" * (curve.mode == FULL)]
-        if len(rates) > 1:
-            how.append(f"rate {rate(curve.learning_rate)}")
-        medal, met, lacking = judge(curve, every, rule)
-        names = (name.replace(" ", "_") for name in CONDITIONS)
-        conditions = dict(zip(names, met or (None,) * len(CONDITIONS), strict=True))
-        judged = {"medal": medal, "lacking": ", ".join(lacking)}
-        rows.append({**curve.record, **conditions, **judged, "_how": ", ".join(filter(None, how))})
+        by_rate = f"rate {rate(curve.learning_rate)}" if len(rates) > 1 else ""
+        how = filter(None, (curve.where, "whole network" * (curve.mode == FULL), by_rate))
+        rows.append({**curve.record, **judgement(curve, every, rule), "_how": ", ".join(how)})
     return rows
 
 
-def judge(
-    curve: Curve, others: Sequence[Curve], rule: MedalRule
-) -> tuple[str, tuple[bool, ...], list[str]]:
+def judgement(curve: Curve, others: Sequence[Curve], rule: MedalRule) -> dict[str, Any]:
     """Judge a curve against the others of its probe.
 
     Returns:
-        The medal; whether each of `CONDITIONS` holds, empty where the curve is not judged; and what
-        a judgement would have needed.
+        The `medal`, one of `MARKS`; whether each of `CONDITIONS` holds, None where the curve is not
+        judged; and as `lacking` what a judgement would have needed.
     """
     chance, weighted, language = curve.chance, curve.weighted_sum, curve.lang_gap(NO_LANGUAGE)
     hurdles = rivals(curve, others)
@@ -157,7 +145,8 @@ def judge(
     }
     lacking = [name for name, is_there in needed.items() if not is_there]
     if lacking or weighted is None or weighted.ci_low is None or language is None or chance is None:
-        return "not judged", (), lacking
+        nothing = dict.fromkeys(CONDITIONS)
+        return {"medal": "not judged", **nothing, "lacking": ", ".join(lacking)}
     if curve.majority is not None:
         margins.append(weighted.ci_low - curve.majority)
     highest = max(weighted.value, curve.zero_shot.value if curve.zero_shot else 0.0)
@@ -167,4 +156,4 @@ def judge(
         (language.ci_low or 0.0) > rule.lang_sense,
     )
     medal = "full" if all(met) else "partial" if sum(met) >= rule.partial else "none"
-    return medal, met, lacking
+    return {"medal": medal, **dict(zip(CONDITIONS, met, strict=True)), "lacking": ""}

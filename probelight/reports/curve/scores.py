@@ -9,18 +9,9 @@ from typing import Literal
 
 import pandas as pd
 
-from probelight.metrics.learning_curve import best_size, is_complete
-from probelight.probes.controls import STANDARD
+from probelight.metrics.learning_curve import is_complete
 from probelight.reports import words
-from probelight.reports.curve.curves import (
-    FULL,
-    LANGUAGE,
-    MODES,
-    Curve,
-    curves,
-    estimate,
-    weighted_gap,
-)
+from probelight.reports.curve.curves import FULL, LANGUAGE, MODES, Curve, curves, weighted_gap
 from probelight.reports.estimates import VERDICTS, Estimate, verdict_of
 from probelight.reports.published import ScoreKey, published_scores
 from probelight.reports.released import on_released
@@ -40,7 +31,7 @@ def standard_curves(results: Results) -> tuple[Curve, ...]:
         rank = MODES.index(curve.mode) if curve.mode in MODES else len(MODES)
         return (curve.probe, curve.role == "baseline", curve.model, rank)
 
-    return tuple(sorted((c for c in curves(results) if c.points.get(STANDARD)), key=place))
+    return tuple(sorted((curve for curve in curves(results) if curve.line()), key=place))
 
 
 def rivals(curve: Curve, others: Sequence[Curve]) -> list[Curve]:
@@ -60,15 +51,14 @@ def difference(score: Score, curve: Curve, rival: Curve) -> Estimate | None:
 
     The interval pairs items and seeds; it is left out where the curves have other items.
     """
+    line, other = curve.line(), rival.line()
     if score == "weighted_sum":
-        return estimate(weighted_gap((curve, STANDARD), (rival, STANDARD)))
-    ours = theirs = 0
-    if score == "maximum":
-        sizes = [size for size in curve.means() if size and size in rival.means()]
-        if not sizes:
-            return None
-        ours, theirs = (best_size({n: c.means()[n] for n in sizes}) for c in (curve, rival))
-    return estimate([(1.0, curve, STANDARD, ours), (-1.0, rival, STANDARD, theirs)])
+        return weighted_gap(line, other)
+    sizes = [n for n in line if n in other and (n == 0) == (score == "zero_shot")]
+    if not sizes:
+        return None
+    best, theirs = (max((of[n] for n in sizes), key=lambda p: p.mean) for of in (line, other))
+    return best.minus(theirs)
 
 
 def is_alike(curve: Curve, score: ScoreKey) -> bool:
@@ -87,16 +77,14 @@ def is_alike(curve: Curve, score: ScoreKey) -> bool:
         if not (is_whole and on_released(run, curve.split)):
             return False
     if control := LANGUAGE.get(score.name):
-        own = ScoreKey("ws", curve.mode)
-        ours = curve.mode != "linear" and any(own in scores for scores in printed.values())
-        if not (ours and is_complete(curve.means(control))):
+        is_printed = any(ScoreKey("ws", curve.mode) in scores for scores in printed.values())
+        if curve.mode == "linear" or not (is_printed and is_complete(curve.line(control))):
             return False
-    trained_alike = (
-        is_complete(curve.means())
+    return score.name == "zero_shot" or (
+        is_complete(curve.line())
         and curve.train in ("", f"train of {curve.probe}")
         and curve.first_stage == (curve.probe in IN_TWO_STAGES)
     )
-    return score.name == "zero_shot" or trained_alike
 
 
 def summary(results: Results) -> str:
@@ -112,9 +100,9 @@ def summary(results: Results) -> str:
         name = curve.probe
         if repeats[curve.model, name] > 1:
             name += f" ({curve.mode}, {curve.where}, rate {words.rate(curve.learning_rate)})"
-        if 0 in curve.means() and curve.mode != FULL and curve.model not in zero_shot:
+        if 0 in curve.line() and curve.mode != FULL and curve.model not in zero_shot:
             rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
-        if last := max(curve.means()):
+        if last := max(curve.line()):
             rows.append((curve.model, "At its largest N", _verdict(curve, last), name))
     frame = pd.DataFrame(rows, columns=["model", "when", "verdict", "name"])
     sentences = []
@@ -129,8 +117,7 @@ def summary(results: Results) -> str:
 
 def _verdict(curve: Curve, size: int) -> str:
     """Compare a point with chance and, where it was trained, with its controls."""
-    measured = curve.estimate(STANDARD, size)
-    bounds = measured.bounds if measured else (None, None)
+    bounds = curve.line()[size].estimate.bounds
     verdicts = [VERDICTS[verdict_of(bounds, curve.chance, curve.majority)]]
     for control in curve.controls if size else ():
         gap = curve.difference(control, size)

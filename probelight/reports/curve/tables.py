@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from statistics import median, stdev
 from typing import Any
 
-from probelight.metrics.intervals import wilson
 from probelight.metrics.learning_curve import WEIGHTS, is_complete
 from probelight.probes.controls import STANDARD
 from probelight.reports import table as kit
 from probelight.reports import words
-from probelight.reports.curve.curves import (
-    FULL,
-    LANGUAGE,
-    MODES,
-    SENSE,
-    Curve,
-    Point,
-    curves,
-    mean_estimate,
-)
+from probelight.reports.curve.curves import FULL, LANGUAGE, MODES, SENSE, Curve, Point, curves
 from probelight.reports.curve.scores import Score, difference, rivals, standard_curves
 from probelight.reports.estimates import named
 from probelight.reports.published import ScoreKey, published_templates, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
 from probelight.results.load import Results
-from probelight.results.row import Row, Subset
 
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
 ZERO_SHOT = ScoreKey("zero_shot")
@@ -36,6 +24,7 @@ VALUE = "value ci_low ci_high"
 GAP = "standard_minus_control difference_low difference_high"
 BEFORE, AFTER = "zero_shot zero_shot_low zero_shot_high", "trained trained_low trained_high"
 RIVALLED: dict[Score, str] = {"zero_shot": "zero-shot", "weighted_sum": "WS", "maximum": "MAX"}
+DIFFERENCES = {score: f"{score}_difference {score}_low {score}_high" for score in RIVALLED}
 Record = dict[str, Any]
 
 
@@ -86,28 +75,30 @@ def _summary_table(probe: str, is_full: bool, found: Sequence[Curve]) -> Table |
 def _score_records(found: Sequence[Curve]) -> Iterator[Record]:
     """Return the scores of a model's curves, by mode; people see those without a mode once."""
     first = found[0]
-    known = [s for s in found if s.learning_rate is not None]
-    rates = [f"{TRAINED[curve.mode]} {words.rate(curve.learning_rate)}" for curve in known]
-    start = first.at(STANDARD, 0)
+    known = [curve for curve in found if curve.learning_rate is not None]
+    rates = ", ".join(f"{TRAINED[curve.mode]} {words.rate(curve.learning_rate)}" for curve in known)
+    start = first.line().get(0)
     by = words.way(start.mode) if start and start.mode != first.mode else ""
-    about = [f"rates {', '.join(rates)}"] * bool(rates) + [f"zero-shot by {by}"] * bool(by)
+    about = [first.where, rates and f"rates {rates}", by and f"zero-shot by {by}"]
     for curve in found:
-        senses = curve.senses.items()
-        gaps = {ScoreKey(name + UNCLIPPED): curve.lang_gap(c) for name, c in senses}
+        gaps = {
+            ScoreKey(name + UNCLIPPED): gap
+            for name, control in curve.senses.items()
+            if (gap := curve.lang_gap(control))
+        }
         for score, estimate in (*curve.scores.items(), *gaps.items()):
-            if estimate is not None:
-                yield {
-                    **curve.record,
-                    **named(VALUE, estimate),
-                    "points": " ".join(map(str, curve.sizes)),
-                    "score": score.name,
-                    "num_seeds": None if score == ZERO_SHOT else curve.num_seeds,
-                    "_name": short_name(first.model),
-                    "_about": ", ".join(filter(None, [first.where, *about])),
-                    "_points": _points_text(found[0].sizes),
-                    "_score": score,
-                    "_is_shown": bool(score.mode) or curve is found[0],  # LangSense is the MLP's
-                }
+            yield {
+                **curve.record,
+                **named(VALUE, estimate),
+                "points": " ".join(map(str, curve.sizes)),
+                "score": score.name,
+                "num_seeds": None if score == ZERO_SHOT else curve.num_seeds,
+                "_name": short_name(first.model),
+                "_about": ", ".join(filter(None, about)),
+                "_points": _points_text(first.sizes),
+                "_score": score,
+                "_is_shown": bool(score.mode) or curve is first,  # LangSense is the MLP's
+            }
 
 
 def _score_column(score: ScoreKey) -> Column:
@@ -137,7 +128,7 @@ def _summary_note(found: Sequence[Curve]) -> str:
         if groups
         else " There is no interval: the runs did not record which items were right."
     )
-    if part := [s for s in found if s.sizes and not is_complete(s.means())]:
+    if part := [s for s in found if s.sizes and not is_complete(s.line())]:
         sums = "; ".join(dict.fromkeys(f"N = {_points_text(s.sizes)}" for s in part))
         note += f" Sums over {sums} are renormalised and compared with no number of the paper."
     trained = dict.fromkeys(s.train for s in found if s.train)
@@ -148,10 +139,10 @@ def curve_table(results: Results) -> Table | None:
     """Make the table of all points: means over seeds, controls, and the difference."""
     found = curves(results)
     frame = kit.framed(
-        {**_point_record(curve, control, point), "_curve": number}
+        {**_point_record(curve, control, num_train, point), "_curve": number}
         for number, curve in enumerate(found)
         for control, line in curve.points.items()
-        for point in line
+        for num_train, point in line.items()
     )
     if frame.empty:
         return None
@@ -171,25 +162,16 @@ def curve_table(results: Results) -> Table | None:
         kit.accuracy("accuracy %"),
         kit.number("median", "median", words.percent),
         Column("over seeds", lambda row: words.between(row.seed_min, row.seed_max) or words.ABSENT),
-        whole("seeds", "_seeds"),
+        whole("seeds", "num_seeds"),
         kit.number("at chance", "_at_chance", str),
         kit.size(),
     ]
-    gap = kit.gap("standard − control", GAP)
-    of_control = [
-        kit.accuracy("accuracy %"),
-        replace(gap, show=lambda row: row._gap or gap.show(row)),
-    ]
+    of_control = [kit.accuracy("accuracy %"), Column("standard − control", _difference_cell)]
     controls = sorted({control for curve in found for control in curve.controls})
     scored = share("chance, empty choices too", "_scored_chance")
-    # People see no spread of a single seed. An interval without hits is from the items alone,
-    # however few seeds there are.
+    # People see no spread of a single seed.
     over_seeds = ["median", "seed_min", "seed_max"]
-    shown = frame.assign(
-        **frame[over_seeds].where(frame.num_seeds > 1),
-        _seeds=frame.num_seeds,
-        num_seeds=frame._seeds_with_hits,
-    )
+    shown = frame.assign(**frame[over_seeds].where(frame.num_seeds > 1))
     return table(
         "learning_curve",
         "Learning curves",
@@ -215,88 +197,88 @@ def curve_table(results: Results) -> Table | None:
     )
 
 
-def _point_record(curve: Curve, control: str, point: Point) -> Record:
-    rows = [*point.by_seed.values()]
-    values = [row.value for row in rows]
-    gap = None if control == STANDARD else curve.difference(control, point.num_train)
-    record = {
+def _point_record(curve: Curve, control: str, num_train: int, point: Point) -> Record:
+    values = [row.value for row in point.by_seed.values()]
+    gap = None if control == STANDARD else curve.difference(control, num_train)
+    ends = [row.ci_low for row in point.trained.values() if row.ci_low is not None]
+    stuck = [end <= curve.chance for end in ends if curve.chance is not None]
+    return {
         **curve.record,
-        **named(ACCURACY, curve.estimate(control, point.num_train)),
+        **named(ACCURACY, point.estimate),
         **named(GAP, gap),
         "mode": point.mode,
         "control": control,
-        "num_train": point.num_train,
+        "num_train": num_train,
         "median": median(values),
         "seed_min": min(values),
         "seed_max": max(values),
         "seed_sd": stdev(values) if len(values) > 1 else None,
         "num_seeds": len(values),
-        "num_at_chance": None,
+        "num_at_chance": sum(stuck) if stuck else None,
         "num_items": point.num_items,
         "difference_min": gap and gap.lowest,
         "difference_max": gap and gap.highest,
+        # An interval without hits is from the items alone, however few seeds there are.
+        "accuracy_num_seeds": len(point.hits),
+        "standard_minus_control_num_seeds": len(point.hits),
+        "_num_pairs": gap and gap.num_seeds,
         "_group": control.replace("_", " "),
         "_rate": f"rate {words.rate(curve.learning_rate)}" if curve.learning_rate else "",
         "_scored_chance": curve.scored_chance,
-        "_seeds_with_hits": len(curve.item_scores.get((control, point.num_train), ())),
-        "_gap": None,
-        "_at_chance": None,
-        "_runs": [row.run_dir.rpartition("/")[2] for row in rows],
+        "_at_chance": f"{sum(stuck)} of {len(stuck)}" if stuck else None,
+        "_runs": point.run_keys,
     }
-    if gap and gap.ci_low is None:
-        seeds = words.points_between(gap.lowest, gap.highest)
-        record["_gap"] = Cell(words.points(gap.value), seeds if gap.num_seeds > 1 else "one seed")
-    if curve.chance is not None and point.trained:
-        stuck = 0
-        for row in point.trained.values():
-            items = row.num_items or point.num_train
-            low = (
-                wilson(round(row.value * items, 6), items)[0] if row.ci_low is None else row.ci_low
-            )
-            stuck += low <= curve.chance
-        record |= {"num_at_chance": stuck, "_at_chance": f"{stuck} of {len(point.trained)}"}
-    return record
+
+
+def _difference_cell(row: Any) -> Cell | str:
+    """Return standard minus control with its interval, or else its lowest and highest seed."""
+    if row.standard_minus_control is None or row.difference_low is not None:
+        return kit.gap("", GAP).show(row)
+    seeds = words.points_between(row.difference_min, row.difference_max)
+    return Cell(
+        words.points(row.standard_minus_control), seeds if row._num_pairs > 1 else "one seed"
+    )
 
 
 def against_table(results: Results) -> Table | None:
     """Make the table of each model against its random weights and against the baselines."""
     found = standard_curves(results)
-    frame: list[Record] = []
-    shown: list[Record] = []
+    records: list[Record] = []
     for curve in found:
         for other in rivals(curve, found) if curve.role == "model" else ():
             sizes = [size for size in curve.sizes if size in other.sizes]
-            record = curve.record
-            record |= {"against": other.model, "points": " ".join(map(str, sizes))}
-            record |= {"_points": _points_text(sizes), "_pair": len(frame)}
-            record["_runs"] = record["_runs"] + other.record["_runs"]
-            seeds = [n for s in (curve, other) if (n := s.num_seeds)]
-            for score, name in RIVALLED.items():
-                gap = difference(score, curve, other)
+            seeds = [number for one in (curve, other) if (number := one.num_seeds)]
+            record = {
+                **curve.record,
+                "against": other.model,
+                "points": " ".join(map(str, sizes)),
+                "_points": _points_text(sizes),
+                "_runs": curve.record["_runs"] + other.record["_runs"],
+            }
+            for score, names in DIFFERENCES.items():
                 drawn = 1 if score == "zero_shot" else min(seeds, default=None)
-                shown.append({**record, **named(VALUE, gap), "_score": name, "num_seeds": drawn})
-                record |= named(f"{score}_difference {score}_low {score}_high", gap)
-            frame.append(record)
-    full = " ".join(f"{score}_difference {score}_low {score}_high" for score in RIVALLED)
+                record |= named(names, difference(score, curve, other))
+                record[f"{score}_difference_num_seeds"] = drawn
+            records.append(record)
     return table(
         "curve_against",
         "What pre-training gave",
         "Each model minus the same architecture with random weights, trained the same way, and "
-        "minus the baselines over word vectors, in percentage points over the points that both "
-        "have, with 95% intervals that pair items and seeds: one that holds 0 shows nothing that "
-        "pre-training gave. Other vectors, other baselines: their names are in brackets.",
-        frame,
+        "minus the baselines over word vectors (their names are in brackets), in percentage "
+        "points over the points that both have, with 95% intervals that pair items and seeds: one "
+        "that holds 0 shows nothing that pre-training gave.",
+        records,
         [
             text("probe", "probe", "split"),
             text("model", "model", "mode"),
             text("against", "against"),
             text("points", "_points"),
+            *(
+                kit.gap("difference", DIFFERENCES[score], group=name)
+                for score, name in RIVALLED.items()
+            ),
         ],
-        rows="_pair",
-        across="_score",
-        each=[kit.gap("difference", VALUE)],
-        shown=kit.framed(shown),
-        csv=f"probe split mode model against points {full}",
+        csv=f"probe split mode model against points {' '.join(DIFFERENCES.values())}",
     )
 
 
@@ -341,20 +323,10 @@ def parts_table(results: Results) -> Table | None:
 
 
 def _part_records(curve: Curve) -> Iterator[Record]:
-    place = (curve.probe, curve.model, curve.split)
-    # The point without training may be of the scorer's mode.
-    modes = {curve.mode, *(point.mode for line in curve.points.values() for point in line)}
-    by_part: dict[Subset, list[Row]] = {}
-    for row in (row for run in curve.runs for row in run.rows):
-        is_own = (row.probe, row.model, row.split) == place and row.mode in modes
-        is_rate = row.learning_rate in (None, curve.learning_rate)
-        if row.subset and row.metric == "accuracy" and is_own and is_rate:
-            by_part.setdefault(row.subset, []).append(row)
-    for part, rows in by_part.items():
-        last = max(row.num_train or 0 for row in rows)
-        untrained = [row for row in rows if not row.num_train]
-        trained = [row for row in rows if last and row.num_train == last]
-        before, after = (mean_estimate(some) if some else None for some in (untrained, trained))
+    for part, line in curve.parts.items():
+        last = max(line)
+        points = line.get(0), line[last] if last else None
+        before, after = (point.over_items if point else None for point in points)
         name = "/".join(part["words"]) if part.kind == "choices" else part.text
         name = str(part["name"]) if part.kind == "template" else name
         printed = [
@@ -367,13 +339,13 @@ def _part_records(curve: Curve) -> Iterator[Record]:
             **named(BEFORE, before),
             **named(AFTER, after),
             "part": part.text,
-            "num_items": rows[0].num_items,
+            "num_items": line[last].num_items,
             "num_train": last or None,
-            "num_seeds": len(trained) or None,
+            "num_seeds": len(line[last].by_seed) if last else None,
             "_name": name,
             "_change": after.value - before.value if before and after else None,
             "_published": " / ".join(printed) or None,
-            "_runs": [row.run_dir.rpartition("/")[2] for row in (*untrained, *trained)],
+            "_runs": [key for point in points if point for key in point.run_keys],
         }
 
 

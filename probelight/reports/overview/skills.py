@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from probelight.probes.controls import CHOICE_ONLY, STANDARD
+from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import words
 from probelight.reports.estimates import WHOLE, Bounds, Estimate
 from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
@@ -172,23 +172,22 @@ def _curves(results: Results) -> Iterator[Point]:
     for curve in sorted(curves(results), key=lambda curve: ranks.get(curve.mode, len(MODES))):
         before = "" if curve.mode == FULL else BEFORE
         for control in curve.points:
-            for size in curve.means(control):
-                if measured := curve.estimate(control, size):
-                    yield Point(
-                        skill=Skill("asked", curve.probe, curve.split),
-                        model=curve.model,
-                        measured=measured,
-                        runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
-                        split=curve.split,
-                        size=size,
-                        when=_after(size) if size else before,
-                        how=_how(control),
-                        is_partial=control == CHOICE_ONLY or curve.runs[0].kind in PARTIAL_KINDS,
-                        chance=curve.chance,
-                        majority=curve.majority,
-                        curve=curve,
-                        control=control,
-                    )
+            for size, point in curve.line(control).items():
+                yield Point(
+                    skill=Skill("asked", curve.probe, curve.split),
+                    model=curve.model,
+                    measured=point.estimate,
+                    runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
+                    split=curve.split,
+                    size=size,
+                    when=_after(size) if size else before,
+                    how=_how(control),
+                    is_partial=control == CHOICE_ONLY or curve.runs[0].kind in PARTIAL_KINDS,
+                    chance=curve.chance,
+                    majority=curve.majority,
+                    curve=curve,
+                    control=control,
+                )
 
 
 def _grids(results: Results) -> Iterator[Point]:
@@ -361,10 +360,8 @@ def _gap(point: Point, other: Point) -> Bounds:
     if other.curve is point.curve and other.size == point.size:  # seed by seed
         paired = point.curve.difference(other.control, point.size)
         return paired.bounds if paired else (None, None)
-    from probelight.reports.curve.curves import interval_of
-
-    ours, theirs = (point.curve, STANDARD, point.size), (other.curve, other.control, other.size)
-    return interval_of([(1.0, *ours), (-1.0, *theirs)])
+    ours, theirs = point.curve.line()[point.size], other.curve.line(other.control)[other.size]
+    return ours.minus(theirs).bounds
 
 
 def _after(size: int) -> str:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from probelight.metrics.learning_curve import WEIGHTS
-from probelight.reports.curve.curves import Curve, Point, curves, estimate
+from probelight.reports.curve.curves import Curve, Point, curves, summed
 from probelight.reports.curve.scores import rivals, standard_curves
 from probelight.reports.curve.tables import curve_table, parts_table
 from probelight.reports.estimates import Estimate
@@ -30,19 +30,13 @@ def test_mean_over_seeds(curve: Curve) -> None:
     assert curve.controls == ["no_language"]
     assert curve.chance == 0.5
     assert curve.learning_rate == 1e-3
-    point = curve.at("standard", 62)
-    assert point is not None
+    point = curve.line()[62]
     assert [row.value for row in point.by_seed.values()] == [262 / 500, 281 / 500]
     assert point.mean == pytest.approx(0.543)
     assert point.num_items == 500
-
-
-def test_without_hits_the_interval_is_the_mean_of_the_seeds(curve: Curve) -> None:
-    found, point = curve.estimate("standard", 62), curve.at("standard", 62)
-    assert found is not None
-    assert point is not None
+    # Without hits the interval is the mean of the seeds'.
     lows = [row.ci_low or 0 for row in point.by_seed.values()]
-    assert found.ci_low == pytest.approx(sum(lows) / 2)
+    assert point.estimate.ci_low == pytest.approx(sum(lows) / 2)
     assert curve.num_seeds is None
 
 
@@ -79,8 +73,7 @@ def test_intervals_are_over_items_and_seeds_where_hits_are_kept(
 
     write_curve_runs(tmp_path, shares, sizes=(62,), controls=("standard", "no_language"))
     (found,) = curves(load_results(tmp_path))
-    measured = found.estimate("standard", 62)
-    assert measured is not None
+    measured = found.line()[62].estimate
     # Items alone give 0.6 +- 0.09; three seeds 0.1 apart have a mean with a standard error of
     # 0.058, which is 0.25 with Student's quantile of 4.30 for two degrees of freedom.
     assert 0.4 < (measured.ci_high or 0) - (measured.ci_low or 1) < 0.5
@@ -89,7 +82,7 @@ def test_intervals_are_over_items_and_seeds_where_hits_are_kept(
     assert gap is not None
     assert (gap.ci_low or 1) < 0.1 < (gap.ci_high or 0)
     assert (found.majority, found.num_seeds) == (pytest.approx(0.52), 3)
-    assert found.estimate("standard", 125) is None
+    assert list(found.line()) == [62]
 
 
 def test_learning_rates_and_modes_are_curves_of_their_own(
@@ -180,16 +173,15 @@ def test_sums_of_points() -> None:
         "control": {62: 0.5, 250: 0.7},
     }
     points = {
-        control: [Point(n, {1: Row(value=value)}) for n, value in line.items()]
+        control: {n: Point({1: Row(value=value)}) for n, value in line.items()}
         for control, line in by_size.items()
     }
-    curve = Curve("p", "m", "mlp", "dev", "", False, 1e-3, 0.5, points)
-    assert estimate([]) is None
-    assert estimate([(1.0, curve, "standard", 0)]) == Estimate(0.5)
-    assert estimate([(1.0, curve, "standard", 62), (-1.0, curve, "control", 125)]) is None
-    found = estimate([(0.5, curve, "standard", 62), (-0.5, curve, "control", 62)])
-    assert found is not None
-    assert found.value == pytest.approx(0.05)
+    curve = Curve("p", "m", "mlp", "dev", "", False, 1e-3, points)
+    standard, other = curve.line()[62], curve.line("control")[62]
+    assert curve.zero_shot == Estimate(0.5)
+    assert curve.line("other control") == {}
+    assert summed([(0.5, standard), (-0.5, other)]).value == pytest.approx(0.05)
+    assert standard.minus(other).value == pytest.approx(0.1)
     # Weights are those of the points that are there; N = 10 has none, but may be the best.
     first, second = WEIGHTS[62], WEIGHTS[125]
     weighted = (0.6 * first + 0.9 * second) / (first + second)
