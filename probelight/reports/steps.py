@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
-from probelight.reports.estimates import chance_levels
+from probelight.reports.estimates import Estimate, chance_levels
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL, measure
+from probelight.reports.words import BY_GROUPS, INTERVAL, in_words, measure
 from probelight.results.frames import results_frame
 from probelight.results.load import Results, distinct_ends
 
 if TYPE_CHECKING:  # matplotlib takes a second to import
-    from matplotlib.axes import Axes
-
     from probelight.reports.figure import Figure
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
 WHOLE = re.compile(r"(\d{1,12})([km]?)")
 TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 NO_REVISION = "as published"
-MOST_TICKS = 6
-SIZES: Any = {"markersize": 4.2, "linewidth": 1.7}  # of a line and its marks
 
 
 def step_of(revision: str) -> int | None:
@@ -99,39 +96,42 @@ def steps_tables(results: Results) -> list[Table | None]:
 
 def steps_figures(results: Results) -> list[Figure]:
     """Draw each measure against the training step: a figure a set, a panel a measure."""
-    from probelight.reports import figure as figures
+    from probelight.reports.figure import LINES
+    from probelight.reports.line_figure import Panel, Trace, line_figure
 
     found = snapshots(results)
-    chance = chance_levels(results)
+    chances = chance_levels(results)
     made = []
     for name, of_set in _by_set(found[found.step.notna()]):
-        panels = list(of_set.groupby(["probe", "split", "measure"], sort=False))
-        models = of_set.model.unique()
-        looks: dict[str, dict[str, Any]] = {
-            model: {"color": line.color, "linestyle": line.dash, "marker": line.marker}
-            for model, line in zip(models, figures.LINES * len(models), strict=False)
-        }
-        with figures.styled():
-            canvas, axes = figures.panels(len(panels[: figures.MAX_PANELS]), shared=False)
-            for ((probe, split, what), rows), axis in zip(panels, axes, strict=False):
-                title = SETS[probe].title if probe in SETS else probe.replace("_", " ")
-                figures.head(axis, title, " · ".join(filter(None, (what, split))))
-                _panel(axis, rows, looks, None if name else chance.get(probe))
-            handles = [
-                axes[0].plot([], [], label=model, **look, **SIZES)[0]
-                for model, look in looks.items()
-            ]
-            canvas.legend(handles=handles, loc="outside upper left", ncols=2, handlelength=3.4)
-            made.append(
-                figures.drawn(
-                    f"training_steps_{name}".rstrip("_"),
-                    f"{SETS[name].title if name else 'What was known'}, at each training step",
-                    "Shares against the training step that a revision's name holds (log axis, step "
-                    "0 on its left); bands are 95% intervals, dotted lines chance. Revisions "
-                    "without a step are in the table alone." + figures.left_out(len(panels)),
-                    canvas,
-                )
+        looks = dict(zip(of_set.model.unique(), cycle(LINES), strict=False))
+        panels = [
+            Panel(
+                SETS[probe].title if name else in_words(probe),
+                " · ".join(filter(None, (what, split))),
+                [
+                    Trace([(row.step, Estimate.of(row)) for row in rows.itertuples()], looks[model])
+                    for model, rows in of_panel.groupby("model")
+                ],
+                {} if name else {"chance": chances.get(probe)},
             )
+            for (probe, split, what), of_panel in of_set.groupby(
+                ["probe", "split", "measure"], sort=False
+            )
+        ]
+        made.append(
+            line_figure(
+                f"training_steps_{name}".rstrip("_"),
+                f"{SETS[name].title if name else 'What was known'}, at each training step",
+                "Shares against the training step that a revision's name holds (log axis, step 0 "
+                "on its left); bands are 95% intervals, dotted lines chance. Revisions without a "
+                "step are in the table alone.",
+                panels,
+                "training step",
+                "%",
+                looks=looks,
+                shared=False,
+            )
+        )
     return made
 
 
@@ -139,34 +139,3 @@ def _by_set(found: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Return what belongs together: the zero-shot probes, then each set of the diagnostics."""
     sets = sorted(found.groupby("set", sort=False), key=lambda one: one[0] != "")
     return [(str(name), of_set) for name, of_set in sets]
-
-
-def _panel(
-    axis: Axes, rows: pd.DataFrame, looks: dict[str, dict[str, Any]], chance: float | None
-) -> None:
-    from probelight.reports.figure import MUTED, example_axis, limits
-
-    axis.set_ylim(*limits([chance, *rows[["value", "ci_low", "ci_high"]].to_numpy().ravel()]))
-    axis.set_ylabel("%")
-    steps = sorted(set(rows.step))
-    positions = example_axis(axis, steps, "training step")
-    shown = steps[:: -(-len(steps) // MOST_TICKS)]
-    axis.set_xticks([positions[step] for step in shown], [_short(step) for step in shown])
-    first, last = min(positions.values()), max(positions.values())
-    axis.set_xlim(first - 0.06 * (last - first), last + 0.06 * (last - first))
-    if chance is not None:
-        axis.plot([first, last], [100 * chance] * 2, color=MUTED, linewidth=0.9, dashes=(1, 2))
-    for model, look in looks.items():
-        of_model = rows[rows.model == model]
-        xs = [positions[step] for step in of_model.step]
-        lows, highs = 100 * of_model.ci_low, 100 * of_model.ci_high.fillna(0.0)
-        axis.fill_between(xs, lows, highs, color=look["color"], alpha=0.13, linewidth=0)
-        axis.plot(xs, 100 * of_model.value, **look, **SIZES)
-
-
-def _short(step: int) -> str:
-    """Return a tick label: 1,000 as 1k, 2,000,000 as 2M."""
-    for size_, letter in ((1_000_000, "M"), (1_000, "k")):
-        if step >= size_ and step % (size_ // 10) == 0:
-            return f"{step / size_:g}{letter}"
-    return f"{step:,}"

@@ -56,6 +56,14 @@ def count(number: int | None) -> str:
     return ABSENT if number is None or missing(number) else f"{int(number):,}"
 
 
+def short_count(number: int) -> str:
+    """Return a whole number for a narrow place, 1,000 as 1k, 2,000,000 as 2M."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size and number % (size // 10) == 0:
+            return f"{number / size:g}{letter}"
+    return f"{number:,}"
+
+
 def sample(num_items: int | None, num_groups: int | None) -> str:
     """Return how many items and groups were measured; said in words where groups are few."""
     if num_items is None or missing(num_items) or not num_items:

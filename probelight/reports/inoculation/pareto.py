@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from itertools import cycle
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from probelight.metrics.aggregate import aggregate, pareto_front
-from probelight.reports import figure as look
-from probelight.reports.figure import INK, MUTED, PAPER, Figure, Line
-from probelight.reports.inoculation.figures import EXTRAS_NOTE, draw_ring, extra_mark, extra_marks
+from probelight.reports import figure as figures
+from probelight.reports.figure import LINES, MUTED, PAPER, Figure, Line
+from probelight.reports.inoculation.figures import EXTRAS_NOTE, RING, about, extra_mark, extra_marks
 from probelight.reports.inoculation.runs import SELECTION, Series, series_of, with_controls
 from probelight.reports.table import Column, Table, number, share, table, text, whole
-from probelight.reports.words import count, rate
+from probelight.reports.words import count, in_words, rate
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 
@@ -24,7 +24,7 @@ CHOICE = [*PANEL, "seed"]  # what one M*_k is chosen for: the checkpoints compar
 CHECKPOINT = [*CHOICE, "extra", "learning_rate", "epoch"]
 SCORES = ["probe_accuracy", "original_accuracy"]
 # Seeds differ by colour and dash, add-some by the mark.
-SEEDS = [*look.LINES, Line(MUTED, (0, (9, 3)), "")]
+SEEDS = (*LINES, Line(MUTED, (0, (9, 3))))
 
 
 @lru_cache(maxsize=2)
@@ -109,106 +109,73 @@ def pareto_table(results: Results) -> Table | None:
     )
 
 
+@figures.styled()
 def pareto_figure(results: Results) -> Figure | None:
     """Draw probe against original-task accuracy of every checkpoint, a panel for each dose."""
-    every = candidates(results)
-    order = ["probe", "original_task", *PANEL]
-    panels = [
-        panel for _, panel in every.groupby(list(dict.fromkeys(order))) if panel._settings.max() > 1
-    ]
+    order = list(dict.fromkeys(["probe", "original_task", *PANEL]))
+    panels = [panel for _, panel in candidates(results).groupby(order)]
+    panels = [panel for panel in panels if panel._settings.max() > 1]
     if not panels:
         return None
     starts = {
         cell.series: cell.trajectory.get("original_accuracy", {}).get(0)
         for cell in with_controls(results)
     }
-    shown = panels[: look.MAX_PANELS]
+    shown = panels[: figures.MAX_PANELS]
     drawn = pd.concat(shown)
     # A seed looks the same in every panel, whichever seeds the panel has.
-    seeds = dict(zip(sorted({*drawn.seed}), SEEDS * drawn.seed.nunique(), strict=False))
-    with look.styled():
-        canvas, axes = look.panels(len(shown), height=3.1, shared=False)
-        for axis, panel in zip(axes, shown, strict=True):
-            series = Series(*panel[[*Series._fields]].iloc[0])
-            _draw_panel(axis, panel, series, starts.get(series), seeds)
-        marks = extra_marks({*drawn.extra})
-        for seed, line in seeds.items() if len(seeds) > 1 else ():
-            mark = Line2D([], [], color=line.color, label=f"seed {seed}")
-            mark.set(linestyle=line.dash)
-            marks.append(mark)
-        marks.append(
-            Line2D(
-                [], [], marker="o", color=INK, markersize=10, markerfacecolor="none",
-                linestyle="none", label="M*",
-            )
-        )  # fmt: skip
-        canvas.legend(handles=marks, loc="outside upper left", ncols=8, columnspacing=1.3)
-        return look.drawn(
-            "pareto",
-            "Every checkpoint that could have been chosen",
-            "Each mark is one setting after one epoch, scored on the selection items. The stairs "
-            "join the checkpoints of a seed that no other one of that seed beats on both tasks "
-            "(filled marks; hollow ones are beaten). The ring is M*, the best average; along the "
-            "thin line through it averages are equal. The dotted upright line is the original "
-            "task before inoculation: what lies left of it has lost. A number counts the marks "
-            f"that lie on each other. {EXTRAS_NOTE} Each panel has its own axes."
-            + look.left_out(len(panels)),
-            canvas,
-        )
+    seeds = dict(zip(sorted({*drawn.seed}), cycle(SEEDS), strict=False))
+    canvas, axes = figures.panels(len(shown), height=3.1, shared=False)
+    for axis, panel in zip(axes, shown, strict=True):
+        series = Series(*panel[[*Series._fields]].iloc[0])
+        _draw_panel(axis, panel, series, starts.get(series), seeds)
+    marks = extra_marks({*drawn.extra})
+    if len(seeds) > 1:
+        marks |= {f"seed {seed}": replace(look, marker="") for seed, look in seeds.items()}
+    figures.legend(canvas, {**marks, "M*": RING})
+    return figures.drawn(
+        "pareto",
+        "Every checkpoint that could have been chosen",
+        "Each mark is one setting after one epoch, scored on the selection items. The stairs "
+        "join the checkpoints of a seed that no other one of that seed beats on both tasks "
+        "(filled marks; hollow ones are beaten). The ring is M*, the best average; along the "
+        "thin line through it averages are equal. The dotted upright line is the original "
+        "task before inoculation: what lies left of it has lost. A number counts the marks "
+        f"that lie on each other. {EXTRAS_NOTE} Each panel has its own axes."
+        + figures.left_out(len(panels)),
+        canvas,
+    )
 
 
 def _draw_panel(
     axis: Axes, panel: pd.DataFrame, series: Series, before: float | None, seeds: dict[int, Line]
 ) -> None:
-    probe = series.probe.replace("_", " ")
-    remarks = f" · {series.remarks}" if series.remarks else ""
-    look.head(axis, f"{probe}, k = {count(panel.dose.iloc[0])}", series.model + remarks)
-    starts = [] if before is None else [before]
-    axis.set_xlim(*_bounds([*panel.original_accuracy, *starts]))
-    axis.set_ylim(*_bounds([*panel.probe_accuracy]))
+    probe = in_words(series.probe)
+    figures.head(axis, f"{probe}, k = {count(panel.dose.iloc[0])}", about(series, series.model))
     axis.set_xlabel(f"{series.original_task or 'original task'}, accuracy %")
     axis.set_ylabel(f"{probe}, accuracy %")
+    axis.margins(0.08)
     if before is not None:
         axis.axvline(100 * before, color=MUTED, linewidth=1.0, dashes=(1, 2), zorder=1)
+    panel = panel.assign(x=100 * panel.original_accuracy, y=100 * panel.probe_accuracy)
     for seed, of_seed in panel.groupby("seed"):
-        line = seeds[seed]
-        front = of_seed[of_seed.on_front].sort_values(
-            ["original_accuracy", "probe_accuracy"], ascending=[True, False]
-        )
-        axis.plot(
-            100 * front.original_accuracy, 100 * front.probe_accuracy, color=line.color,
-            linestyle=line.dash, linewidth=1.2, drawstyle="steps-pre", zorder=2,
-        )  # fmt: skip
-        for mark in of_seed.itertuples():
-            _draw_mark(axis, mark, line.color)
+        look = replace(seeds[seed], marker="", width=1.2)
+        stairs = of_seed[of_seed.on_front].sort_values(["x", "y"], ascending=[True, False])
+        axis.plot(stairs.x, stairs.y, **look.style, drawstyle="steps-pre", zorder=2)
+        for (extra, on_front), marks in of_seed.groupby(["extra", "on_front"]):
+            look = replace(look, dash="none", marker=extra_mark(extra))
+            if on_front:
+                axis.plot(marks.x, marks.y, **look.style, zorder=4)
+            else:
+                beaten = replace(look, face=PAPER, size=3.8)
+                axis.plot(marks.x, marks.y, **beaten.style, alpha=0.6, zorder=3)
+    for chosen in panel[panel.chosen].itertuples():
+        axis.axline((chosen.x, chosen.y), slope=-1, color=MUTED, linewidth=0.6, zorder=1)
+        axis.plot([chosen.x], [chosen.y], **RING.style, zorder=5)
     # How many checkpoints are on a point of a front.
-    for (x, y), marks in panel.groupby([panel[name].round(9) for name in reversed(SCORES)]):
+    for (x, y), marks in panel.groupby([panel.x.round(7), panel.y.round(7)]):
         if len(marks) > 1 and marks.on_front.any():
             axis.annotate(
-                str(len(marks)), (100 * x, 100 * y), xytext=(6, 5), textcoords="offset points",
-                fontsize=7, color=INK, zorder=6,
+                str(len(marks)), (x, y), xytext=(6, 5), textcoords="offset points", fontsize=7,
+                zorder=6,
             )  # fmt: skip
-
-
-def _draw_mark(axis: Axes, mark: Any, color: str) -> None:
-    x, y = 100 * mark.original_accuracy, 100 * mark.probe_accuracy
-    axis.plot(
-        [x], [y], marker=extra_mark(mark.extra), markersize=5 if mark.on_front else 3.8,
-        color=color, markerfacecolor=color if mark.on_front else PAPER, markeredgewidth=0.8,
-        alpha=1.0 if mark.on_front else 0.6, linestyle="none", zorder=4 if mark.on_front else 3,
-    )  # fmt: skip
-    if mark.chosen:  # a ring, and the line of the same average
-        left, right = axis.get_xlim()
-        reach = 0.2 * (right - left)
-        axis.plot(
-            [x - reach, x + reach], [y + reach, y - reach], color=MUTED, linewidth=0.6, zorder=1,
-            scalex=False, scaley=False,
-        )  # fmt: skip
-        draw_ring(axis, x, y)
-
-
-def _bounds(values: list[float]) -> tuple[float, float]:
-    """Return limits of an axis in per cent, wide enough for a single point."""
-    low, high = 100 * min(values), 100 * max(values)
-    margin = max(1.0, 0.08 * (high - low))
-    return low - margin, high + margin

@@ -81,7 +81,6 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
     made = arrows.arrows_of(line)
     told = {one.dose.dose: [is_told for *_, is_told in one.whiskers] for one in made}
     assert told == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
-    assert [one.dose.dose for one in made if one.is_sure] == [10]
     # A cost of 2 points, -1 to 5, stands at 60 - 5 to 60 + 1.
     (at, *ends, _), _ = made[1].whiskers
     assert (at, *ends) == pytest.approx((0, 55.0, 61.0))
@@ -106,7 +105,6 @@ def test_a_cost_that_cannot_be_read_has_no_whisker(inoculated: Inoculated) -> No
     found = inoculated({}, cost_interpretable=False)
     (arrow,) = arrows.arrows_of(next(iter(doses(inoculations(found)).values())))
     assert arrow.whiskers == ()  # nor of the gain: the runs did not record their items
-    assert not arrow.is_sure
 
 
 def test_without_inoculations_there_is_no_plot(demo_folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,198 @@
+"""Figures of lines: scores over numbers of examples, training steps or epochs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from matplotlib.axes import Axes
+from matplotlib.transforms import ScaledTranslation
+
+from probelight.reports.estimates import Estimate
+from probelight.reports.figure import (
+    MAX_PANELS,
+    MUTED,
+    PAPER,
+    Figure,
+    Line,
+    drawn,
+    head,
+    left_out,
+    legend,
+    limits,
+    panels,
+    styled,
+)
+from probelight.reports.words import percent, short_count
+
+MOST_TICKS = 8
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A line of a panel, or marks alone where its look has no dash.
+
+    Attributes:
+        points: Scores by number of examples, step or epoch; several may be of one number.
+        label: Written at the line's end.
+        shift: Points of type that it is moved right, so that it does not cover another.
+        whiskers: Whether intervals are whiskers; a band otherwise.
+    """
+
+    points: Sequence[tuple[int, Estimate]]
+    look: Line
+    label: str = ""
+    shift: float = 0.0
+    whiskers: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel with its heading.
+
+    Attributes:
+        traces: Its lines; an earlier one covers a later one.
+        chances: Levels of chance by what they are called, None where not known.
+    """
+
+    title: str
+    subtitle: str
+    traces: Sequence[Trace]
+    chances: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def values(self) -> list[float | None]:
+        """All numbers that it shows, ends of intervals included."""
+        estimates = [estimate for trace in self.traces for _, estimate in trace.points]
+        ends = [end for estimate in estimates for end in (estimate.value, *estimate.bounds)]
+        return [*ends, *self.chances.values()]
+
+
+@styled()
+def line_figure(
+    name: str,
+    title: str,
+    caption: str,
+    found: Sequence[Panel],
+    xlabel: str,
+    ylabel: str = "accuracy, %",
+    *,
+    looks: Mapping[str, Line] | None = None,
+    log: bool = True,
+    shared: bool = True,
+) -> Figure:
+    """Draws the first `MAX_PANELS` panels.
+
+    Args:
+        name: Name of its files.
+        title: What it shows, in a few words.
+        caption: How to read it.
+        found: The panels.
+        xlabel: What the numbers are that scores are drawn over.
+        ylabel: What the scores are.
+        looks: How those look that have no label of their own.
+        log: Whether x is a log axis, on which 0 has a place of its own.
+        shared: Whether all panels have the same y axis.
+    """
+    shown = found[:MAX_PANELS]
+    most = max(sum(bool(trace.label) for trace in panel.traces) for panel in shown)
+    canvas, axes = panels(len(shown), max(2.9, 1.4 + 0.26 * most), shared)
+    for place, (axis, panel) in enumerate(zip(axes, shown, strict=True)):
+        head(axis, panel.title, panel.subtitle)
+        axis.set_ylim(limits([v for p in (shown if shared else [panel]) for v in p.values]))
+        axis.set_xlabel(xlabel)
+        if place % 2 == 0 or not shared:
+            axis.set_ylabel(ylabel)
+        numbers = sorted({number for trace in panel.traces for number, _ in trace.points})
+        positions = log_positions(numbers) if log else {n: float(n) for n in numbers}
+        _draw_panel(axis, panel, positions)
+        if log and 0 in positions and len(positions) > 1:
+            axis.text(
+                positions[0] + 0.6, 0, "//", transform=axis.get_xaxis_transform(), fontsize=7,
+                color=MUTED, ha="center", va="center",
+                bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6},
+            )  # fmt: skip
+    if looks:
+        legend(canvas, looks, handlelength=3.4)
+    return drawn(name, title, caption + left_out(len(found)), canvas)
+
+
+def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> None:
+    """Draw the lines of a panel, chance, and at the right end of each what it is."""
+    ticks = list(positions)[:: -(-len(positions) // MOST_TICKS)]
+    axis.set_xticks([positions[n] for n in ticks], [short_count(n) for n in ticks])
+    axis.grid(axis="x", visible=False)
+    first, last = min(positions.values()), max(positions.values())
+    span = max(last - first, 1.0)
+    axis.spines["bottom"].set_bounds(first - 0.06 * span, last)
+    labels = []
+    for rank, trace in enumerate(panel.traces):
+        _draw_trace(axis, trace, positions, 3 - rank / len(panel.traces))
+        if trace.label:
+            labels.append((100 * trace.points[-1][1].value, trace.label, trace.look.color))
+    for name, chance in panel.chances.items():
+        if chance is not None:
+            axis.plot([first, last], [100 * chance] * 2, color=MUTED, linewidth=0.9, dashes=(1, 2))
+            labels.append((100 * chance, f"{name} {percent(chance)}", MUTED))
+    right = last + (0.42 if labels else 0.06) * span
+    axis.set_xlim(first - 0.06 * span, right)
+    x = last + 0.07 * span
+    if labels:  # grid lines end where they begin
+        axis.axvspan(x, right, color=PAPER, linewidth=0, zorder=0.6)
+    low, high = axis.get_ylim()
+    heights = apart([value for value, _, _ in labels], 0.08 * (high - low))
+    for y, (_, text, color) in zip(heights, labels, strict=True):
+        axis.text(x, y, text, color=color, fontsize=8, va="center")
+
+
+def _draw_trace(axis: Axes, trace: Trace, positions: Mapping[int, float], zorder: float) -> None:
+    canvas = axis.get_figure(root=True)
+    assert canvas is not None
+    moved = axis.transData + ScaledTranslation(trace.shift / 72, 0, canvas.dpi_scale_trans)
+    known = [
+        (positions[number], 100 * estimate.ci_low, 100 * estimate.ci_high)
+        for number, estimate in trace.points
+        if estimate.ci_low is not None and estimate.ci_high is not None
+    ]
+    xs, lows, highs = zip(*known, strict=True) if known else ((), (), ())
+    color = trace.look.color
+    if trace.whiskers or len(known) == 1:
+        axis.vlines(xs, lows, highs, color, linewidth=0.9, alpha=0.55, transform=moved)
+    else:
+        axis.fill_between(xs, lows, highs, color=color, alpha=0.13, linewidth=0)
+    axis.plot(
+        [positions[number] for number, _ in trace.points],
+        [100 * estimate.value for _, estimate in trace.points],
+        **trace.look.style,
+        transform=moved,
+        zorder=zorder,
+    )
+
+
+def apart(values: Sequence[float], gap: float) -> list[float]:
+    """The values moved as little as needed for neighbours to be `gap` apart, order kept."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    groups: list[tuple[float, list[int]]] = []  # (mean wanted, members), merged while they collide
+    for index in order:
+        groups.append((values[index], [index]))
+        while len(groups) > 1:
+            (low, below), (high, above) = groups[-2:]
+            if high - low >= gap * (len(below) + len(above)) / 2:
+                break
+            members = below + above
+            groups[-2:] = [(math.fsum(values[i] for i in members) / len(members), members)]
+    placed = [0.0] * len(values)
+    for centre, members in groups:
+        for rank, index in enumerate(members):
+            placed[index] = centre + gap * (rank - (len(members) - 1) / 2)
+    return placed
+
+
+def log_positions(numbers: Sequence[int]) -> dict[int, float]:
+    """Where numbers are on a log axis, from the left; 0 has a place of its own."""
+    positive = sorted({number for number in numbers if number > 0})
+    positions = {number: math.log2(number) for number in positive}
+    if 0 in numbers:
+        positions = {0: math.log2(positive[0]) - 1.2 if positive else 0.0, **positions}
+    return positions
