@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, product
@@ -15,6 +14,7 @@ from probelight.reports.published import ScoreKey, published_scores, published_s
 from probelight.reports.released import paper_model
 from probelight.reports.table import SIZE, Cell, Column, Table
 from probelight.reports.words import INTERVAL, listed, way
+from probelight.reports.zero_shot.scores import STUCK
 from probelight.results.load import GRID_FILE, Results, Run, UnreadableResultError
 from probelight.results.row import Row
 
@@ -24,10 +24,9 @@ Matrix = tuple[tuple[T | None, ...], ...]
 AGE_PANELS = ("A", "B", "C", "D")
 SIZES = "sizes"
 # Talmor et al. 2020, section 4.1, of roberta-large; the accuracies of panel A are in table 2.
-PAPER_PANELS = {"B": "76", "C": "always older", "D": "12"}
-PAPER_SIZES_MODEL = "roberta-large"  # of table 4 as well, with 56 pairs
+PAPER_PANELS = {"B": "76", "C": "always older", "D": "12", SIZES: "83.9"}  # 47 of 56 pairs
+PAPER_SIZES_MODEL = "roberta-large"  # of table 4 as well
 MOST_TOLD = 6  # sentences of the paragraph
-STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,17 +57,9 @@ class GridFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid(GridFile):
-    """A grid, and the run that it is of.
-
-    Attributes:
-        run: The run.
-        rows: Its measurements by metric.
-        paper_model: The paper's name of the checkpoint that the run recorded; None for another.
-    """
+    """A grid, and the run that it is of."""
 
     run: Run
-    rows: Mapping[str, Row]
-    paper_model: str | None = None
 
     @property
     def model(self) -> str:
@@ -76,19 +67,13 @@ class Grid(GridFile):
         return self.run.model
 
     @property
-    def control_of(self) -> str:
-        """The model whose architecture with random weights it is; empty for any other."""
-        return self.run.source.control_of
-
-    @property
     def accuracy(self) -> Row:
         """Share of right answers, without the diagonal."""
-        return self.rows["accuracy"]
+        return next(row for row in self.run.rows if row.metric == "accuracy")
 
     def value(self, metric: str) -> float | None:
         """Return a measurement, None where it was not made."""
-        row = self.rows.get(metric)
-        return None if row is None else row.value
+        return next((row.value for row in self.run.rows if row.metric == metric), None)
 
     @property
     def first_share(self) -> float | None:
@@ -107,20 +92,18 @@ class Grid(GridFile):
     @property
     def in_table_4(self) -> bool:
         """Whether the paper has its answers to pairs of objects."""
-        return self.name == SIZES and self.paper_model == PAPER_SIZES_MODEL
+        return self.name == SIZES and paper_model(self.run) == PAPER_SIZES_MODEL
 
     @property
     def published(self) -> str:
         """What the paper has of this model's panel in its wording; empty where nothing."""
+        model = paper_model(self.run) or ""
         if self.wording != "paper":
             return ""
-        if self.in_table_4:
-            return f"{100 * (1 - len(published_size_errors()) / 56):.1f}"
         if self.name == AGE_PANELS[0]:
-            scores = published_scores("age_comparison").get(self.paper_model or "", {})
-            score = scores.get(ScoreKey("zero_shot"))
+            score = published_scores("age_comparison").get(model, {}).get(ScoreKey("zero_shot"))
             return "" if score is None else f"{100 * score:.0f}"
-        return PAPER_PANELS.get(self.name, "") if self.paper_model == PAPER_SIZES_MODEL else ""
+        return PAPER_PANELS.get(self.name, "") if model == PAPER_SIZES_MODEL else ""
 
     def pairs(self) -> list[dict[str, Any]]:
         """Return a record for each pair that was asked.
@@ -130,11 +113,12 @@ class Grid(GridFile):
         both are as likely, None where the paper has no answer) and `correct` is 1, 0 or 1/2.
         """
         found = []
+        wrong_in_paper = published_size_errors() if self.in_table_4 else ()
         for (i, first), (j, second) in product(enumerate(self.values), repeat=2):
             p, choice, answer = self.probability[i][j], self.prediction[i][j], self.answer[i][j]
             if answer is None or (p is None and choice is None):
                 continue
-            is_wrong = (first, second) in published_size_errors()
+            paper = self.candidates[answer != ((first, second) in wrong_in_paper)]
             record = {
                 "_row": i,
                 "_column": j,
@@ -144,7 +128,7 @@ class Grid(GridFile):
                 "prediction": "tie" if choice is None else self.candidates[choice],
                 "answer": self.candidates[answer],
                 "correct": 0.5 if choice is None else float(choice == answer),
-                "paper": self.candidates[answer != is_wrong] if self.in_table_4 else None,
+                "paper": paper if wrong_in_paper else None,
             }
             found.append(record)
         return found
@@ -160,12 +144,10 @@ def _read(results: Results) -> tuple[list[Grid], list[str]]:
     """Return the grids, and a sentence about each that cannot be read."""
     found, damaged = list[Grid](), list[str]()
     for run in results.of("grid"):
-        rows = {row.metric: row for row in run.rows}
         try:
-            held = results.read(run, GRID_FILE)
-            if held is not None and "accuracy" in rows:
+            if (held := results.read(run, GRID_FILE)) is not None:
                 file = _checked(held, f"{run.path}/{GRID_FILE}")
-                found.append(Grid(**vars(file), run=run, rows=rows, paper_model=paper_model(run)))
+                found.append(Grid(**vars(file), run=run))
         except UnreadableResultError as error:
             damaged.append(f"Not shown: {visible(str(error))}.")
     found.sort(key=lambda g: (g.model, g.wording, g.name == SIZES, g.name, g.span))
@@ -209,10 +191,9 @@ def grid_table(results: Results) -> Table | None:
         "Predictions over all pairs of values",
         f"{INTERVAL} (by pairs in both orders); pairs of a grid share their values, so it is too "
         "narrow. Chance is 50%. First answers: younger, smaller. Orders told apart: the pairs "
-        "whose first answer is more probable in the order where it is right; it does not suffer "
-        "when a model always says one word, but it says something only next to the same model "
-        "with random weights, which may be far from 50% too. Paper: Talmor et al. 2020, who do not "
-        "say over which values they ran; of the released wording there is no published number.",
+        "whose first answer is more probable in the order where it is right; to be read next to "
+        "the same model with random weights, which may be far from 50%. Paper: Talmor et al. 2020, "
+        "who do not say over which values they ran.",
         records,
         [
             kit.text("model", "model", "_how"),
@@ -230,29 +211,34 @@ def grid_table(results: Results) -> Table | None:
 def sizes_table(results: Results) -> Table | None:
     """Make the table of the answer to each pair of objects (table 4 of the paper)."""
     found = [grid for grid in grids(results) if grid.name == SIZES]
-    records = []
-    for place, grid in enumerate(found):
-        for pair in grid.pairs():
-            p, word = pair[f"p_{grid.candidates[0]}"] or 0.0, pair["prediction"]
-            wrong = "" if pair["correct"] else " ✗"
-            other = " †" if pair["paper"] not in (None, word) else ""
-            sure = 1 - p if word == grid.candidates[1] else p
-            answer = Cell(f"{word}{wrong}{other}", f"{sure:.2f}")
-            record = {"model": grid.model, "wording": grid.wording, **pair, "_place": place}
-            records.append(record | {"_answer": answer, "_runs": grid.run.key})
-    paper = any(grid.in_table_4 for grid in found)
+
+    def answer(row: Any) -> Cell:
+        wrong = "" if row.correct else " ✗"
+        other = " †" if row.paper not in (None, row.prediction) else ""
+        p = row.p_smaller or 0.0
+        return Cell(f"{row.prediction}{wrong}{other}", f"{max(p, 1 - p):.2f}")
+
     return kit.table(
         "sizes_grid",
         "Which of two objects is larger?",
         "Objects go from small to large, so “smaller” is right above the diagonal and “larger” "
         "below; ✗ marks a wrong answer, a tie counts one half. With each answer is its probability "
-        "among the two."
-        + (" † marks where the paper's table 4 has another answer." if paper else ""),
-        records,
+        "among the two; † marks where the paper's table 4 has another answer.",
+        [
+            {
+                "model": grid.model,
+                "wording": grid.wording,
+                **pair,
+                "_place": place,
+                "_runs": grid.run.key,
+            }
+            for place, grid in enumerate(found)
+            for pair in grid.pairs()
+        ],
         [kit.text("model", "model", "wording"), kit.text("size of a …", "first")],
         rows="_place first",
         across="second",
-        each=lambda name: [Column(name, lambda row: row._answer, "left", "than the size of a …")],
+        each=lambda name: [Column(name, answer, "left", "than the size of a …")],
         values=list(dict.fromkeys(value for grid in found for value in grid.values)),
     )
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,24 +20,18 @@ from tests.fixtures.report import labels, named, records
 WriteRun = Callable[..., Path]
 
 
-def test_ties_count_one_half_and_are_no_error() -> None:
+def test_pairs_and_span_of_a_grid() -> None:
     grid = Grid(
         run=Run(protocol="grid"), name="sizes", title="t", wording="released", axes=("a", "b"),
-        candidates=("smaller", "larger"), values=("nail", "pen"), rows={},
+        candidates=("smaller", "larger"), values=("nail", "pen"),
         probability=((None, 0.5), (0.8, None)), prediction=((None, None), (0, None)),
         answer=((None, 0), (1, None)),
     )  # fmt: skip
+    # A tie counts one half and is no error.
     found = [(pair["first"], pair["prediction"], pair["correct"]) for pair in grid.pairs()]
     assert found == [("nail", "tie", 0.5), ("pen", "smaller", 0.0)]
-
-
-def test_a_grid_knows_its_span() -> None:
-    grid = Grid(
-        run=Run(protocol="grid"), name="A", title="t", wording="paper", axes=("a", "b"),
-        candidates=("younger", "older"), values=(15, 20, 25), rows={},
-        probability=(), prediction=(), answer=(),
-    )  # fmt: skip
-    assert grid.span == "15–25 in steps of 5"
+    assert grid.span == "2 objects"
+    assert replace(grid, name="A", values=(15, 20, 25)).span == "15–25 in steps of 5"
 
 
 @pytest.mark.parametrize(
