@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
@@ -41,6 +42,8 @@ PALETTE = {
     GREEN: "--green",
     PURPLE: "--purple",
 }
+# Cells of heat maps do not follow the page's theme, and neither may what is written on them.
+ON_LIGHT, ON_DARK = "#101820", "#ffffff"
 MAX_PANELS = 24
 HEAD_WIDTH = 60  # characters of small print over one of two panels side by side
 
@@ -285,12 +288,47 @@ def head(axis: Axes, title: str, subtitle: str) -> None:
         for line in subtitle.splitlines()
         for part in textwrap.wrap(line, HEAD_WIDTH, break_long_words=False, break_on_hyphens=False)
     ]
-    pad = 6 + 12 * len(lines)
+    pad = 9 + 9 * len(lines)
     axis.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=pad)
     axis.text(
         0, 1.025, "\n".join(lines), transform=axis.transAxes, fontsize=7.5, color=MUTED,
         va="bottom",
     )  # fmt: skip
+
+
+def placed(canvas: Canvas, left: float, top: float, width: float, height: float) -> Axes:
+    """Adds a panel at a place in inches from the upper left corner."""
+    across, down = canvas.get_size_inches()
+    return canvas.add_axes(
+        (left / across, 1 - (top + height) / down, width / across, height / down)
+    )
+
+
+def heat_map(
+    axis: Axes,
+    shares: Any,
+    shades: Colormap,
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    **how: Any,
+) -> None:
+    """Draws a picture of cells from 0 to 1, and the names of its rows and columns if given."""
+    axis.imshow(shares, cmap=shades, vmin=0, vmax=1, interpolation="none", **how)
+    axis.grid(visible=False)
+    for spine in axis.spines.values():
+        spine.set_visible(True)
+    if columns:
+        axis.set_yticks(range(len(rows)), rows)
+        axis.set_xticks(
+            range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor"
+        )
+        axis.tick_params(length=0, labelsize=7)
+
+
+def ink_on(color: tuple[float, ...]) -> str:
+    """Black or white, whichever is easier to read on a cell of that colour."""
+    grey = 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2]
+    return ON_LIGHT if grey > 0.5 else ON_DARK
 
 
 def limits(values: Sequence[float | None]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import pytest
 
 from probelight.reports.build import build_report
-from probelight.reports.grid_figures import age_grid_figure, shades, size_grid_figure
+from probelight.reports.grid_figures import SHADES, age_grid_figure, size_grid_figure
 from probelight.reports.grids import sizes_table
 from probelight.results.load import Results, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
@@ -66,7 +66,7 @@ def test_a_users_matplotlibrc_has_no_say(
 
 
 def test_the_shades_jump_at_a_half_and_are_ordered_in_grey() -> None:
-    colours = shades()([0.0, 0.49, 0.51, 1.0])
+    colours = SHADES([0.0, 0.49, 0.51, 1.0])
     grey = [float(c[:3] @ [0.299, 0.587, 0.114]) for c in colours]
     assert grey == sorted(grey, reverse=True)
     assert grey[1] - grey[2] > 0.2
