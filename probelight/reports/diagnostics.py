@@ -17,7 +17,7 @@ from probelight.reports.estimates import AT_CHANCE, verdict_of
 from probelight.reports.published import Place, published_numbers
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.reports.words import ABSENT, between, count, listed, measure, percent
-from probelight.results.frames import results_frame
+from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
 
@@ -82,12 +82,13 @@ def diagnosed(results: Results) -> pd.DataFrame:
     parts = zip(found.subset, perturbed, strict=True)
     found["condition"] = [", ".join(filter(None, part)) for part in parts]
     found["chance"] = [1 / 3 if name == "cprag" else 1 / 2 for name in found.probe]
-    order = list(SETS)
-    found["_set"] = [order.index(name) for name in found.probe]
+    found["_set"] = [[*SETS].index(name) for name in found.probe]
     found["_perturbed"] = found.perturbation != ""
     found["_upper"] = [part["upper"] if part and part.kind == "cloze" else 0 for part in found.part]
     found = found.sort_values(["_set", "_perturbed", "_upper"], kind="stable", ignore_index=True)
-    return found.astype(object).where(found.notna(), None)
+    found = found.astype(object).where(found.notna(), None)
+    shares = [_counted(row) for row in found.to_dict("records")]
+    return found.assign(_share=shares, _runs=found.run)
 
 
 def paper(model: str, metric: str, row: Mapping[str, Any]) -> float | None:
@@ -147,32 +148,31 @@ def sensitivity_table(results: Results) -> Table | None:
 def _completions(
     results: Results, metrics: Mapping[str, str], name: str, title: str, note: str
 ) -> Table | None:
-    """Make a table whose rows are parts of the sets, and whose columns are metrics of models.
-
-    The metrics are given with their headings.
-    """
+    """Make a table of metrics, given with their headings: rows are parts of sets."""
     rows = diagnosed(results)
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
-    for row in rows[rows.metric.isin([*metrics])].to_dict("records"):
-        place = {name: row[name] for name in (*PLACE, "num_items", "title", "condition")}
-        record = found.setdefault(tuple(row[name] for name in PLACE), place | {"_runs": row["run"]})
-        record |= {row["metric"] + end: row[column] for end, column in ENDS.items()}
-        record[f"_{row['metric']}"] = _counted(row)
-    measured = [metric for metric in metrics if any(metric in record for record in found.values())]
+    rows = rows[rows.metric.isin([*metrics])]
+    found = rows.drop_duplicates(PLACE)
+    measured = [metric for metric in metrics if metric in {*rows.metric}]
+    csv = [*PLACE, "num_items"]
+    for metric in measured:
+        names = {column: f"{metric}{end}" for end, column in ENDS.items()}
+        of_metric = rows[rows.metric == metric]
+        found = with_columns(found, of_metric, names | {"_share": f"_{metric}"}, PLACE)
+        csv += names.values()
 
-    def of_model(metric: str) -> Column:
-        return Column(metrics[metric], lambda row: vars(row)[f"_{metric}"] or ABSENT)
+    def shares(metric: str) -> Column:
+        return Column(metrics[metric], lambda row: getattr(row, f"_{metric}") or ABSENT)
 
     return tables.table(
         name,
         title,
         note,
-        found.values(),
+        found,
         [text("set", "title", "condition")],
         rows="probe subset perturbation",
         across="model",
-        each=[of_model(metric) for metric in measured],
-        csv=" ".join([*PLACE, "num_items", *(m + end for m in measured for end in ENDS)]),
+        each=[*map(shares, measured)],
+        csv=" ".join(csv),
     )
 
 
@@ -194,12 +194,7 @@ def first_words_table(results: Results) -> Table | None:
     known = [SENSITIVITY, MARGIN, *at_each_k(results, ACCURACY), *at_each_k(results, SURVIVAL)]
     found = rows[~rows.metric.isin(known)]
     order = [*found.metric.unique()]
-    found = found.assign(
-        _share=[_counted(row) for row in found.to_dict("records")],
-        _measured=[measure(metric) for metric in found.metric],
-        _order=[order.index(name) for name in found.metric],
-        _runs=found.run,
-    )
+    found = found.assign(_measured=found.metric.map(measure), _order=found.metric.map(order.index))
     return tables.table(
         "diagnostics_first_words",
         "What the first word goes by",

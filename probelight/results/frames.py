@@ -66,6 +66,20 @@ def results_frame(results: Results) -> pd.DataFrame:
     return frame.astype({**dict.fromkeys(WHOLE, "Int64"), **numbers})
 
 
+def with_columns(
+    frame: pd.DataFrame, rows: pd.DataFrame, names: Mapping[str, str], on: list[str]
+) -> pd.DataFrame:
+    """Return a frame with columns of other rows, missing where no row is of the same place.
+
+    Args:
+        frame: What the columns are added to.
+        rows: At most one for each place.
+        names: The rows' columns that are taken, with what they are called in the frame.
+        on: The columns that make up a place.
+    """
+    return frame.merge(rows[[*on, *names]].rename(columns=dict(names)), how="left", on=on)
+
+
 @lru_cache(maxsize=2)
 def items_frame(results: Results) -> pd.DataFrame:
     """Return a row for each item that a run answered, with the columns of `ITEMS`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import permutations
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
@@ -14,6 +14,7 @@ from probelight.reports import table as kit
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
+from probelight.results.frames import with_columns
 from probelight.results.load import Results, UnreadableResultError
 from probelight.results.predictions import PREDICTIONS, read_item_lines
 
@@ -26,19 +27,14 @@ PLACE = ["model", "probe", "split"]
 def rules_table(results: Results) -> Table | None:
     """Make the table of accuracy by rule: rows are probes and models, columns are rules."""
     rows = zero_shot_rows(results)
-    rows = of_entries(results, rows[rows.is_whole]).replace({"scoring": {"": OWN}})
-    flipped = rows[rows.metric == "flipped_share"].rename(columns={"value": "flipped_share"})
+    rows = of_entries(results, rows[rows.is_whole].rename(columns={"scoring": "rule"}))
+    rows = rows.replace({"rule": {"": OWN}})
+    flipped = rows[rows.metric == "flipped_share"]
     found = rows[(rows.metric == "accuracy") & rows.path.isin(flipped.path)]
-    place = ["path", "probe", "split", "model", "scoring"]
-    found = found.merge(flipped[[*place, "flipped_share"]], how="left", on=place)
-    floors = zero_shots(results)[[*place[:-1], "floor"]]
-    found = found.merge(floors, on=place[:-1]).rename(
-        columns={"floor": "chance", "scoring": "rule"}
-    )
-    found = found.sort_values(
-        ["probe", "split", "model", "rule"],
-        key=lambda column: column.map(ORDER.index) if column.name == "rule" else column,
-    )
+    place = ["path", *PLACE]
+    found = with_columns(found, flipped, {"value": "flipped_share"}, [*place, "rule"])
+    found = with_columns(found, zero_shots(results), {"floor": "chance"}, place)
+    found["_order"] = found.rule.map(ORDER.index)
     by_rule = [kit.accuracy("accuracy %"), kit.share("flipped %", "flipped_share")]
     return kit.table(
         "zero_shot_rules",
@@ -51,7 +47,9 @@ def rules_table(results: Results) -> Table | None:
         "(Zhao et al. 2021). A rule that is the same as one before it by construction is not "
         "listed. To take the best of them on these very items is a selection: decide on a rule "
         "beforehand, or on other items.",
-        found.assign(accuracy=found.value),
+        found.rename(columns={"value": "accuracy"}).sort_values(
+            ["probe", "split", "model", "_order"]
+        ),
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
@@ -70,19 +68,16 @@ def flips_table(results: Results) -> Table | None:
     found: list[dict[str, Any]] = []
     for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
         place = {"model": model, "probe": probe, "_split": split, "_runs": items.run.iloc[0]}
-        rules = [*items.best.iloc[0]]
-        for rule, other in permutations(rules, 2):
+        for rule, other in combinations(items.best.iloc[0], 2):
             flips = sum(best[rule] != best[other] for best in items.best)
             counts = {"num_flipped": flips, "num_items": len(items)}
-            is_first = rules.index(rule) < rules.index(other)
-            pair = {"rule": rule, "other_rule": other, "_is_first": is_first}
-            found.append({**place, **counts, **pair})
+            found.append({**place, **counts, "rule": rule, "other_rule": other})
     return kit.table(
         "zero_shot_flips",
         "Items whose answer depends on the rule",
         "How many of the n items two rules, that of the row and that of the column, answer "
         "differently, right or wrong.",
-        [one for one in found if one["_is_first"]],
+        found,
         [
             kit.text("probe", "probe", "_split"),
             kit.text("model", "model"),
@@ -92,8 +87,7 @@ def flips_table(results: Results) -> Table | None:
         rows="probe _split model rule",
         across="other_rule",
         each=lambda rule: [kit.whole(rule, "num_flipped")],
-        values=[rule for rule in ORDER if rule in {one["rule"] for one in found}],
-        shown=kit.framed(found),
+        values=[rule for rule in ORDER if rule in {row["other_rule"] for row in found}],
     )
 
 
@@ -104,20 +98,21 @@ def flipped_items_table(results: Results) -> Table | None:
     of_each = max(1, MOST_EXAMPLES // max(1, flipped.groupby(PLACE).ngroups))
     shown = flipped.groupby(PLACE, sort=False).head(of_each).head(MOST_EXAMPLES)
     rules = [rule for rule in ORDER if any(rule in best for best in shown.best)]
-    lines = [*shown.itertuples()]
     names = {rule: rule.replace(" ", "_") for rule in rules}
-    answered: dict[str, list[str]] = {"right_answer": [x.choices[x.answer] for x in lines]}
-    for rule, name in names.items():
-        best = [line.best.get(rule, ()) for line in lines]
-        pairs = [*zip(lines, best, strict=True)]
-        answered[name] = [", ".join(line.choices[i] for i in top) or ABSENT for line, top in pairs]
-        answered[f"_{name}"] = ["right" * (top == (line.answer,)) for line, top in pairs]
+    records = shown.to_dict("records")
+    for record in records:
+        choices, answer = record["choices"], record["answer"]
+        record["right_answer"] = choices[answer]
+        for rule, name in names.items():
+            best = record["best"].get(rule, ())
+            record[name] = ", ".join(choices[i] for i in best) or ABSENT
+            record[f"_{name}"] = "right" if best == (answer,) else ""
     return kit.table(
         "zero_shot_flipped_items",
         "Some items whose answer depends on the rule",
         f"The first of them, at most {MOST_EXAMPLES} over all probes and models; all are in "
         "predictions.jsonl of each run, with every rule's scores.",
-        shown.assign(**answered),
+        records,
         [
             kit.text("probe", "probe", "model"),
             kit.prose("question", "question"),

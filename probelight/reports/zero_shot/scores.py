@@ -13,7 +13,7 @@ from probelight.reports import table as kit
 from probelight.reports.estimates import VERDICTS, WHOLE, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Column, Table
 from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, listed, way
-from probelight.results.frames import results_frame
+from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
 
 PLACE = ["path", "name", "probe", "split"]  # what a model was asked in a run
@@ -169,9 +169,8 @@ def paradigms_table(results: Results) -> Table | None:
     pairs = found[found.scoring == ""].sort_values(["probe", "split", "model"], kind="stable")
     rules = [rule for rule in RULES if rule != "sum" and rule in {*found.scoring}]
     for rule in rules:  # the sum is the model's own score
-        by_rule = found[found.scoring == rule][[*PLACE, "uid", *ACCURACY.split()]]
         names = {name: f"{rule}_{name}" for name in ACCURACY.split()}
-        pairs = pairs.merge(by_rule.rename(columns=names), how="left", on=[*PLACE, "uid"])
+        pairs = with_columns(pairs, found[found.scoring == rule], names, [*PLACE, "uid"])
     note = (
         f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs. A sentence's score is the sum of "
         "its tokens' log-probabilities; mean_token, mean_char: divided by its tokens or "
@@ -179,7 +178,7 @@ def paradigms_table(results: Results) -> Table | None:
     )
     if pairs["mode"].str.startswith("imported").any():
         note += " Imported scores are as their files have them."
-    full = [f"{rule}_{name}" for rule in rules for name in ACCURACY.split()]
+    full = {rule: " ".join(f"{rule}_{name}" for name in ACCURACY.split()) for rule in rules}
     return kit.table(
         "minimal_pairs",
         "Minimal pairs by UID",
@@ -191,12 +190,9 @@ def paradigms_table(results: Results) -> Table | None:
         across="model",
         each=[
             kit.accuracy("accuracy %"),
-            *(
-                kit.accuracy(f"{rule} %", f"{rule}_accuracy {rule}_ci_low {rule}_ci_high")
-                for rule in rules
-            ),
+            *(kit.accuracy(f"{rule} %", names) for rule, names in full.items()),
         ],
-        csv=f"model probe split mode uid {ACCURACY} {SIZE} {' '.join(full)}",
+        csv=f"model probe split mode uid {ACCURACY} {SIZE} {' '.join(full.values())}",
     )
 
 
@@ -207,30 +203,28 @@ def ranks_table(results: Results) -> Table | None:
     """
     rows = zero_shot_rows(results).query("subset == ''")
     ranks = rows[rows.metric == "median_gold_rank"].rename(columns={"value": "median_gold_rank"})
-    full = ["median_gold_rank"]
-    for metric in ("gold_in_top10", "all_in_top10"):
-        names = {"value": metric, "ci_low": f"{metric}_ci_low", "ci_high": f"{metric}_ci_high"}
-        top = rows[rows.metric == metric].rename(columns={**names, "num_groups": "groups"})
-        ranks = ranks.merge(
-            top[["path", *names.values(), "groups"]], how="left", on="path", suffixes=("", "_")
-        )
-        full += list(names.values())
+    shares = ("gold_in_top10", "all_in_top10")
+    full = [f"{metric} {metric}_ci_low {metric}_ci_high" for metric in shares]
+    for metric in shares:
+        more = {name: f"{metric}_{name}" for name in ("ci_low", "ci_high", *SIZE.split())}
+        of_metric = rows[rows.metric == metric]
+        ranks = with_columns(ranks, of_metric, {"value": metric, **more}, ["path"])
     return kit.table(
         "zero_shot_ranks",
         "Would the model say the answers unasked?",
         "Ranks of the candidates in the whole vocabulary at the mask, 1 is the model's first "
         f"guess. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). Where the answers are far "
         "down, the accuracy chooses among words that the model would not say.",
-        ranks.assign(model=ranks.name, _runs=ranks.run, num_groups=ranks.groups),
+        ranks.assign(model=ranks.name, _runs=ranks.run),
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
             kit.number("median rank of the right answer", "median_gold_rank", "{:,.10g}".format),
-            kit.accuracy("right answer in the top 10 %", " ".join(full[1:4])),
-            kit.accuracy("all answers in the top 10 %", " ".join(full[4:7])),
-            kit.size(),
+            kit.accuracy("right answer in the top 10 %", shares[0]),
+            kit.accuracy("all answers in the top 10 %", shares[1]),
+            kit.size("n", f"num_items {shares[0]}_num_groups"),
         ],
-        csv=f"probe split model {' '.join(full)} num_items",
+        csv=f"probe split model median_gold_rank {' '.join(full)} num_items",
     )
 
 
