@@ -173,7 +173,8 @@ def differences_table(results: Results) -> Table | None:
 
 def differences_figure(results: Results) -> Figure | None:
     """Draw differences with their intervals, sorted; filled where they are told from chance."""
-    from probelight.reports import figure
+    from probelight.reports.figure import BLUE, MUTED, PAPER, Line, left_out
+    from probelight.reports.row_figure import row_figure
 
     found = differences(results)
     if found.empty:
@@ -181,25 +182,25 @@ def differences_figure(results: Results) -> Figure | None:
     # The largest ones are kept, and are in the order of their sign.
     shown = found.loc[found.difference.abs().nlargest(MOST_DRAWN).index]
     shown = shown.sort_values("difference", ascending=False, kind="stable")
-    systems = (shown["first"] + " − " + shown["second"]).map(_short)
-    looks = {
-        "told apart": figure.Line(figure.BLUE, "-", "o"),
-        "not told apart": figure.Line(figure.MUTED, "-", "o", figure.PAPER),
-    }
-    return figure.rows_figure(
+    return row_figure(
         "compared",
         "Differences between systems",
         "Accuracy of the first minus that of the second on the same items, with 95% intervals. "
         "Filled: told apart, at a false discovery rate of 5% over all comparisons."
-        + figure.left_out(len(found), MOST_DRAWN),
+        + left_out(len(found), MOST_DRAWN),
         shown.assign(
             heading="",
-            name=systems + "\n" + (shown.probe + " (" + shown.about + ")").map(_short),
+            name=(shown["first"] + " − " + shown["second"]).map(_short)
+            + "\n"
+            + (shown.probe + " (" + shown.about + ")").map(_short),
             look=shown.are_apart.map({True: "told apart", False: "not told apart"}),
             chance=None,
         ),
+        {
+            "told apart": Line(BLUE, "-", "o"),
+            "not told apart": Line(MUTED, "-", "o", PAPER),
+        },
         "first − second, percentage points",
-        looks,
         are_gaps=True,
     )
 

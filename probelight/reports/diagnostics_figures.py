@@ -15,8 +15,9 @@ from probelight.reports.diagnostics import (
     diagnosed,
     paper,
 )
-from probelight.reports.figure import INK, Figure, Line, model_looks, rows_figure
+from probelight.reports.figure import INK, Figure, Line
 from probelight.reports.published import short_name
+from probelight.reports.row_figure import model_looks, row_figure
 from probelight.results.load import Results
 
 PAPER_LOOKS = {
@@ -76,14 +77,13 @@ def _figure(
         places.assign(look=look, value=_published(model, places)).dropna(subset="value")
         for look, model in zip(PAPER_LOOKS, PAPER_MODELS, strict=True)
     )
-    return rows_figure(
+    return row_figure(
         name,
         title,
         caption + ("" if published.empty else " Crosses: Ettinger (2020), without intervals."),
         pd.concat([rows, published]),
+        {**model_looks(rows.model.unique()), **PAPER_LOOKS},
         "%",
-        model_looks(rows.model.unique()),
-        {} if published.empty else PAPER_LOOKS,
     )
 
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-
-from probelight.reports.words import between, missing, percent, points, points_between
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Each colour has one job and stands once in the page's style sheet, where the dark theme has its
 # own. The hues are Okabe and Ito's; lines differ by dash and marker too.
@@ -80,8 +74,6 @@ STYLE: Any = {  # matplotlib types its keys as literals that differ between vers
     "savefig.facecolor": PAPER,
     "lines.solid_capstyle": "round",
     "lines.linewidth": 1.7,
-    "lines.markersize": 4.8,
-    "hatch.linewidth": 0.6,
 }
 
 
@@ -190,95 +182,6 @@ def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
     most = int(canvas.get_figwidth() / (0.55 + 0.065 * max(map(len, looks))))  # inches
     how.setdefault("ncols", max(1, min(most, len(marks))))
     canvas.legend(handles=marks, loc="outside upper left", **how)
-
-
-def model_looks(models: Iterable[str]) -> dict[str, Line]:
-    """A mark for each model; from the fifth on they are hollow."""
-    marks = [replace(line, dash="-", face=face) for face in ("", PAPER) for line in LINES]
-    return dict(zip(models, cycle(marks), strict=False))
-
-
-@styled()
-def rows_figure(
-    name: str,
-    title: str,
-    caption: str,
-    frame: pd.DataFrame,
-    label: str,
-    looks: Mapping[str, Line],
-    references: Mapping[str, Line] | None = None,
-    are_gaps: bool = False,
-) -> Figure:
-    """Draws numbers and their 95% intervals below each other.
-
-    Args:
-        name: Name of its files.
-        title: What it shows, in a few words.
-        caption: How to read it.
-        frame: A row for each number, with its `look`, `value`, `ci_low` and `ci_high`. Those of one
-            `name` are together and have one level of `chance`, which may be missing, as are names
-            of one `heading`, which may be empty.
-        label: What the numbers are.
-        looks: How those look that have a line each.
-        references: How those look that share the last line of a name, without intervals.
-        are_gaps: Whether the numbers are differences of accuracies, not accuracies.
-    """
-    references = references or {}
-    frame = frame.astype(dict.fromkeys(("value", "ci_low", "ci_high", "chance"), float))
-    canvas = Canvas()
-    canvas.set_layout_engine("constrained")
-    axis = canvas.subplots()
-    line, ticks, last_heading = 0.0, [], ""
-    for (heading, row_name), rows in frame.groupby(["heading", "name"], sort=False):
-        if heading != last_heading:
-            line += 0.5
-            axis.text(0, line, heading, fontsize=8.5, fontweight="bold", va="center")
-            line += 1.3
-            last_heading = heading
-        first, chance = line, rows.chance.iloc[0]
-        is_shared = rows.look.isin([*references])
-        for row in rows[~is_shared].itertuples():
-            look, low, high = looks[row.look], row.ci_low, row.ci_high
-            axis.plot([100 * low, 100 * high], [line, line], color=look.color)
-            axis.plot(100 * row.value, line, **look.style)
-            if are_gaps:
-                _number(axis, line, points(row.value), points_between(low, high))
-            else:
-                _number(axis, line, percent(row.value), between(low, high))
-            line += 1
-        ticks.append(((first + line - 1) / 2, row_name))
-        for row in rows[is_shared].itertuples():
-            axis.plot(100 * row.value, line, **references[row.look].style)
-        if not missing(chance):
-            _number(axis, line, "", f"chance {percent(chance)}")
-            axis.plot(
-                [100 * chance] * 2, [first - 0.5, line + 0.5], color=INK, linewidth=1.1, zorder=1
-            )
-        line += 1.8 if is_shared.any() or not missing(chance) else 0.8
-    canvas.set_size_inches(7.4, 0.95 + 0.16 * line)
-    if are_gaps:
-        axis.axvline(0, color=INK, linewidth=1.1)
-    else:
-        axis.set_xlim(-2, 102)
-        axis.set_xticks(range(0, 101, 20))
-    axis.set_xlabel(label)
-    axis.set_ylim(line - 0.2, -0.8)
-    axis.set_yticks([y for y, _ in ticks], [text for _, text in ticks])
-    axis.grid(axis="y", visible=False)
-    axis.tick_params(axis="y", length=0)
-    axis.spines["left"].set_visible(False)
-    legend(canvas, {**looks, **references})
-    return drawn(name, title, caption, canvas)
-
-
-def _number(axis: Axes, line: float, number: str, interval: str) -> None:
-    """Writes a number and its interval in columns right of the panel."""
-    for text, right, size, color in ((number, 32, 8, INK), (interval, 96, 7, MUTED)):
-        axis.annotate(
-            text, (1, line), xycoords=("axes fraction", "data"), xytext=(right, 0),
-            textcoords="offset points", ha="right", va="center", fontsize=size, color=color,
-            annotation_clip=False,
-        )  # fmt: skip
 
 
 def head(axis: Axes, title: str, subtitle: str) -> None:

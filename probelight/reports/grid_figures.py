@@ -41,6 +41,7 @@ SHADES = LinearSegmentedColormap.from_list(
 ).with_extremes(bad=ON_DARK)
 
 
+@styled()
 def age_grid_figure(results: Results) -> Figure | None:
     """Draw younger or older for all pairs of ages and birth years (figures 2A and 3)."""
     found = [grid for grid in grids(results) if grid.name in AGE_PANELS]
@@ -56,29 +57,28 @@ def age_grid_figure(results: Results) -> Figure | None:
         rows += [(label, row) for row in zip_longest(*of_panel)]
     shown = rows[:MOST_ROWS]
     height = ROW * len(shown)
-    with styled():
-        # Placed by hand: panels of all rows are below each other, whatever their headings are.
-        canvas = Canvas(figsize=(WIDTH, height + KEY))
-        for number, (label, row) in enumerate(shown):
-            top = ROW * number
-            canvas.text(
-                0.01, 1 - (top + 0.08) / (height + KEY), label, fontsize=9.5, fontweight="bold",
-                va="top",
-            )  # fmt: skip
-            for place, grid in enumerate(row):
-                if grid is not None:
-                    _age_panel(placed(canvas, 0.5 + PITCH * place, top + 1.1, SIDE, SIDE), grid)
-        _key(canvas, found[0].candidates, cax=placed(canvas, WIDTH / 2 - 1.25, height, 2.5, 0.13))
-        return drawn(
-            "grid",
-            "Younger or older? Every pair of values",
-            "Each cell is one sentence, its first value upwards and its second to the right; dark "
-            "says younger, light says older, and the shade how sure. The corners name what is "
-            "right there: a perfect model changes its answer on the dashed diagonal, where "
-            "neither is right. Above each panel is its accuracy (chance is 50%), and the "
-            f"paper's where it has one.{left_out(len(rows), MOST_ROWS)}",
-            canvas,
-        )
+    # Placed by hand: panels of all rows are below each other, whatever their headings are.
+    canvas = Canvas(figsize=(WIDTH, height + KEY))
+    for number, (label, row) in enumerate(shown):
+        top = ROW * number
+        canvas.text(
+            0.01, 1 - (top + 0.08) / (height + KEY), label, fontsize=9.5, fontweight="bold",
+            va="top",
+        )  # fmt: skip
+        for place, grid in enumerate(row):
+            if grid is not None:
+                _age_panel(placed(canvas, 0.5 + PITCH * place, top + 1.1, SIDE, SIDE), grid)
+    _key(canvas, found[0].candidates, cax=placed(canvas, WIDTH / 2 - 1.25, height, 2.5, 0.13))
+    return drawn(
+        "grid",
+        "Younger or older? Every pair of values",
+        "Each cell is one sentence, its first value upwards and its second to the right; dark "
+        "says younger, light says older, and the shade how sure. The corners name what is "
+        "right there: a perfect model changes its answer on the dashed diagonal, where "
+        "neither is right. Above each panel is its accuracy (chance is 50%), and the "
+        f"paper's where it has one.{left_out(len(rows), MOST_ROWS)}",
+        canvas,
+    )
 
 
 def _age_panel(axis: Axes, grid: Grid) -> None:
@@ -107,6 +107,7 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
             )  # fmt: skip
 
 
+@styled()
 def size_grid_figure(results: Results) -> Figure | None:
     """Draw smaller or larger for all pairs of eight objects (table 4)."""
     found = [grid for grid in grids(results) if grid.name == SIZES][:MOST_ROWS]
@@ -116,22 +117,21 @@ def size_grid_figure(results: Results) -> Figure | None:
     place = next((i for i, grid in enumerate(found) if grid.in_table_4), None)
     if place is not None:
         shown.insert(place + 1, (found[place], True))
-    with styled():
-        canvas, axes = panels(len(shown), height=4.6, shared=False)
-        for axis, (grid, of_paper) in zip(axes, shown, strict=True):
-            _size_panel(axis, grid, of_paper)
-        _key(
-            canvas, found[0].candidates, ax=axes, location="bottom", shrink=0.35, aspect=20,
-            fraction=0.15 / canvas.get_figheight(), pad=0.2 / canvas.get_figheight(), panchor=False,
-        )  # fmt: skip
-        return drawn(
-            "sizes_grid",
-            "Smaller or larger? Every pair of objects",
-            "“The size of a (row) is usually much … than the size of a (column).” Objects go "
-            "from small to large: smaller is right above the diagonal, larger below. A frame and "
-            "a cross mark a wrong answer; the number is the probability of the answer given.",
-            canvas,
-        )
+    canvas, axes = panels(len(shown), height=4.6, shared=False)
+    for axis, (grid, of_paper) in zip(axes, shown, strict=True):
+        _size_panel(axis, grid, of_paper)
+    _key(
+        canvas, found[0].candidates, ax=axes, location="bottom", shrink=0.35, aspect=20,
+        fraction=0.15 / canvas.get_figheight(), pad=0.2 / canvas.get_figheight(), panchor=False,
+    )  # fmt: skip
+    return drawn(
+        "sizes_grid",
+        "Smaller or larger? Every pair of objects",
+        "“The size of a (row) is usually much … than the size of a (column).” Objects go "
+        "from small to large: smaller is right above the diagonal, larger below. A frame and "
+        "a cross mark a wrong answer; the number is the probability of the answer given.",
+        canvas,
+    )
 
 
 def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:

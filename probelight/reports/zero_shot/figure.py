@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks, rows_figure
+from probelight.reports.figure import INK, PAPER, Figure, Line
+from probelight.reports.row_figure import model_looks, row_figure
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
@@ -24,15 +25,13 @@ def zero_shot_figure(results: Results) -> Figure | None:
         over=(found.accuracy - found.floor.fillna(0)).groupby(names).transform("max"),
     ).sort_values("over", ascending=False, kind="stable")  # fmt: skip
     majority = found.dropna(subset="majority_accuracy").drop_duplicates("name")
-    references = majority.assign(look=MAJORITY, value=majority.majority_accuracy)
-    return rows_figure(
+    return row_figure(
         "zero_shot",
         "Accuracy before any training",
         "Lines are 95% intervals. The upright line on each probe is chance; the diamond is what "
         "always giving the most frequent answer would score. A model whose interval reaches the "
         "chance line shows nothing.",
-        pd.concat([found, references]),
+        pd.concat([found, majority.assign(look=MAJORITY, value=majority.majority_accuracy)]),
+        {**model_looks(found.model.unique()), MAJORITY: Line(INK, "none", "D", PAPER)},
         "accuracy, %",
-        model_looks(found.model.unique()),
-        {} if references.empty else {MAJORITY: Line(INK, "none", "D", PAPER)},
     )
