@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from probelight.reports.estimates import WHOLE
-from probelight.reports.overview.skills import BEFORE, POLARITIES, SkillVerdict
-from probelight.reports.words import count
+from probelight.reports.overview.skills import BEFORE, POLARITIES, SkillVerdict, after
 from probelight.results.load import Results, Run, UnreadableResultError
-from probelight.results.predictions import ItemLine, read_context_lines, read_item_lines
+from probelight.results.predictions import read_context_lines, read_item_lines
 
 TYPICAL = (
     "The example of a skill is the item in the middle by how far the right answer was ahead of the "
@@ -84,25 +85,25 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
     for verdict in row:
         answers = _answers(results, verdict, learned) if len(found) < MOST_MODELS else {}
         if answers and not found:
-            # The median, the lower of two; of equal ones the first.
-            known = [(one.ease, key) for key, one in answers.items() if one.ease is not None]
-            known.sort(key=lambda pair: pair[0])
-            typical = known[(len(known) - 1) // 2][1] if known else next(iter(answers))
+            eases = [(answer.ease, place) for place, answer in enumerate(answers.values())]
+            known = [pair for pair in eases if pair[0] is not None]
+            typical = list(answers)[median_low(known)[1] if known else 0]  # the first of equal ones
         if typical in answers:
             found[verdict.model] = answers[typical]
     if not found:
         return None
     first = next(iter(found.values()))
-    given: dict[Any, list[str]] = {}
+    num_words = NUM_WORDS if len(found) == 1 else 1
+    given = {key: list[str]() for answer in found.values() for key in answer.given[:num_words]}
     for model, answer in found.items():
-        for rank, key in enumerate(answer.given[: NUM_WORDS if len(found) == 1 else 1]):
-            given.setdefault(key, []).extend([model] * (rank == 0))
-    kept = list(dict.fromkeys([*given, *first.right]))
-    others = [key for key, text in first.choices.items() if text and key not in kept]
-    rest = others[MOST_CHOICES - len(kept) :]
-    if first.choices:  # in their order
-        kept = [key for key in first.choices if key in {*kept, *others} - {*rest}]
-    sizes = [one.num_train or one.dose for one in first.run.rows if one.num_train or one.dose]
+        for key in answer.given[:1]:
+            given[key].append(model)
+    kept = dict.fromkeys([*given, *first.right])
+    every = [*kept, *(key for key, text in first.choices.items() if text and key not in kept)]
+    shown = every[: max(MOST_CHOICES, len(kept))]
+    if first.choices:
+        shown.sort()
+    size = next((n for row in first.run.rows for n in (row.num_train, row.dose) if n), None)
     where = {"probe": first.run.probe, "model": first.run.model, "item": first.item}
     return Example(
         question=first.question,
@@ -112,13 +113,13 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
                 key in first.right,
                 tuple(given.get(key, ())),
             )
-            for key in kept
+            for key in shown
         ),
-        when=f"after {count(sizes[0])} examples" if sizes else BEFORE,
+        when=after(size) if size else BEFORE,
         silent=tuple(model for model, answer in found.items() if not answer.given),
-        more_choices=len(rest),
+        more_choices=len(every) - len(shown),
         more_models=len(row) - len(found),
-        address="#items?" + "&".join(f"{n}={quote(text, safe='@')}" for n, text in where.items()),
+        address=f"#items?{urlencode(where, safe='@', quote_via=quote)}",
     )
 
 
@@ -127,42 +128,38 @@ def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Has
 
     Files that cannot be read are listed where all items are.
     """
+    read = _contexts if verdict.skill.kind == "diagnosed" else _items
     for run in verdict.runs[:: -1 if learned else 1]:
-        found: dict[Hashable, _Answer] = {}
-        try:
-            if verdict.skill.kind == "diagnosed":
-                lines = list(enumerate(read_context_lines(results, run), start=1))
-                if verdict.skill.about in POLARITIES:  # the two are asked about in turn
-                    lines = lines[POLARITIES.index(verdict.skill.about) :: len(POLARITIES)]
-                for number, line in lines:
-                    question = cut(line.context, LONGEST_QUESTION) + " ___"
-                    at, words, ease = f"@{number}", line.predictions, line.probability
-                    answer = _Answer(run, at, question, {}, line.expected, words, ease)
-                    found.setdefault(line.context, answer)
-            else:
-                for item in read_item_lines(results, run):
-                    is_before = run.protocol == "inoculation" and item.set != AFTER_INOCULATION
-                    if item.control in WHOLE and not is_before:
-                        found.setdefault(item.asked, _of_item(run, item))
-        except UnreadableResultError:
-            continue
-        if found:  # of several seeds the first one's
-            return found
+        with suppress(UnreadableResultError):
+            found: dict[Hashable, _Answer] = {}
+            for asked, answer in read(results, run, verdict.skill.about):
+                found.setdefault(asked, answer)  # of several seeds the first one's
+            if found:
+                return found
     return {}
 
 
-def _of_item(run: Run, item: ItemLine) -> _Answer:
-    scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]
-    right = item.scores[item.answer]
-    return _Answer(
-        run,
-        f"{item.id}@{item.position}",
-        cut(item.question, LONGEST_QUESTION),
-        dict(enumerate(item.choices)),
-        (item.answer,),
-        () if item.prediction is None else (item.prediction,),
-        None if right is None or not scores else right - max(scores),
-    )
+def _contexts(results: Results, run: Run, about: str) -> Iterator[tuple[Hashable, _Answer]]:
+    lines = list(enumerate(read_context_lines(results, run), start=1))
+    if about in POLARITIES:  # the two are asked about in turn
+        lines = lines[POLARITIES.index(about) :: len(POLARITIES)]
+    for number, line in lines:
+        question = cut(line.context, LONGEST_QUESTION) + " ___"
+        words, ease = line.predictions, line.probability
+        yield line.context, _Answer(run, f"@{number}", question, {}, line.expected, words, ease)
+
+
+def _items(results: Results, run: Run, _: str) -> Iterator[tuple[Hashable, _Answer]]:
+    for item in read_item_lines(results, run):
+        is_before = run.protocol == "inoculation" and item.set != AFTER_INOCULATION
+        if item.control in WHOLE and not is_before:
+            scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]
+            right = item.scores[item.answer]
+            ease = None if right is None or not scores else right - max(scores)
+            place, question = f"{item.id}@{item.position}", cut(item.question, LONGEST_QUESTION)
+            choices = dict(enumerate(item.choices))
+            given = [] if item.prediction is None else [item.prediction]
+            yield item.asked, _Answer(run, place, question, choices, [item.answer], given, ease)
 
 
 def cut(text: str, longest: int) -> str:

@@ -17,6 +17,7 @@ from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import words
 from probelight.reports.estimates import WHOLE, Bounds, Estimate
 from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
+from probelight.reports.sections import SECTIONS
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 
@@ -88,36 +89,34 @@ class SkillVerdict(Verdict):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Point:
+class Point(Score):
     """A score of a model on a skill, or of what it is compared with.
 
     Attributes:
-        measured: The accuracy with its interval.
+        when: As of a score; empty for the head of a new network.
         runs: What it was measured by.
         among: What it shares with its controls, where that is not the skill.
         size: Number of training examples.
-        when: "before ..." or "after ..."; empty for the head of a new network.
         how: What it lacks, as in `Control`; empty for the skill as it is asked.
         is_partial: Whether only a part of the input was read; it is compared with all scores on
             the probe and the split.
-        curve: The curve that it is a point of, under the `control`; `dose` is its dose.
+        curve: The curve that it is a point of, under the control that is its `source`.
+        dose: The dose of an inoculation whose metric is its `source`.
     """
 
     skill: Skill
     model: str
-    measured: Estimate
     runs: tuple[Run, ...]
     among: object = None
     split: str = ""
     size: int = 0
-    when: str = BEFORE
     how: str = ""
     is_partial: bool = False
     chance: float | None = None
     majority: float | None = None
     curve: Curve | None = None
-    control: str = ""
     dose: Dose | None = None
+    source: str = ""
 
 
 @lru_cache(maxsize=2)
@@ -135,12 +134,8 @@ def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
         "diagnose": _diagnostics,
         "audit": _baselines,
     }
-    points = [
-        point
-        for protocol, make in gather.items()
-        if results.of(protocol)
-        for point in make(results)
-    ]
+    used = [make(results) for protocol, make in gather.items() if results.of(protocol)]
+    points = [point for made in used for point in made]
     by_model: dict[tuple[Skill, str], list[Point]] = {}
     for point in points:
         if not point.how:
@@ -155,11 +150,9 @@ def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
 
 
 def _zero_shot(results: Results) -> Iterator[Point]:
-    for row in zero_shots(results).rename(columns={"accuracy": "value"}).itertuples():
-        floor, majority = (
-            None if words.missing(v) else v for v in (row.floor, row.majority_accuracy)
-        )
-        levels = {"chance": floor, "majority": majority}
+    found = zero_shots(results).rename(columns={"accuracy": "value"})
+    for row in found.astype(object).where(found.notna(), None).itertuples():
+        levels = {"chance": row.floor, "majority": row.majority_accuracy}
         yield _of_row(results, "asked", row, row.split, split=row.split, **levels)
 
 
@@ -172,21 +165,21 @@ def _curves(results: Results) -> Iterator[Point]:
     for curve in sorted(curves(results), key=lambda curve: ranks.get(curve.mode, len(MODES))):
         before = "" if curve.mode == FULL else BEFORE
         for control in curve.points:
-            for size, point in curve.line(control).items():
+            for size, seeds in curve.line(control).items():
                 yield Point(
+                    after(size) if size else before,
+                    seeds.estimate,
                     skill=Skill("asked", curve.probe, curve.split),
                     model=curve.model,
-                    measured=point.estimate,
                     runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
                     split=curve.split,
                     size=size,
-                    when=_after(size) if size else before,
                     how=_how(control),
                     is_partial=control == CHOICE_ONLY or curve.runs[0].kind in PARTIAL_KINDS,
                     chance=curve.chance,
                     majority=curve.majority,
                     curve=curve,
-                    control=control,
+                    source=control,
                 )
 
 
@@ -199,9 +192,10 @@ def _grids(results: Results) -> Iterator[Point]:
         about = ", ".join(filter(None, (grid.title, grid.span, wording)))
         if grid.name in (AGE_PANELS[0], SIZES):
             yield Point(
+                BEFORE,
+                Estimate.of(grid.accuracy),
                 skill=Skill("paired", grid.accuracy.probe, about),
                 model=grid.model,
-                measured=Estimate.of(grid.accuracy),
                 runs=(grid.run,),
                 among=(grid.name, grid.wording, grid.values),
                 chance=1 / len(grid.candidates),
@@ -216,22 +210,27 @@ def _inoculations(results: Results) -> Iterator[Point]:
         original = series.original_task and f"originally {words.in_words(series.original_task)}"
         about = ", ".join(filter(None, (series.remarks, original)))
         for dose in line:
-            for when, size in (("before inoculation", 0), (_after(dose.dose), dose.dose)):
-                if measured := dose.estimate(_metric(when)):
+            times = (
+                ("before inoculation", 0, "probe_accuracy_before"),
+                (after(dose.dose), dose.dose, "probe_accuracy"),
+            )
+            for when, size, metric in times:
+                if measured := dose.estimate(metric):
                     yield Point(
+                        when,
+                        measured,
                         skill=Skill("inoculated", series.probe, about),
                         model=series.model,
-                        measured=measured,
                         runs=tuple(one.run for one in dose.runs),
                         # Probe, original task, how it was chosen and what is reported.
                         among=series[1:5],
                         split=series.report_split,
                         size=size,
-                        when=when,
                         how=_how(series.control),
                         is_partial=series.control == CHOICE_ONLY,
                         chance=dose.floor("probe"),
                         dose=dose,
+                        source=metric,
                     )
 
 
@@ -262,9 +261,10 @@ def _baselines(results: Results) -> Iterator[Point]:
 
 def _of_row(results: Results, kind: Kind, row: Any, about: str, **more: Any) -> Point:
     return Point(
+        BEFORE,
+        Estimate.of(row),
         skill=Skill(kind, row.probe, about),
         model=row.model,
-        measured=Estimate.of(row),
         runs=(results.by_path[row.path],),
         **more,
     )
@@ -272,8 +272,8 @@ def _of_row(results: Results, kind: Kind, row: Any, about: str, **more: Any) -> 
 
 def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
     """Judge a model and a skill, by the first of several curves."""
-    curves = list({id(point.curve): point.curve for point in asked if point.curve}.values())
-    asked = [point for point in asked if point.curve is None or point.curve is curves[0]]
+    curves = list(dict.fromkeys(point.curve for point in asked if point.curve))
+    asked = [point for point in asked if point.curve in (None, *curves[:1])]
     first, last = asked[0], asked[-1]
     start, end = (
         next((point for point in reversed(asked) if point.when.startswith(when)), None)
@@ -285,10 +285,9 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
         changes = change_text("gain", gain, " points"), cost
     elif start and end:
-        gain = Estimate(end.measured.value - start.measured.value, *_gap(end, start))
+        gain = Estimate(end.value - start.value, *_gap(end, start))
     before, after = (
-        Score(point.when, point.measured, tuple(_controls(point, points))) if point else None
-        for point in (start, end)
+        score and replace(score, controls=tuple(_controls(score, points))) for score in (start, end)
     )
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, before, after, gain)
@@ -297,15 +296,13 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
         by_first = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
         verdict = replace(verdict, reason=verdict.reason + by_first)
-    sections = {"asked": "curves" if curves else "before", "paired": "grids"}
-    sections |= {"inoculated": "inoculation", "diagnosed": "diagnostics"}
     runs = {run.path: run for point in asked if point.dose is last.dose for run in point.runs}
     return SkillVerdict(
         **vars(verdict),
         skill=last.skill,
         model=last.model,
         case=case,
-        section=sections[last.skill.kind],
+        section=next(one.name for one in SECTIONS if last.runs[-1].protocol in one.protocols),
         runs=tuple(runs.values()),
         gain=changes[0],
         cost=changes[1],
@@ -325,9 +322,11 @@ def _controls(point: Point, points: list[Point]) -> Iterator[Control]:
             how = CHOICES if other.how == CHOICES else _by(other.model)
         else:
             continue
-        score, value = point.measured, other.measured.value
-        is_lower = above(score, other.measured) if low is None else low > 0 and value < score.value
-        yield Control(how, value, is_lower, is_alike)
+        if low is None:
+            is_lower = above(point.measured, other.measured)
+        else:
+            is_lower = low > 0 and other.value < point.value
+        yield Control(how, other.value, is_lower, is_alike)
 
 
 def _lacking(point: Point, other: Point) -> str:
@@ -351,25 +350,13 @@ def _lacking(point: Point, other: Point) -> str:
 def _gap(point: Point, other: Point) -> Bounds:
     """The interval of one score minus another on the same items, where these were recorded."""
     if point.dose and other.dose:
-        from probelight.reports.inoculation import doses
+        from probelight.reports.inoculation.doses import interval_of
 
-        scores = ((1.0, point.dose, _metric(point.when)), (-1.0, other.dose, _metric(other.when)))
-        return doses.interval_of(scores)
-    if not point.curve or not other.curve:
-        return None, None
-    if other.curve is point.curve and other.size == point.size:  # seed by seed
-        paired = point.curve.difference(other.control, point.size)
-        return paired.bounds if paired else (None, None)
-    ours, theirs = point.curve.line()[point.size], other.curve.line(other.control)[other.size]
-    return ours.minus(theirs).bounds
-
-
-def _after(size: int) -> str:
-    return f"after {words.count(size)} examples"
-
-
-def _metric(when: str) -> str:
-    return "probe_accuracy" if when.startswith("after") else "probe_accuracy_before"
+        return interval_of([(1.0, point.dose, point.source), (-1.0, other.dose, other.source)])
+    if point.curve and other.curve:
+        ours, theirs = point.curve.line(point.source), other.curve.line(other.source)
+        return ours[point.size].minus(theirs[other.size]).bounds
+    return None, None
 
 
 def _how(control: str) -> str:
@@ -378,6 +365,11 @@ def _how(control: str) -> str:
 
 def _by(model: str) -> str:
     return f"by {model.partition(' (')[0]}"  # without its vectors
+
+
+def after(size: int) -> str:
+    """Return when a model was asked that was trained on as many examples."""
+    return f"after {words.count(size)} examples"
 
 
 def change_text(name: str, change: Estimate | None, unit: str = "") -> str:

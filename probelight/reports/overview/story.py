@@ -48,24 +48,16 @@ def print_story(folder: Path, *end: str) -> None:
         *end: One or two lines to end with, of any length.
     """
     console = Console()
-
-    def shows(text: str) -> bool:
-        try:
-            text.encode(console.encoding)
-        except (UnicodeEncodeError, LookupError):
-            return False
-        return True
-
     results = load_results(folder)
     lines = story(results)
-    if not shows(BARS):
+    if "?" in BARS.encode(console.encoding, "replace").decode(console.encoding):
         lines = [line.translate(ASCII) for line in lines]
     lines += ["", *map(visible, end)] if lines else end
     if number := len(results.notices):
         lines.append(f"{number} {'notice stands' if number == 1 else 'notices stand'} on the page")
     for line in lines:
-        # What a terminal of another encoding has no sign for, such as a letter of an item.
-        shown = line if shows(line) else line.encode("ascii", "replace").decode()
+        # Some letters of an item have no sign in a terminal of another encoding.
+        shown = line.encode(console.encoding, "replace").decode(console.encoding)
         console.print(Text(shown), soft_wrap=True)
 
 
@@ -75,12 +67,11 @@ def story(results: Results) -> list[str]:
     if not found:
         return []
     models = list(dict.fromkeys(verdict.model for verdict in found))
-    who, it = (cut(models[0], LONGEST_NAME), "it")
-    if len(models) > 1:
-        who, it = (f"{len(models)} models", "they")
+    several = len(models) > 1
+    who, it = (f"{len(models)} models", "they") if several else (cut(models[0], LONGEST_NAME), "it")
     lines = [f"What {who} knew, what {it} learned, and what that cost (accuracy in %)", ""]
     shown = found if len(found) <= MOST_VERDICTS else found[: MOST_VERDICTS - 1]
-    names = [f"{v.skill.words}, {v.model}" if len(models) > 1 else v.skill.words for v in shown]
+    names = [f"{v.skill.words}, {v.model}" if several else v.skill.words for v in shown]
     names = [cut(name, LONGEST_NAME) for name in names]
     for name, verdict in zip(names, shown, strict=True):
         numbers = ", ".join(f"{percent(value)} {label}" for label, value in verdict.evidence)
@@ -98,13 +89,7 @@ def story(results: Results) -> list[str]:
 
 
 def bars(values: Sequence[float], low: float, high: float) -> str:
-    """Return a character a value, the higher the more; values outside of the ends are at the ends.
-
-    Args:
-        values: What is drawn.
-        low: The value of the lowest bar.
-        high: That of the highest; where it is no higher than `low`, all bars are low.
-    """
+    """Return a bar a value, from `low` to `high`, in whose place are all values beyond them."""
     reach = max(high - low, 0.0)
     places = [(value - low) / reach if reach else 0.0 for value in values]
     return "".join(BARS[round(min(max(place, 0.0), 1.0) * (len(BARS) - 1))] for place in places)
@@ -139,36 +124,36 @@ def _inoculation(results: Results) -> list[str]:
     from probelight.reports.inoculation.runs import inoculations
 
     for series, line in doses(inoculations(results)).items():
-        probe = cut(in_words(series.probe), LONGEST_NAME)
-        original = cut(in_words(series.original_task or "its original task"), LONGEST_NAME)
-        if original == probe:
-            original = "original task"
-        last, trained = line[-1], [dose for dose in line if dose.dose]
+        trained = [dose for dose in line if dose.dose]
         sides = []
         for before, after in (
             ("probe_accuracy_before", "probe_accuracy"),
             ("original_accuracy_before", "original_accuracy_after"),
         ):
-            sides.append([line[0].mean(before), *(dose.mean(after) for dose in trained)])
-        rows = [[value for value in side if value is not None] for side in sides]
-        if rows != sides:
+            side = [line[0].mean(before), *(dose.mean(after) for dose in trained)]
+            sides.append([value for value in side if value is not None])
+        if any(len(side) <= len(trained) for side in sides):
             continue
-        cost = last.estimate("inoculation_cost")
+        gain, cost = line[-1].gain, line[-1].estimate("inoculation_cost")
         changes = [
-            change_text("gain", last.gain) or "gain not measured",
+            change_text("gain", gain) or "gain not measured",
             change_text("cost", cost) or "cost not measured",
         ]
-        if not last.interpretable:
+        if not line[-1].interpretable:
             changes[1] = "cost not interpretable"
         # Names give way, so that no line is cut before it says whether there was a change at all.
-        room = WIDTH - len("      00.0 → 00.0  ") - len(rows[0]) - max(map(len, changes))
-        names = [cut(name, max(room, 8)) for name in (probe, original)]
+        room = WIDTH - len("      00.0 → 00.0  ") - len(sides[0]) - max(map(len, changes))
+        tasks = (series.probe, series.original_task or "its original task")
+        names = [cut(in_words(task), min(max(room, 8), LONGEST_NAME)) for task in tasks]
         if names[0] == names[1]:
             names = ["probe", "original"]
+        charts = _charts(dict(zip(names, sides, strict=True)), None)
         sizes = ", ".join(map(count, [0, *(dose.dose for dose in trained)]))
-        charts = _charts(dict(zip(names, rows, strict=True)), min(map(min, rows)))
-        ends = [f"{chart}  {what}" for chart, what in zip(charts, changes, strict=True)]
-        return ["", f"{probe}, inoculated: {sizes} examples", *ends]
+        return [
+            "",
+            f"{cut(in_words(series.probe), LONGEST_NAME)}, inoculated: {sizes} examples",
+            *(f"{chart}  {change}" for chart, change in zip(charts, changes, strict=True)),
+        ]
     return []
 
 

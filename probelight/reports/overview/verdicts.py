@@ -124,24 +124,6 @@ class Case:
     end: Score | None = None
     gain: Estimate | None = None
 
-    @property
-    def scores(self) -> list[Score]:
-        """The scores there are, the last one first."""
-        return [score for score in (self.end, self.start) if score]
-
-    @property
-    def level(self) -> tuple[str, float | None]:
-        """What a score has to be above, by its name: chance, or the most frequent answer."""
-        if self.majority is not None and self.majority > (self.chance or 0.0):
-            return "the most frequent answer", self.majority
-        return "chance", self.chance
-
-    @property
-    def half(self) -> float:
-        """The accuracy half of the way from chance to perfect, from which it is not "in part"."""
-        chance = self.chance or 0.0
-        return chance + (1 - chance) / 2
-
     def against_chance(self, score: Score) -> str:
         """Return where a score lies against chance and the most frequent answer."""
         return verdict_of(score.measured.bounds, self.chance, self.majority)
@@ -191,7 +173,11 @@ class Verdict:
 def judge(case: Case) -> Verdict:
     """Return the verdict on a model and a skill by `RULES`."""
     start, end = case.start, case.end
-    name, level = case.level
+    scores = [score for score in (end, start) if score]  # the last one first
+    name, level = "chance", case.chance
+    if case.majority is not None and case.majority > (case.chance or 0.0):
+        name, level = "the most frequent answer", case.majority
+    half = (case.chance or 0.0) + (1 - (case.chance or 0.0)) / 2  # from which it is not "in part"
     named = f"{name} ({percent(level)}%)"
     numbers: list[Number] = [] if level is None else [(name, level)]
 
@@ -199,7 +185,7 @@ def judge(case: Case) -> Verdict:
         return Verdict(word, tuple(evidence), reason[0].upper() + reason[1:], in_part)
 
     if start and case.is_shown(start):
-        in_part, evidence = start.value < case.half, [start.number, *numbers]
+        in_part, evidence = start.value < half, [start.number, *numbers]
         reason = f"{start.words}, above {named}{start.compared}."
         if end and case.rose and (control := end.as_good):
             reason += f" What it gained {end.when} came {control.how} too."
@@ -211,13 +197,11 @@ def judge(case: Case) -> Verdict:
     if end and case.rose and case.is_shown(end):
         since = f", from {percent(start.value)}% {start.when}" if start else ""
         best = max(end.controls, key=lambda control: control.value)
-        evidence, reason = (
-            [end.number, (best.how, best.value)],
-            f"{end.words}{since}{end.compared}.",
-        )
-        return verdict("learned it", evidence, reason, end.value < case.half)
+        evidence = [end.number, (best.how, best.value)]
+        reason = f"{end.words}{since}{end.compared}."
+        return verdict("learned it", evidence, reason, end.value < half)
 
-    if above_chance := [one for one in case.scores if case.against_chance(one) == "above"]:
+    if above_chance := [one for one in scores if case.against_chance(one) == "above"]:
         # What training did not raise is as good as what it began with.
         score = above_chance[-1 if start in above_chance and not case.rose else 0]
         if control := score.as_good:
@@ -231,20 +215,20 @@ def judge(case: Case) -> Verdict:
         reason = f"{score.words}, above {named}, but no like-for-like control was run beside it."
         return verdict("cannot tell", [score.number, *numbers], reason)
 
-    if not case.scores or any(case.against_chance(one) == "unknown" for one in case.scores):
+    if not scores or any(case.against_chance(one) == "unknown" for one in scores):
         lacking = "chance level" if case.chance is None else "interval"
-        evidence = [score.number for score in case.scores[:1]]
+        evidence = [score.number for score in scores[:1]]
         return verdict("cannot tell", evidence, f"There is no {lacking} to hold its score against.")
 
-    for score in case.scores:
-        if (score.measured.ci_high or 0.0) >= case.half:
+    for score in scores:
+        if (score.measured.ci_high or 0.0) >= half:
             reason = f"{score.words}: too few items to tell chance from knowing half of it."
             return verdict("cannot tell", [score.number, *numbers], reason)
 
-    last = case.scores[0]
+    last = scores[0]
     is_below = case.against_chance(last) == "below"
     where = f"below chance ({percent(case.chance)}%)" if is_below else f"not above {named}"
-    reason = f"{', '.join(score.words for score in case.scores)}: {where}."
+    reason = f"{', '.join(score.words for score in scores)}: {where}."
     return verdict("not shown", [last.number, *numbers], reason)
 
 
