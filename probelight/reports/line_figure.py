@@ -82,7 +82,7 @@ def line_figure(
     log: bool = True,
     shared: bool = True,
 ) -> Figure:
-    """Draws the first `MAX_PANELS` panels.
+    """Draw the first `MAX_PANELS` panels.
 
     Args:
         name: Name of its files.
@@ -171,7 +171,7 @@ def _draw_trace(axis: Axes, trace: Trace, positions: Mapping[int, float], zorder
 
 
 def apart(values: Sequence[float], gap: float) -> list[float]:
-    """The values moved as little as needed for neighbours to be `gap` apart, order kept."""
+    """Return the values moved as little as needed for neighbours to be `gap` apart, order kept."""
     order = sorted(range(len(values)), key=lambda i: values[i])
     groups: list[tuple[float, list[int]]] = []  # (mean wanted, members), merged while they collide
     for index in order:
@@ -190,7 +190,7 @@ def apart(values: Sequence[float], gap: float) -> list[float]:
 
 
 def log_positions(numbers: Sequence[int]) -> dict[int, float]:
-    """Where numbers are on a log axis, from the left; 0 has a place of its own."""
+    """Return where numbers are on a log axis, from the left; 0 has a place of its own."""
     positive = sorted({number for number in numbers if number > 0})
     positions = {number: math.log2(number) for number in positive}
     if 0 in numbers:

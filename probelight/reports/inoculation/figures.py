@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from itertools import cycle, groupby, product
+from itertools import groupby, product
 
 from probelight.reports.estimates import Estimate
-from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
+from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
 from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, Series, with_controls
 from probelight.reports.line_figure import Panel, Trace, line_figure
@@ -28,9 +28,8 @@ SELECTED = {  # the lines of a way to the chosen checkpoint
     "original": ("original_accuracy", LINES[1]),
     "average": ("aggregate", Line(MUTED, (0, (1.2, 1.6)), "^")),
 }
-MODELS = (*LINES, Line(INK, marker="v"))
 RING = Line(INK, "none", "o", "none", size=11)  # about the chosen checkpoint
-DODGE = 2.6  # points between the whiskers of neighbouring lines
+DODGE = 2  # points between the whiskers of neighbouring lines
 
 
 def inoculation_figure(results: Results) -> Figure | None:
@@ -41,15 +40,13 @@ def inoculation_figure(results: Results) -> Figure | None:
     # A panel is one probe and original task, with all models.
     found = [[line for _, line in group] for _, group in groupby(lines, lambda item: item[0][1:])]
     several = any(len(group) > 1 for group in found)
-    models = dict.fromkeys(series.model for series, _ in lines) if several else ()
-    looks = dict(zip(models, cycle(MODELS), strict=False))
+    looks = model_looks(dict.fromkeys(series.model for series, _ in lines) if several else ())
     extras = {run.extra for _, line in lines for dose in line for run in dose.runs}
     by_extra = extras != {"none"}
-    marks = {
-        model: replace(look, dash="-", marker="" if by_extra else look.marker)
-        for model, look in looks.items()
-    }
-    marks |= extra_marks(extras) if by_extra else {}
+    marks = looks
+    if by_extra:
+        marks = {model: replace(look, marker="") for model, look in looks.items()}
+        marks |= extra_marks(extras)
     styles = " Full lines are the probe, broken ones the original task." if several else ""
     added = (
         " Marks of k > 0 have the shape of the chosen setting's extra; where there are several "

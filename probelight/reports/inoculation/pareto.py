@@ -61,8 +61,7 @@ def candidates(results: Results) -> pd.DataFrame:
     found["aggregate"] = aggregate(found.probe_accuracy, found.original_accuracy)
     found = found.assign(on_front=False, _settings=0, _checkpoints=0)
     for _, choice in found.groupby(CHOICE):
-        scores = choice[["original_accuracy", "probe_accuracy"]]
-        front = pareto_front([*scores.itertuples(index=False, name=None)])
+        front = pareto_front([*zip(choice.original_accuracy, choice.probe_accuracy, strict=True)])
         found.loc[choice.index[front], "on_front"] = True
         settings = len(choice.drop_duplicates(["extra", "learning_rate"]))
         found.loc[choice.index, ["_settings", "_checkpoints"]] = settings, len(choice)
