@@ -6,25 +6,20 @@ on the Hub or a released recording of it, measured on the released items in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from probelight.io.documents import STRICT, read_yaml, typed
-from probelight.probes.controls import CHOICE_ONLY, STANDARD
+from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import table as tables
 from probelight.reports.estimates import Estimate, named
-from probelight.reports.published import (
-    Place,
-    difference,
-    lies,
-    published,
-    published_probes,
-)
+from probelight.reports.published import Place, difference, lies, published
 from probelight.reports.released import (
     PAPER_DOSE,
     hub_model,
@@ -34,14 +29,17 @@ from probelight.reports.released import (
     released_file,
 )
 from probelight.reports.table import Table, accuracy, gap, share, text, whole
-from probelight.reports.words import INTERVAL, count, points, rate, way
+from probelight.reports.words import INTERVAL, NOT_INTERPRETABLE, count, points, rate, way
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
 TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
 OURS = "ours ci_low ci_high"
 DIFFERENCE = "difference difference_ci_low difference_ci_high"
-CSV = f"model about number {OURS} paper {DIFFERENCE} paper_lies people num_items"
+PEOPLE = "ours_minus_people people_ci_low people_ci_high"
+CSV = f"model about number {OURS} paper {DIFFERENCE} paper_lies people {PEOPLE} num_items"
+PLACE = list(Place._fields)
+PROTOCOLS = {"inoculate": "inoculation", "probes audit": "audit"}  # of other names than commands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +52,11 @@ class PaperTable:
     place: str
     holds: str
     command: str = ""
+    groups: tuple[str, ...] = ()
     here: str = ""
+    maker: str = ""
     probes: tuple[str, ...] = ()
-    split: str = ""
+    splits: tuple[str, ...] = ()
     note: str = ""
     people: str = ""
 
@@ -79,21 +79,22 @@ def paper_list() -> tuple[PaperTable, ...]:
     """Return every table of the papers, in their order."""
     path = Path(__file__).with_name("papers.yaml")
     return tuple(
-        typed(PaperTable, {"paper": paper, **one}, f"{path}: {paper}")
+        typed(PaperTable, {"paper": paper, **fields}, f"{path}: {paper}")
         for paper, of_paper in read_yaml(path).items()
-        for one in of_paper
+        for fields in of_paper
     )
 
 
 def listed_table(results: Results) -> Table | None:
     """Make the list of the papers' tables; None where the results hold none of them."""
     found = []
-    for one in paper_list():
-        rows = compared(results).get(one)
-        printed = None if rows is None else rows[rows.paper.notna()]
-        held = None if printed is None else f"{printed.ours.notna().sum()} of {len(printed)}"
-        here = one.name if rows is not None else one.here if _is_here(one, results) else ""
-        found.append({**vars(one), "held": held, "shown": here or None})
+    for table in paper_list():
+        rows = compared(results).get(table)
+        held, shown = None, table.here if _is_here(table, results) else None
+        if rows is not None:
+            printed = rows[rows.paper.notna()]
+            held, shown = f"{printed.ours.notna().sum()} of {len(printed)}", table.name
+        found.append({**vars(table), "held": held, "shown": shown})
     frame = tables.framed(found)
     papers = {*frame[frame.shown.notna()].paper}
     return tables.table(
@@ -120,66 +121,35 @@ def listed_table(results: Results) -> Table | None:
 
 def _is_here(table: PaperTable, results: Results) -> bool:
     """Whether the report has, of the paper's items, the table that shows what the paper's does."""
-    command = table.command.replace("-", "_")
-    protocol = {"inoculate": "inoculation", "probes audit": "audit"}.get(command, command)
-    runs = results.of(protocol) if protocol else []
-    if not runs:
-        return False
-    match table.here:
-        case "grid" | "sizes_grid":
-            from probelight.reports.grids import SIZES, grids
-
-            if table.here == "sizes_grid":
-                return any(one.in_table_4 for one in grids(results))
-            return any(one.published and one.name != SIZES for one in grids(results))
-        case "curve_medals":
-            from probelight.reports.curve.medals import medals_table
-
-            if medals_table(results) is None:
-                return False
-        case "unigrams":
-            return any({row.probe for row in run.rows} & {*table.probes} for run in runs)
-        case "audit":
-            return any(run.kind and run.probe in published_probes() for run in runs)
-        case "science_models":
-            from probelight.reports.science_models import science_rows
-
-            return bool(science_rows(results))
-        case "difficulty" | "inoculation":
-            from probelight.reports.inoculation.runs import inoculations
-
-            return any(
-                one.series.probe in published_probes()
-                and on_released(one.run, one.series.report_split)
-                and (table.here == "inoculation" or any(p.kind == "difficulty" for p in one.parts))
-                for one in inoculations(results)
-            )
-    return any(
-        {run.probe, *(row.probe for row in run.rows)} <= {*table.probes}
-        and on_released(run, table.split)
-        for run in runs
-    )
+    protocol = PROTOCOLS.get(table.command, table.command.replace("-", "_"))
+    runs = [
+        run
+        for run in results.runs
+        if run.protocol == protocol
+        and {row.probe for row in run.rows} & {*table.probes}
+        and (not table.splits or any(on_released(run, split) for split in table.splits))
+    ]
+    if not (runs and table.maker):
+        return bool(runs)
+    made = resolve_name(f"probelight.reports.{table.maker}")(results)
+    # A table with a column of the paper's numbers has to have one.
+    return made is not None and bool(made.frame.get("paper", pd.Series([""])).notna().any())
 
 
 def paper_tables(results: Results) -> list[Table | None]:
     """Make a table for each of the papers' that the results hold a number of."""
-    found = [_paper_table(one, rows) for one, rows in compared(results).items()]
-    if results.of("before") or results.of("inoculation"):
-        from probelight.reports.science_models import science_models_table
-
-        found.append(science_models_table(results))
-    return found
+    return [_paper_table(table, rows) for table, rows in compared(results).items()]
 
 
-def _paper_table(one: PaperTable, rows: pd.DataFrame) -> Table | None:
+def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
     """Make a table of a paper; people see no number that is the paper's alone."""
     held = rows[rows.ours.notna()]
     models = {*held[held.paper.notna()].model}
     is_seen = rows.paper.isna() | rows.model.isin(models) | rows.number.isin({*held.number})
     return tables.table(
-        one.name,
-        f"{one.paper}, {one.place}: {one.holds}",
-        f"{INTERVAL.replace('accuracy', 'number of ours')}. {one.note} {one.people}".strip(),
+        table.name,
+        f"{table.paper}, {table.place}: {table.holds}",
+        f"{INTERVAL.replace('accuracy', 'number of ours')}. {table.note} {table.people}".strip(),
         rows,
         [
             text("model", "model", "about"),
@@ -189,6 +159,7 @@ def _paper_table(one: PaperTable, rows: pd.DataFrame) -> Table | None:
             gap("ours − paper, points", "difference"),
             text("the paper's lies", "paper_lies"),
             share("people %", "people"),
+            gap("ours − people, points", PEOPLE),
             whole("n", "num_items"),
         ],
         shown=rows[is_seen],
@@ -198,101 +169,94 @@ def _paper_table(one: PaperTable, rows: pd.DataFrame) -> Table | None:
 
 def summary(results: Results) -> str:
     """Return how near the results came to each paper, of the same models and items."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for table, rows in compared(results).items():
-        for row in rows[rows.difference.notna()].to_dict("records"):
-            found.setdefault(table.paper, []).append({**row, "place": table.place})
-    if results.of("before") or results.of("inoculation"):
-        from probelight.reports.science_models import science_rows
-
-        for row in science_rows(results):
-            if (gap := row.get("ours_minus_paper")) is not None:
-                place = f"table 7, {row['probe']}"
-                own = {"place": place, "model": row["_name"], "number": row["_split"]}
-                found.setdefault(RICHARDSON, []).append({**row, **own, "difference": gap})
+    tables_of = [
+        rows.assign(source=table.paper, place=table.place)
+        for table, rows in compared(results).items()
+    ]
+    if not tables_of:
+        return ""
+    found = pd.concat(tables_of, ignore_index=True).dropna(subset="difference")
     sentences = []
-    for paper, rows_of in found.items():
-        lying = [row["paper_lies"] for row in rows_of if row["paper_lies"]]
-        worst = max(rows_of, key=lambda row: abs(row["difference"]))
-        inside = sum(where == "in our interval" for where in lying)
-        within = f"; the paper's lie in {inside} of {len(lying)} intervals" if lying else ""
-        numbers = "1 number is" if len(rows_of) == 1 else f"{count(len(rows_of))} numbers are"
+    for paper, rows in found.groupby("source", sort=False):
+        lying = rows.paper_lies.dropna()
+        inside = (lying == "in our interval").sum()
+        within = f"; the paper's lie in {inside} of {len(lying)} intervals" if len(lying) else ""
+        numbers = "1 number is" if len(rows) == 1 else f"{count(len(rows))} numbers are"
+        worst = rows.loc[rows.difference.astype(float).abs().idxmax()]
         sentences.append(
             f"{numbers} of the same model and items as in {paper}{within}. The largest difference "
-            f"is {points(worst['difference'])} points ({worst['place']}: {worst['model']}, "
-            f"{worst['number']})."
+            f"is {points(worst.difference)} points ({worst.place}: {worst.model}, {worst.number})."
         )
     return " ".join(sentences)
 
 
 @lru_cache(maxsize=2)
 def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
-    """Return the rows of every table that these results hold a number of."""
-    rows = published()
-    places = rows[list(Place._fields)].itertuples(index=False, name=None)
-    rows = rows.assign(place=[Place(*place) for place in places])
-    checkpoints = rows.hub_id.str.partition("/")[2]
-    rows["key"] = checkpoints.where(checkpoints != "", rows.model)
-    asked = rows[rows.model == "human"]
-    people = {(row.paper, row.probe, row.split): row.value for row in asked.itertuples()}
-    ours = list(_ours(results))
+    """Return the rows of every table that these results hold a number of.
+
+    For each split of a probe that was measured they are the paper's numbers, with ours of the same
+    models, and then ours of other models.
+    """
+    ours = tables.framed(_ours(results))
+    if ours.empty:
+        return {}
+    ours["label_order"] = pd.factorize(ours.label)[0]
+    numbers = published().rename(columns={"value": "printed"})
+    people = {
+        (row.paper, row.probe, row.split): row
+        for row in numbers[numbers.model == "human"].itertuples()
+    }
+    checkpoints = numbers.hub_id.str.partition("/")[2]
+    numbers["key"] = checkpoints.where(checkpoints != "", numbers.model)
     found = {}
-    for table in paper_list() if ours else ():
-        is_here = (rows.paper == table.paper) & (rows.table == table.number) & (rows.number != "")
-        records: list[dict[str, Any]] = []
-        for (probe, split), printed in rows[is_here].groupby(["probe", "split"], sort=False):
-            scored = people.get((table.paper, probe, split), people.get((table.paper, probe, "")))
-            records += [_record(row, scored) for row in _joined(printed, ours)]
+    for table in paper_list():
+        is_here = (numbers.paper == table.paper) & (numbers.table == table.number)
+        printed = numbers[is_here & (numbers.number != "")]
+        if table.groups:
+            printed = printed[printed.group.isin(table.groups)]
+        labels = printed.drop_duplicates(PLACE)[[*PLACE, "number"]]
+        labels = labels.assign(probe_order=pd.factorize(labels.probe)[0], place_order=labels.index)
+        printed = printed.drop(columns="number").assign(order=pd.factorize(printed.key)[0])
+        rows = printed.merge(ours, how="outer", on=[*PLACE, "key"]).merge(labels, on=PLACE)
+        rows = rows[rows.groupby(["probe", "split"]).label.transform("count") > 0]
+        rows["order"] = rows.order.fillna(len(printed) + rows.label_order)
+        rows = rows.sort_values(["probe_order", "order", "place_order"], kind="stable")
+        records = rows.astype(object).where(rows.notna(), None).to_dict("records")
         if records:
-            found[table] = tables.framed(records)
+            # Some papers do not say on which split people were asked.
+            asked = [
+                people.get((table.paper, row["probe"], row["split"]))
+                or people.get((table.paper, row["probe"], ""))
+                for row in records
+            ]
+            found[table] = tables.framed(map(_record, records, asked))
     return found
 
 
-def _joined(printed: pd.DataFrame, ours: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a paper's numbers with ours of the same models, then ours of other models.
+def _record(row: Mapping[str, Any], people: Any) -> dict[str, Any]:
+    """Return a row of a table: a printed number and ours, or one of the two alone.
 
-    Nothing where there is none of ours, so that no table of the paper's alone is shown.
+    Args:
+        row: What both are.
+        people: The row of what people scored, None where none were asked.
     """
-    numbers = dict(zip(printed.place, printed.number, strict=True))
-    mine: dict[tuple[Place, str], list[dict[str, Any]]] = {}
-    for one in ours:
-        if one["place"] in numbers:
-            mine.setdefault((one["place"], one["key"]), []).append(one)
-    if not mine:
-        return []
-    rows = [
-        {**theirs, **one}
-        for _, of_model in printed.groupby("key", sort=False)
-        for theirs in of_model.to_dict("records")
-        for one in mine.get((theirs["place"], theirs["key"]), [{}])
-    ]
-    known = {(row["place"], row["key"]) for row in rows}
-    others = [one for place, found in mine.items() if place not in known for one in found]
-    labels = [one["label"] for one in ours]
-    order = list(numbers)
-    others.sort(key=lambda one: (labels.index(one["label"]), order.index(one["place"])))
-    return [*rows, *({**one, "number": numbers[one["place"]]} for one in others)]
-
-
-def _record(row: Mapping[str, Any], people: float | None) -> dict[str, Any]:
-    """Return a row of a table: a printed number and ours, or one of the two alone."""
-    ours, paper, label = (row.get(name) for name in ("estimate", "value", "label"))
+    ours, paper, label = row["estimate"], row["printed"], row["label"]
     other_name = "" if paper is None or label == row["model"] else label
-    record = dict.fromkeys(CSV.split()) | {
+    is_compared = ours is not None and paper is not None
+    is_asked = people is not None and row["number"].endswith("%")
+    return {
         "model": label if paper is None else row["name"],
-        "about": ", ".join(filter(None, (other_name, row.get("about")))),
+        "about": ", ".join(filter(None, (other_name, row["about"]))),
         "number": row["number"],
+        **named(OURS, ours),
         "paper": paper,
-        "people": people,
-        **{name: row.get(name) for name in ("num_items", "num_groups", "num_seeds")},
-        "_runs": row.get("runs"),
+        **named(DIFFERENCE, difference(ours, paper, row["n"]) if is_compared else None),
+        "paper_lies": lies(ours, paper) if is_compared else None,
+        "people": people.printed if is_asked else None,
+        **named(PEOPLE, difference(ours, people.printed, people.n) if ours and is_asked else None),
+        **{name: row[name] for name in ("num_items", "num_groups", "num_seeds")},
+        "_runs": row["runs"],
     }
-    if ours:
-        record |= named(OURS, ours)
-    if ours and paper is not None:
-        record |= named(DIFFERENCE, difference(ours, paper, row["n"]))
-        record["paper_lies"] = lies(ours, paper)
-    return record
 
 
 def _ours(results: Results) -> Iterator[dict[str, Any]]:
@@ -301,7 +265,7 @@ def _ours(results: Results) -> Iterator[dict[str, Any]]:
     yield from _of_curves(results) if results.of("curve") else ()
     yield from _of_diagnostics(results) if results.of("diagnose") else ()
     yield from _of_audits(results)
-    yield from _of_clusters(results) if results.of("inoculation") else ()
+    yield from _of_inoculations(results) if results.of("inoculation") else ()
 
 
 def _number(place: Place, value: Any, label: str, key: str | None, **more: Any) -> dict[str, Any]:
@@ -315,10 +279,9 @@ def _number(place: Place, value: Any, label: str, key: str | None, **more: Any) 
         **more: `about`, what identifies it among several of one model; `num_items`; and `runs`, the
             keys of the runs that it is made of.
     """
-    estimate = value if isinstance(value, Estimate) else Estimate.of(value)
-    known = {name: getattr(value, name, None) for name in ("num_items", "num_groups", "num_seeds")}
-    own = {"place": place, "label": label, "key": key or "", "estimate": estimate}
-    return {**own, "about": "", **known, **more}
+    sizes = {name: getattr(value, name, None) for name in ("num_items", "num_groups", "num_seeds")}
+    number = {"label": label, "key": key or "", "estimate": Estimate.of(value), "about": ""}
+    return {**place._asdict(), **number, **sizes, **more}
 
 
 def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
@@ -336,36 +299,31 @@ def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
 
 def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
     """Yield the scores of curves; no zero-shot accuracy that a run of its own has."""
-    from probelight.reports.curve.curves import LANGUAGE
     from probelight.reports.curve.scores import is_alike, standard_curves
 
-    with_start = {(one["place"].probe, one["name_here"]) for one in _of_zero_shots(results)}
+    with_start = {(number["probe"], number["name_here"]) for number in _of_zero_shots(results)}
     for curve in standard_curves(results):
         for score, estimate in curve.scores.items() if curve.role != "control" else ():
-            is_start = score.name == "zero_shot"
-            has_start = is_start and (curve.probe, curve.model) in with_start
-            if has_start or not is_alike(curve, score):
+            start = curve.line().get(0) if score.name == "zero_shot" else None
+            if (start and (curve.probe, curve.model) in with_start) or not is_alike(curve, score):
                 continue
-            with_start |= {(curve.probe, curve.model)} if is_start else set()
-            untrained = curve.line().get(0) if is_start else None
-            about, by = "", ""
-            if untrained is None:
-                known = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-                about = ", ".join(filter(None, (known, curve.variant)))
-            elif untrained.mode != curve.mode and way(untrained.mode):
-                by = about = f"by {way(untrained.mode)}"
-            runs = {
-                key
-                for control in filter(None, (STANDARD, LANGUAGE.get(score.name)))
-                for num_train, point in curve.line(control).items()
-                if (num_train == 0) == is_start
-                for key in point.run_keys
-            }
-            sizes = {"num_items": next(iter(curve.line().values())).num_items}
-            sizes["num_seeds"] = None if is_start else curve.num_seeds
-            place = Place(curve.probe, score.name, curve.split, score.mode)
-            key = None if by else curve.paper_model
-            yield _number(place, estimate, curve.model, key, about=about, runs=tuple(runs), **sizes)
+            key = curve.paper_model
+            learned = rate(curve.learning_rate) if curve.learning_rate else ""
+            about = [f"rate {learned}" * bool(learned), curve.variant]
+            if start:
+                with_start.add((curve.probe, curve.model))
+                by = way(start.mode) if start.mode != curve.mode else ""
+                key, about = (None, [f"by {by}"]) if by else (key, [])
+            yield _number(
+                Place(curve.probe, score.name, curve.split, score.mode),
+                estimate,
+                curve.model,
+                key,
+                about=", ".join(filter(None, about)),
+                runs=tuple(run.key for run in curve.runs),
+                num_items=next(iter(curve.line().values())).num_items,
+                num_seeds=None if start else curve.num_seeds,
+            )
 
 
 def _of_diagnostics(results: Results) -> Iterator[dict[str, Any]]:
@@ -396,27 +354,46 @@ def _of_audits(results: Results) -> Iterator[dict[str, Any]]:
                 yield _number(place, row, run.model, key, about=about, runs=(run.key,))
 
 
-def _of_clusters(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield what the best dose of each inoculation measured on all questions of a dev set."""
+def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield what all of a released split gave before each inoculation and after its best dose."""
     from probelight.reports.inoculation.doses import best_dose, doses
     from probelight.reports.inoculation.runs import inoculations
 
-    for line in doses(inoculations(results)).values():
-        dose = best_dose(line)
-        series, cells = dose.series, dose.runs
-        whole = all(cell.whole_split and on_released(cell.run, "dev") for cell in cells)
-        strict, single = dose.estimate("strict_cluster_accuracy"), dose.mean("probe_accuracy")
-        if series.report_split != "dev" or not whole or strict is None or single is None:
+    for series, line in doses(inoculations(results)).items():
+        split, best = series.report_split, best_dose(line)
+        cells = [cell for dose in line for cell in dose.runs]
+        if not all(cell.whole_split and on_released(cell.run, split) for cell in cells):
             continue
         models = {paper_model(cell.run) for cell in cells}
-        alike = dose.dose == PAPER_DOSE and all(on_paper_task(cell.run) for cell in cells)
-        key = models.pop() if alike and len(models) == 1 else None
-        num_concepts = cells[0].measured["strict_cluster_accuracy"].num_items  # as of every seed
-        runs = tuple(cell.run.key for cell in cells)
-        more = {"about": f"k = {dose.dose:,}", "runs": runs, "num_seeds": len(runs)}
-        for metric, value, num_items in (
-            ("strict_cluster_accuracy", strict, num_concepts),
-            ("delta", Estimate(strict.value - single), None),
-        ):
-            place = Place(series.probe, metric, "dev")
-            yield _number(place, value, series.model, key, num_items=num_items, **more)
+        on_task = all(on_paper_task(cell.run) for cell in cells)
+        key = models.pop() if len(models) == 1 and on_task else None
+        origin = "" if on_task else f"originally {series.original_task}"
+        about = ", ".join(filter(None, (origin, series.remarks)))
+        if before := cells[0].measured.get("probe_accuracy_before"):
+            place = Place(series.probe, before.metric, split)
+            yield _number(place, before, series.model, key, about=about, runs=(cells[0].run.key,))
+        accuracy, strict, cost = map(
+            best.estimate, ("probe_accuracy", "strict_cluster_accuracy", "inoculation_cost")
+        )
+        after = {"probe_accuracy": accuracy, "strict_cluster_accuracy": strict}
+        if accuracy and strict:
+            after["delta"] = Estimate(strict.value - accuracy.value)
+        if cost:
+            after["original_task_change"] = cost.negative
+        for metric, value in after.items():
+            of_original = metric == "original_task_change"
+            is_readable = best.interpretable or not of_original
+            note = "" if is_readable else NOT_INTERPRETABLE
+            # Every seed measured as many items.
+            measured = best.runs[0].measured.get("inoculation_cost" if of_original else metric)
+            if value:
+                yield _number(
+                    Place(series.probe, metric, "" if of_original else split),
+                    value,
+                    series.model,
+                    key if best.dose == PAPER_DOSE and is_readable else None,
+                    about=", ".join(filter(None, (f"k = {best.dose:,}", about, note))),
+                    num_items=measured.num_items if measured else None,
+                    num_seeds=len(best.runs),
+                    runs=tuple(cell.run.key for cell in best.runs),
+                )

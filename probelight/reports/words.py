@@ -43,7 +43,9 @@ def points(value: float | None) -> str:
 
 def between(low: float | None, high: float | None) -> str:
     """Return an interval of fractions in per cent; empty where there is none."""
-    return "" if missing(low) or missing(high) else f"{percent(low)}–{percent(high)}"
+    if low is None or missing(low) or missing(high):
+        return ""
+    return f"{percent(low)}{' to ' if low < 0 else '–'}{percent(high)}"
 
 
 def points_between(low: float | None, high: float | None) -> str:

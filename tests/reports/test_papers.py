@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from probelight.probes.catalog import load_probe_config
 from probelight.protocols import cli
 from probelight.reports.papers import (
     ETTINGER,
+    PEOPLE,
     RICHARDSON,
     TALMOR,
     listed_table,
@@ -82,13 +84,16 @@ def test_what_has_published_numbers_is_shown_with_them() -> None:
     numbers = {(table.paper, int(table.place.split()[1].strip(",")))
                for table in paper_list() if table.note}  # fmt: skip
     known = set(zip(published().paper, published().table, strict=True))
-    # Shown by other tables: what people score, the grid of sizes, templates, the science models.
+    # Shown by other tables: what people score, the grid of sizes, templates.
     assert known - numbers == {(TALMOR, 1), (TALMOR, 4), (TALMOR, 6)}
     assert numbers <= known
     lists = [table.probes for table in paper_list() if len(table.probes) > 1]
-    assert [(len(set(probes)), all(map(published_scores, probes))) for probes in lists] == [
+    of_talmor = [probes for probes in lists if "definitions" not in probes]
+    assert [(len(set(probes)), all(map(published_scores, probes))) for probes in of_talmor] == [
         (8, True)
     ] * 3
+    trained = published()[published().group == "inoculated"]
+    assert [set(probes) for probes in lists if probes not in of_talmor] == [set(trained.probe)] * 3
 
 
 def test_the_demo_has_no_such_section(tmp_path: Path, write_curve_runs: WriteCurves) -> None:
@@ -129,10 +134,11 @@ def test_a_row_has_both_numbers_and_what_people_scored(
     ours = named(table, 0)
     assert labels(table) == [
         "model", "number", "ours", "paper", "ours − paper, points", "the paper's lies", "people %",
-        "n",
+        "ours − people, points", "n",
     ]  # fmt: skip
     assert [ours[name] for name in labels(table)[3:]] == [
-        Cell("14.0"), Cell("−4.0"), Cell("in our interval"), Cell("91.0"), Cell("280"),
+        Cell("14.0"), Cell("−4.0"), Cell("in our interval"), Cell("91.0"), Cell("−81.0"),
+        Cell("280"),
     ]  # fmt: skip
     assert ours["ours"].text == "10.0"
     assert named(table, 1)["ours"] == Cell("–")
@@ -163,7 +169,10 @@ def test_a_curve_is_compared_with_table_2(tmp_path: Path, write_curve_runs: Writ
     table = table_of(load_results(tmp_path), "paper_talmor2020_table_2")
     # Five models of seven numbers, the baseline of five: it has no linear head.
     assert len(records(table)) == 5 * 7 + 5
-    assert {row["people"] for row in records(table)} == {1.0}
+    # People are next to accuracies, not next to what a language costs.
+    assert {row["number"].endswith("%"): row["people"] for row in records(table)} == {
+        True: 1.0, False: None,
+    }  # fmt: skip
     found = by_number(records(table))
     assert {name: row["ours"] is not None for name, row in found.items()} == {
         "zero-shot, %": True,
@@ -187,11 +196,10 @@ def test_a_curve_is_compared_with_table_2(tmp_path: Path, write_curve_runs: Writ
     assert (start["paper_lies"], start["num_items"]) == ("above it", 120)
     assert found["MLP WS, %"]["about"] == "rate 0.001"
     assert by_number(records(table), "BERT-B")["linear WS, %"]["paper"] == 0.5
-    # They lead to the runs, here one of each size with all seeds and controls.
-    counts = {row[1].text: len(runs) for row, runs in zip(table.rows, table.runs, strict=True)
-              if row[0].text == "RoBERTa-L" and runs}  # fmt: skip
-    assert (counts["zero-shot, %"], counts["MLP WS, %"]) == (1, 7)
-    assert counts["LangSense nolang, points"] == 7
+    # They lead to the runs of the curve.
+    ours = [len(runs) for row, runs in zip(table.rows, table.runs, strict=True)
+            if row[0].text == "RoBERTa-L" and runs]  # fmt: skip
+    assert ours == [8] * 5
 
 
 def test_another_model_is_alone_whatever_it_is_called(
@@ -369,7 +377,7 @@ def test_released_recordings_give_the_published_numbers(tmp_path: Path, data_mir
     assert names.isdisjoint({f"paper_ettinger2020_table_{table}" for table in (7, 8, 9, 14)})
 
 
-# Baselines and whole clusters (Richardson & Sabharwal 2020); science models have a file of tests.
+# Baselines, science models and whole clusters (Richardson & Sabharwal 2020).
 
 
 def audit(hub_id: str | None = "roberta-large", **columns: Any) -> Results:
@@ -434,79 +442,163 @@ def test_other_baselines_are_in_the_audits_own_table_alone(other: dict[str, Any]
         assert (shown, paper_tables(results)) == ({"table 7, groups 1 and 2": "audit"}, [])
 
 
-ROBERTA = "roberta-large"
+WWM = "bert-large-uncased-whole-word-masking"
 SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
+HYPERNYMY = load_probe_config("hypernymy").files["test"].sha256 or ""
+OTHER_FILE = [DataUse(path="test.jsonl", sha256="0" * 64)]  # of hypernymy the checksum is known
 WHOLE: dict[str, Any] = {
     "original_task": "science",
     "selection": "train",
-    "report_split": "dev",
+    "report_split": "test",
     "report_items": None,
-    "hub_id": ROBERTA,
+    "cost_interpretable": True,
+    "hub_id": WWM,
     "original_parts": {"sets": SETS, "train_items": None},
-    "data": [DataUse(path="dev.jsonl", sha256="0" * 64)],
+    "data": [DataUse(path="dev.jsonl", sha256="0"), DataUse(path="x.jsonl", sha256=HYPERNYMY)],
 }
+SCIENCE, CLUSTERS = "table_7_groups_3_and_4", "table_8"
 
 
 @pytest.fixture
-def clusters(
+def inoculated(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> Callable[..., Table | None]:
-    """Table 8 of a run that has 90.0% right, and 25.0% of its 800 concepts whole."""
+) -> Callable[..., dict[str, Found]]:
+    """The tables of a run that went from 500 to 900 of 1,000, and has 200 of 800 concepts whole."""
 
-    def found(dose: int = 3000, **facts: Any) -> Table | None:
-        own = rows.inoculation(dose=dose, model=ROBERTA, probe_correct=(500, 900))
+    def found(
+        dose: int = 3000, probe: str = "hypernymy", model: str = WWM, **facts: Any
+    ) -> dict[str, Found]:
+        settings = {"probe_correct": (500, 900), "original_correct": (300, 295)}
+        own = rows.inoculation(dose=dose, probe=probe, model=model, **settings)
         write_run(tmp_path, "a", own, **{**WHOLE, **facts})
-        tables = paper_tables(load_results(tmp_path))
-        return next((t for t in tables if t and t.name == "paper_richardson2020_table_8"), None)
+        return {
+            table.name.removeprefix("paper_richardson2020_"): records(table)
+            for table in paper_tables(load_results(tmp_path))
+            if table
+        }
 
     return found
 
 
-def test_whole_clusters_are_compared_with_table_8(clusters: Callable[..., Table | None]) -> None:
-    table = clusters()
-    assert table is not None
-    found = records(table)
-    assert [row["number"] for row in found] == [
+def test_science_models_are_compared_before_and_after(
+    inoculated: Callable[..., dict[str, Found]], tmp_path: Path
+) -> None:
+    found = inoculated()[SCIENCE]
+    assert [row["model"] for row in found] == [
+        *["ESIM, GloVe"] * 3, "ESIM, ELMo", *["BERT (large, whole-word masking)"] * 3,
+        *["RoBERTa (large)"] * 3,
+    ]  # fmt: skip
+    before, after, change = held(found)
+    # The paper has 51.0 before, 82.7 after and -0.49 on its original task.
+    assert [(row["number"], row["ours"]) for row in (before, after, change)] == [
+        ("hypernymy, test, before, %", 0.5),
+        ("hypernymy, test, inoculated, %", 0.9),
+        ("hypernymy, original task, points", pytest.approx(-5 / 500)),
+    ]
+    gaps = [row["difference"] for row in (before, after, change)]
+    assert gaps == pytest.approx([-0.01, 0.9 - 0.827, -5 / 500 + 0.0049])
+    lies = [row["paper_lies"] for row in (before, after, change)]
+    assert lies == ["in our interval", "below it", "in our interval"]
+    assert change["ci_low"] == pytest.approx(-5 / 500 - 0.03)
+    assert [row["num_items"] for row in (before, after, change)] == [1000, 1000, 500]
+    assert [row["about"] for row in (before, after)] == [f"{WWM}, test", f"{WWM}, k = 3,000, test"]
+    # People have 96% of a test set that people filtered: the paper says no number of questions.
+    assert [row["people"] for row in (before, after, change)] == [0.96, 0.96, None]
+    assert [row["ours_minus_people"] for row in (before, after)] == pytest.approx([-0.46, -0.06])
+    assert after["people_ci_low"] is None
+    results = load_results(tmp_path)
+    assert summary(results) == (
+        "3 numbers are of the same model and items as in Richardson & Sabharwal 2020; the paper's "
+        "lie in 2 of 3 intervals. The largest difference is +7.3 points (table 7, groups 3 and 4: "
+        "BERT (large, whole-word masking), hypernymy, test, inoculated, %)."
+    )
+    listed = listed_table(results)
+    assert listed is not None
+    shown = {row["place"]: row["shown"] for row in records(listed) if row["shown"]}
+    assert shown == {
+        "table 7, groups 3 and 4": f"paper_richardson2020_{SCIENCE}", "figure 4": "inoculation",
+    }  # fmt: skip
+
+
+def test_dev_is_compared_with_dev(inoculated: Callable[..., dict[str, Found]]) -> None:
+    tables = inoculated(report_split="dev")
+    # The paper has 43.2 before and 73.8 after; it asked people about test sets alone.
+    before, after, _ = held(tables[SCIENCE])
+    assert before["difference"] == pytest.approx(0.5 - 0.432)
+    assert after["difference"] == pytest.approx(0.9 - 0.738)
+    assert {row["people"] for row in tables[SCIENCE]} == {None}
+    # Of its concepts 49.0% are whole, 24.8 points less than its accuracy.
+    assert [row["number"] for row in tables[CLUSTERS]] == [
         "hypernymy, strict, %", "hypernymy, minus accuracy, points",
     ] * 4  # fmt: skip
-    strict, delta = held(found)
-    assert (strict["model"], strict["paper"], strict["num_items"]) == (
-        "RoBERTa (large)", 0.54, 800,
-    )  # fmt: skip
-    assert (delta["paper"], delta["about"]) == (pytest.approx(-0.232), "roberta-large, k = 3,000")
+    strict, delta = held(tables[CLUSTERS])
+    assert (strict["model"], strict["num_items"]) == ("BERT (large, whole-word masking)", 800)
     gaps = [row["difference"] for row in (strict, delta)]
-    assert gaps == pytest.approx([0.25 - 0.54, (0.25 - 0.9) + 0.232])
-    # What is below 0 has a minus, not a hyphen.
-    shown = [row for row in table.rows if row[3].text == "−23.2"]
-    assert [[cell.text for cell in row[2:5]] for row in shown] == [["−65.0", "−23.2", "−41.8"]]
+    assert gaps == pytest.approx([0.25 - 0.49, (0.25 - 0.9) + 0.248])
+
+
+def test_people_who_were_asked_so_many_questions_have_an_interval(
+    inoculated: Callable[..., dict[str, Found]],
+) -> None:
+    _, after, _ = held(inoculated(probe="definitions", data=OTHER_FILE)[SCIENCE])
+    # Newcombe's of 900 of 1,000 against 456 of 500, each with Wilson's interval.
+    low = -0.012 - ((0.9 - 0.87984) ** 2 + (0.93374 - 0.912) ** 2) ** 0.5
+    high = -0.012 + ((0.91708 - 0.9) ** 2 + (0.912 - 0.88396) ** 2) ** 0.5
+    found = [after[name] for name in PEOPLE.split()]
+    assert found == pytest.approx([-0.012, low, high], abs=1e-4)
+
+
+def test_another_dose_is_compared_before_it_alone(
+    inoculated: Callable[..., dict[str, Found]],
+) -> None:
+    tables = inoculated(dose=1000, report_split="dev")
+    before, *after = held(tables[SCIENCE])
+    assert before["difference"] == pytest.approx(0.5 - 0.432)
+    found = [(row["model"], row["paper"]) for row in [*after, *held(tables[CLUSTERS])]]
+    assert found == [(WWM, None)] * 4
+
+
+def test_a_cost_that_cannot_be_read_is_not_compared(
+    inoculated: Callable[..., dict[str, Found]],
+) -> None:
+    *_, change = held(inoculated(cost_interpretable=False)[SCIENCE])
+    assert (change["model"], change["difference"]) == (WWM, None)
+    assert change["about"] == "k = 3,000, test, not interpretable"
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        {"dose": 1000},
+        # a folder that is called as the paper's model is, and a task that is called science
         {"hub_id": None},
+        {"hub_id": f"someone/{WWM}"},
+        {"revision": "my-branch"},
         {"original_parts": {"sets": SETS[:3], "train_items": None}},
+        {"original_parts": {"sets": SETS, "train_items": 100}},
+        {"original_parts": None},
+        {"hub_id": None, "model": "embedded"},
+        {"hub_id": None, "model": "ESIM (glove.6B.50d)"},
     ],
 )
-def test_other_clusters_are_only_set_next_to_them(
-    other: dict[str, Any], clusters: Callable[..., Table | None]
+def test_other_inoculations_are_only_set_next_to_the_papers(
+    other: dict[str, Any], inoculated: Callable[..., dict[str, Found]]
 ) -> None:
-    table = clusters(**other)
-    assert table is not None
-    ours = held(records(table))
-    assert [(row["model"], row["paper"]) for row in ours] == [(ROBERTA, None)] * 2
+    tables = inoculated(**other, report_split="dev")
+    ours = [*held(tables[SCIENCE]), *held(tables[CLUSTERS])]
+    assert [(row["model"], row["paper"]) for row in ours] == [(other.get("model", WWM), None)] * 5
+    assert {"originally science" in row["about"] for row in ours} == {"original_parts" in other}
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        {"report_split": "test"},
+        {"report_split": ""},
         {"report_items": 500},
-        {"data": [DataUse(path="test.jsonl", sha256="0" * 64)]},
+        {"probe": "hypernymy_small"},
+        {"data": OTHER_FILE},
     ],
 )
-def test_clusters_of_other_items_have_no_table(
-    other: dict[str, Any], clusters: Callable[..., Table | None]
+def test_inoculations_on_other_items_have_no_table(
+    other: dict[str, Any], inoculated: Callable[..., dict[str, Found]]
 ) -> None:
-    assert clusters(**other) is None
+    assert inoculated(**other) == {}

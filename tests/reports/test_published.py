@@ -143,8 +143,9 @@ def test_expert_probes_as_printed() -> None:
     rows = rows[(rows.paper == "Richardson & Sabharwal 2020") & (rows.probe == "hyponymy")]
     known = {(row.table, row.group, row.model, row.metric, row.split): row.value
              for row in rows.itertuples()}  # fmt: skip
-    assert known[7, "inoculated", "roberta", "accuracy", "dev"] == 0.812
-    assert known[7, "inoculated", "roberta", "accuracy", "test"] == 0.894
+    assert known[7, "science_zero_shot", "roberta", "probe_accuracy_before", "test"] == 0.586
+    assert known[7, "inoculated", "roberta", "probe_accuracy", "dev"] == 0.812
+    assert known[7, "inoculated", "roberta", "probe_accuracy", "test"] == 0.894
     assert known[7, "inoculated", "roberta", "original_task_change", ""] == pytest.approx(-0.0164)
     assert known[7, "human", "human", "accuracy", "test"] == 0.955
     assert (7, "human", "human", "accuracy", "dev") not in known

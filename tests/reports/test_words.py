@@ -21,6 +21,7 @@ from probelight.reports import words
         (words.points(-0.0001), "0.0"),
         (words.points(math.nan), "–"),
         (words.between(0.573, 0.651), "57.3–65.1"),
+        (words.between(-0.05, 0.01), "−5.0 to 1.0"),
         (words.between(None, 0.651), ""),
         (words.between(0.5, math.nan), ""),
         (words.points_between(-0.005, 0.037), "−0.5 to +3.7"),
