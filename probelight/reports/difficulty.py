@@ -217,7 +217,7 @@ def draw_map(axis: Axes, heat: pd.DataFrame, rows: list[str], columns: list[Any]
     """Draw the cells of a dose; one that was merged covers the columns of its distances."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    from probelight.reports.figure import heat_map, ink_on
+    from probelight.reports.figure import heat_map, ink_on, name_cells
 
     # One hue, so that it reads in grey too.
     blue = LinearSegmentedColormap.from_list("accuracy", ["#f3f7fb", "#7fb2d6", "#003a63"])
@@ -238,5 +238,5 @@ def draw_map(axis: Axes, heat: pd.DataFrame, rows: list[str], columns: list[Any]
                 (first + last) / 2, row + below, words, fontsize=points, color=color, ha="center",
                 va="center",
             )  # fmt: skip
-    names = [wrong_answers(kind, hops) for _, kind, hops in columns]
-    heat_map(axis, shares, scale, rows, names, aspect="auto")
+    heat_map(axis, shares, scale, aspect="auto")
+    name_cells(axis, rows, [wrong_answers(kind, hops) for _, kind, hops in columns])

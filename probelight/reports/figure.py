@@ -18,24 +18,17 @@ from matplotlib.lines import Line2D
 
 # Each colour has one job and stands once in the page's style sheet, where the dark theme has its
 # own. The hues are Okabe and Ito's; lines differ by dash and marker too.
-INK = "#1c2430"
-MUTED = "#5b6673"
-RULE = "#dde1e6"
-PAPER = "#fefefe"
-BLUE = "#0072b2"
-ORANGE = "#d55e00"
-GREEN = "#009e73"
-PURPLE = "#a2608d"
 PALETTE = {
-    INK: "--ink",
-    MUTED: "--muted",
-    RULE: "--rule",
-    PAPER: "--paper",
-    BLUE: "--blue",
-    ORANGE: "--orange",
-    GREEN: "--green",
-    PURPLE: "--purple",
+    "#1c2430": "--ink",
+    "#5b6673": "--muted",
+    "#dde1e6": "--rule",
+    "#fefefe": "--paper",
+    "#0072b2": "--blue",
+    "#d55e00": "--orange",
+    "#009e73": "--green",
+    "#a2608d": "--purple",
 }
+INK, MUTED, RULE, PAPER, BLUE, ORANGE, GREEN, PURPLE = PALETTE
 # Cells of heat maps do not follow the page's theme, and neither may what is written on them.
 ON_LIGHT, ON_DARK = "#101820", "#ffffff"
 MAX_PANELS = 24
@@ -51,7 +44,6 @@ STYLE: Any = {  # matplotlib types its keys as literals that differ between vers
     "text.color": INK,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
-    "axes.labelsize": 8.5,
     "axes.linewidth": 0.7,
     "axes.facecolor": PAPER,
     "axes.spines.top": False,
@@ -100,9 +92,9 @@ class Figure:
         if self.canvas is None:
             raise ValueError(f"figure {self.name}: it has no canvas to be rendered from")
         file = io.BytesIO()
-        unsaid = dict.fromkeys(("CreationDate", "Creator", "Producer"))
+        left_out = dict.fromkeys(("CreationDate", "Creator", "Producer"))
         with styled():
-            self.canvas.savefig(file, format="pdf", metadata=unsaid)
+            self.canvas.savefig(file, format="pdf", metadata=left_out)
         return file.getvalue()
 
 
@@ -207,25 +199,19 @@ def placed(canvas: Canvas, left: float, top: float, width: float, height: float)
     )
 
 
-def heat_map(
-    axis: Axes,
-    shares: Any,
-    shades: Colormap,
-    rows: Sequence[str] = (),
-    columns: Sequence[str] = (),
-    **how: Any,
-) -> None:
-    """Draws a picture of cells from 0 to 1, and the names of its rows and columns if given."""
+def heat_map(axis: Axes, shares: Any, shades: Colormap, **how: Any) -> None:
+    """Draws a picture of cells from 0 to 1, with a line about it instead of a grid."""
     axis.imshow(shares, cmap=shades, vmin=0, vmax=1, interpolation="none", **how)
     axis.grid(visible=False)
     for spine in axis.spines.values():
         spine.set_visible(True)
-    if columns:
-        axis.set_yticks(range(len(rows)), rows)
-        axis.set_xticks(
-            range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor"
-        )
-        axis.tick_params(length=0, labelsize=7)
+
+
+def name_cells(axis: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Writes the names of a heat map's rows and columns."""
+    axis.set_yticks(range(len(rows)), rows)
+    axis.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
+    axis.tick_params(length=0, labelsize=7)
 
 
 def ink_on(color: tuple[float, ...]) -> str:

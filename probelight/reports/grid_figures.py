@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
+from matplotlib.offsetbox import AnchoredText
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
@@ -24,6 +25,7 @@ from probelight.reports.figure import (
     heat_map,
     ink_on,
     left_out,
+    name_cells,
     panels,
     placed,
     styled,
@@ -96,15 +98,12 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
     says = f"says {grid.candidates[0]} {percent(grid.first_share)}%"
     paper = f"paper {grid.published or ABSENT}"
     head(axis, f"{grid.name}  {percent(grid.accuracy.value)}%", f"{title}\n{says}\n{paper}")
-    for x, y, row, column in ((0.97, 0.04, 0, -1), (0.03, 0.96, -1, 0)):
-        right = grid.answer[row][column]
+    for place, right in (("lower right", grid.answer[0][-1]), ("upper left", grid.answer[-1][0])):
         if right is not None:
-            axis.text(
-                x, y, grid.candidates[right], transform=axis.transAxes, fontsize=6.3,
-                color=ON_LIGHT, ha="right" if x > 0.5 else "left",
-                va="bottom" if y < 0.5 else "top",
-                bbox={"facecolor": ON_DARK, "edgecolor": "none", "pad": 1.2, "alpha": 0.88},
-            )  # fmt: skip
+            style = {"size": 6.3, "color": ON_LIGHT}
+            text = AnchoredText(grid.candidates[right], place, prop=style, pad=0.15, borderpad=0.35)
+            text.patch.set(facecolor=ON_DARK, edgecolor="none", alpha=0.88)
+            axis.add_artist(text)
 
 
 @styled()
@@ -114,9 +113,7 @@ def size_grid_figure(results: Results) -> Figure | None:
     if not found:
         return None
     shown = [(grid, False) for grid in found]
-    place = next((i for i, grid in enumerate(found) if grid.in_table_4), None)
-    if place is not None:
-        shown.insert(place + 1, (found[place], True))
+    shown += [(grid, True) for grid in found if grid.in_table_4][:1]
     canvas, axes = panels(len(shown), height=4.6, shared=False)
     for axis, (grid, of_paper) in zip(axes, shown, strict=True):
         _size_panel(axis, grid, of_paper)
@@ -158,7 +155,8 @@ def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
             axis.add_patch(
                 Rectangle(corner, 0.88, 0.88, fill=False, edgecolor=ORANGE, linewidth=1.5, zorder=3)
             )
-    heat_map(axis, shade, SHADES, grid.values, grid.values)
+    heat_map(axis, shade, SHADES)
+    name_cells(axis, grid.values, grid.values)
     ends = (-0.5, size - 0.5)
     axis.plot(ends, ends, color=ON_LIGHT, linewidth=0.8, dashes=(4, 3))
     share = f"{percent(right / len(pairs))}% right, {right:g} of {len(pairs)}"

@@ -42,17 +42,10 @@ def row_figure(
 ) -> Figure:
     """Draw numbers and their 95% intervals below each other.
 
-    Args:
-        name: Name of its files.
-        title: What it shows, in a few words.
-        caption: How to read it.
-        frame: A row for each number, with its `look`, `value`, `ci_low` and `ci_high`. Those of one
-            `name` are together and have one level of `chance`, which may be missing, as are names
-            of one `heading`, which may be empty.
-        looks: How those look that have a row each, and, without a dash, those that share the last
-            row of a name.
-        label: What the numbers are.
-        are_gaps: Whether the numbers are differences of accuracies, not accuracies.
+    A row of `frame` has a number's `look`, `value`, `ci_low` and `ci_high`. Numbers of one `name`
+    are together and have one level of `chance`, which may be missing, as are names of one
+    `heading`, which may be empty. Those whose look has no dash share the last row of their name,
+    without intervals. `label` is what the numbers are; they are gaps where they are differences.
     """
     frame = frame.astype(dict.fromkeys(("value", "ci_low", "ci_high", "chance"), float))
     canvas = Canvas()
