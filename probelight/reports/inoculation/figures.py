@@ -7,10 +7,11 @@ from dataclasses import replace
 from itertools import groupby, product
 
 from probelight.reports.estimates import Estimate
-from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
+from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, Series, with_controls
 from probelight.reports.line_figure import Panel, Trace, line_figure
+from probelight.reports.row_figure import model_looks
 from probelight.reports.words import count, in_words, rate
 from probelight.results.load import Results
 
@@ -100,7 +101,6 @@ def _dose_traces(
         by_seed = [
             (run.measured[metric].value, extra_mark(run.extra) if by_extra and k else "o")
             for run in dose.runs
-            if metric in run.measured
         ]
         mark = replace(look, dash="none")
         if k == 0:

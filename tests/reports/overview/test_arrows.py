@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from probelight.reports.inoculation.doses import doses
+from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.runs import inoculations
 from probelight.reports.overview import arrows
 from probelight.reports.overview.arrows import arrows_figure
@@ -18,6 +18,12 @@ from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 
 Inoculated = Callable[..., Results]
+
+
+def whiskers(dose: Dose) -> list[tuple[int, float, float, bool]]:
+    ends = arrows.ends_of(dose)
+    assert ends is not None
+    return arrows.whiskers_of(dose, ends[1])
 
 
 def test_an_arrow_a_dose_that_leads_to_its_section(inoculated: Inoculated) -> None:
@@ -78,13 +84,13 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
         hits = {"probe": side(low, after), "original": side(low, low)}
         (run / "hits.json").write_text(json.dumps(hits))
     line = next(iter(doses(inoculations(load_results(tmp_path))).values()))
-    made = arrows.arrows_of(line)
-    told = {one.dose.dose: [is_told for *_, is_told in one.whiskers] for one in made}
+    made = {dose.dose: whiskers(dose) for dose in line}
+    told = {k: [is_told for *_, is_told in found] for k, found in made.items()}
     assert told == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
     # A cost of 2 points, -1 to 5, stands at 60 - 5 to 60 + 1.
-    (at, *ends, _), _ = made[1].whiskers
+    (at, *ends, _), _ = made[20]
     assert (at, *ends) == pytest.approx((0, 55.0, 61.0))
-    _, (at, low_end, high_end, _) = made[0].whiskers
+    _, (at, low_end, high_end, _) = made[10]
     assert at == 1
     assert 20 + 20 < low_end < 20 + 23
     assert 20 + 37 < high_end < 20 + 41
@@ -103,8 +109,8 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
 
 def test_a_cost_that_cannot_be_read_has_no_whisker(inoculated: Inoculated) -> None:
     found = inoculated({}, cost_interpretable=False)
-    (arrow,) = arrows.arrows_of(next(iter(doses(inoculations(found)).values())))
-    assert arrow.whiskers == ()  # nor of the gain: the runs did not record their items
+    [[dose]] = doses(inoculations(found)).values()
+    assert whiskers(dose) == []  # nor of the gain: the runs did not record their items
 
 
 def test_without_inoculations_there_is_no_plot(demo_folder: Path, tmp_path: Path) -> None:
