@@ -20,7 +20,7 @@ from tests.fixtures.report import texts_of
 Inoculated = Callable[..., Results]
 
 
-def whiskers(dose: Dose) -> list[tuple[int, float, float, bool]]:
+def whiskers_of(dose: Dose) -> list[tuple[int, float, float, bool]]:
     ends = arrows.ends_of(dose)
     assert ends is not None
     return arrows.whiskers_of(dose, ends[1])
@@ -84,7 +84,7 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
         hits = {"probe": side(low, after), "original": side(low, low)}
         (run / "hits.json").write_text(json.dumps(hits))
     line = next(iter(doses(inoculations(load_results(tmp_path))).values()))
-    made = {dose.dose: whiskers(dose) for dose in line}
+    made = {dose.dose: whiskers_of(dose) for dose in line}
     told = {k: [is_told for *_, is_told in found] for k, found in made.items()}
     assert told == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
     # A cost of 2 points, -1 to 5, stands at 60 - 5 to 60 + 1.
@@ -110,7 +110,7 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
 def test_a_cost_that_cannot_be_read_has_no_whisker(inoculated: Inoculated) -> None:
     found = inoculated({}, cost_interpretable=False)
     [[dose]] = doses(inoculations(found)).values()
-    assert whiskers(dose) == []  # nor of the gain: the runs did not record their items
+    assert whiskers_of(dose) == []  # nor of the gain: the runs did not record their items
 
 
 def test_without_inoculations_there_is_no_plot(demo_folder: Path, tmp_path: Path) -> None:
