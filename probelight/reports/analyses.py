@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from probelight.reports.table import Table, accuracy, number, share, size, table, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL, count, points, probability
+from probelight.reports.table import SIZE, Table, accuracy, number, share, size, table, text, whole
+from probelight.reports.words import BY_GROUPS, INTERVAL, points, probability
 from probelight.results.details import UnigramDetails
-from probelight.results.frames import results_frame
+from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run
 
 PAPER_NEARER = {"taxonomy_conjunction": 0.80}  # section 4.4
 PAPER_SPEARMAN = 0.22  # section 5, roberta-large against bert-large whole-word-masking
-PARTS = {"with a nearer distractor": "with_nearer", "without": "without"}  # by their texts
+PARTS = {"with a nearer distractor": "accuracy_with_nearer", "without": "accuracy_without"}
 
 
 def taxonomy_distance_table(results: Results) -> Table | None:
     """Make the table of how often a distractor was chosen that is nearer to one concept."""
-    found: list[dict[str, object]] = []
-    for run in results.of("taxonomy_distance"):
-        for seed in dict.fromkeys(row.seed for row in run.rows):
-            by_name = {row.subset_text or row.metric: row for row in run.rows if row.seed == seed}
-            if (chosen := by_name.get("nearer_chosen")) is None:
-                continue
-            trained = f"{chosen.mode} on {count(chosen.num_train)}"
-            trained += "" if seed is None else f", seed {seed}"
-            guessing = by_name.get("nearer_chosen_by_guessing")
-            found.append(
-                {
-                    **vars(chosen),
-                    "_runs": run.key,
-                    "_trained": trained if chosen.num_train else "no",
-                    "nearer_chosen": chosen.value,
-                    "by_guessing": guessing.value if guessing else None,
-                    "_paper": PAPER_NEARER.get(run.probe),
-                }
-            )
-            for subset, name in PARTS.items():
-                part = by_name.get(subset)
-                for end, value in (("", "value"), ("_low", "ci_low"), ("_high", "ci_high")):
-                    found[-1][f"accuracy_{name}{end}"] = getattr(part, value, None)
-    beside = "accuracy, a nearer distractor"
-    names = [f"accuracy_{name}" for name in PARTS.values()]
+    rows = results_frame(results).query("protocol == 'taxonomy_distance'")
+    found = rows[rows.metric == "nearer_chosen"].rename(columns={"value": "nearer_chosen"})
+    by_guessing = rows[rows.metric == "nearer_chosen_by_guessing"]
+    found = with_columns(found, by_guessing, {"value": "by_guessing"}, ["path", "seed"])
+    for subset, name in PARTS.items():
+        ends = {end: f"{name}_{end}" for end in ("ci_low", "ci_high", *SIZE.split())}
+        part = rows[rows.subset == subset]
+        found = with_columns(found, part, {"value": name, **ends}, ["path", "seed"])
+    group = "accuracy, a nearer distractor"
+    with_nearer, without = PARTS.values()
     return table(
         "taxonomy_distance",
         "Does the nearer hypernym win?",
@@ -48,52 +33,45 @@ def taxonomy_distance_table(results: Results) -> Table | None:
         f"chosen; {INTERVAL[0].lower()}{INTERVAL[1:].replace('accuracy', 'share')} ({BY_GROUPS}). "
         "Paper: Talmor et al. 2020, over its models. By guessing: such distractors among the "
         "choices.",
-        found,
+        found.assign(_paper=found.probe.map(PAPER_NEARER), _runs=found.run),
         [
             text("probe", "probe", "split"),
             text("model", "model"),
-            text("trained", "_trained"),
+            text("mode", "mode"),
+            whole("N", "num_train"),
+            whole("seed", "seed"),
             accuracy("nearer one chosen %", "nearer_chosen ci_low ci_high"),
             share("by guessing", "by_guessing"),
-            number("paper", "_paper", lambda share: f"{100 * share:.0f}"),
+            number("paper", "_paper", "{:.0%}".format),
             size(),
-            *(
-                accuracy(f"{label} %", f"{name} {name}_low {name}_high", group=beside)
-                for label, name in zip(("with", "without"), names, strict=True)
-            ),
+            accuracy("with %", with_nearer, group=group),
+            accuracy("without %", without, group=group),
         ],
         csv="probe split model mode num_train seed nearer_chosen ci_low ci_high num_items "
-        f"by_guessing {' '.join(names)}",
+        f"by_guessing {with_nearer} {without}",
     )
 
 
 def unigrams_table(results: Results) -> Table | None:
     """Make the table of differences of two models per probe, with their rank correlation."""
     runs = results.of("unigrams")
-    found = []
-    for run in runs:
-        details = run.detail(UnigramDetails)
-        for probe in dict.fromkeys(row.probe for row in run.rows if row.probe):
-            rows = [row for row in run.rows if row.probe == probe]
-            gaps = {row.metric: row.value for row in rows if not row.subset}
-            found.append(
-                {
-                    "models": run.model,
-                    "_measure": details.measure.replace("_", "-") if details else "",
-                    "_runs": run.key,
-                    "probe": probe,
-                    "accuracy_difference": gaps["accuracy_difference"],
-                    "log_probability_difference": gaps["log_probability_difference"],
-                    "content_words": next((row.num_items for row in rows if row.num_items), None),
-                }
-            )
+    rows = results_frame(results).query("protocol == 'unigrams' and probe != ''")
+    place = ["path", "probe"]
+    found = rows[rows.metric == "accuracy_difference"]
+    found = found.rename(columns={"model": "models", "value": "accuracy_difference"})
+    gaps = rows[rows.metric == "log_probability_difference"]
+    found = with_columns(found, gaps, {"value": "log_probability_difference"}, place)
+    either = rows[rows.metric == "mean_log_probability"].drop_duplicates(place)
+    found = with_columns(found, either, {"num_items": "content_words"}, place)
+    details = {run.path: run.detail(UnigramDetails) for run in runs}
+    measures = {path: known.measure.replace("_", "-") for path, known in details.items() if known}
     return table(
         "unigrams",
         "Does the model win that read more of the probe's words?",
         " ".join(map(_correlation, runs)) + f" The paper has {PAPER_SPEARMAN} for roberta-large "
         "against bert-large with whole-word masking, over 8 probes. The permutation test takes all "
         "orders of the probes as equally likely; add-one smoothing, function words left out.",
-        found,
+        found.assign(_measure=found.path.map(measures), _runs=found.run),
         [
             text("models", "models", "_measure"),
             text("probe", "probe"),
@@ -105,6 +83,7 @@ def unigrams_table(results: Results) -> Table | None:
             ),
             whole("content words", "content_words"),
         ],
+        csv="models probe accuracy_difference log_probability_difference content_words",
     )
 
 
@@ -126,9 +105,8 @@ def fits_table(results: Results) -> Table | None:
     rows = results_frame(results).query("protocol == 'fit'")
     last = rows[rows.extra == "last"].rename(columns={"value": "last", "epoch": "last_epoch"})
     # A metric of which no value is better than another has no best one.
-    best = rows[rows.extra == "best"].rename(columns={"value": "best", "epoch": "best_epoch"})
-    place = ["path", "metric"]
-    found = last.merge(best[[*place, "best", "best_epoch"]], how="left", on=place)
+    best = rows[rows.extra == "best"]
+    found = with_columns(last, best, {"value": "best", "epoch": "best_epoch"}, ["path", "metric"])
 
     def form(value: float) -> str:
         return f"{value:.4g}".replace("-", "−")

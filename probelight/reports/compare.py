@@ -34,22 +34,16 @@ def differences(results: Results) -> pd.DataFrame:
 
     `difference` is the accuracy of the `first` minus that of the `second`; `are_apart` where that
     is told from chance, over all comparisons of the set. `about` names the set's split and setting,
-    `most_runs` is the larger number of seeds of the two, `num_pairs` that of the comparisons that
-    p-values were adjusted for.
+    `all_runs` has the number of seeds of each of its systems, `num_pairs` is that of the
+    comparisons that p-values were adjusted for.
     """
     rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'versus'")
     tests = rows.pivot(index=["path", "subset"], columns="metric", values="value")
-    found = _of_sets(results, rows[rows.metric == "difference"])
-    found = found.join(tests.reindex(columns=TESTS), on=["path", "subset"])
-    found["difference"] = found.value
+    rows = rows[rows.metric == "difference"].assign(difference=rows.value)
+    found = _of_sets(results, rows).join(tests.reindex(columns=TESTS), on=["path", "subset"])
     for name in ("first", "second"):
         found[name] = [part[name] for part in found.part]
-    found["are_apart"] = found.adjusted_p_value < LEVEL
-    found["most_runs"] = [
-        max(runs.get(name) or 1 for name in pair)
-        for runs, *pair in zip(found.all_runs, found["first"], found["second"], strict=True)
-    ]
-    return found
+    return found.assign(are_apart=found.adjusted_p_value < LEVEL)
 
 
 @lru_cache(maxsize=2)
@@ -59,22 +53,19 @@ def systems(results: Results) -> pd.DataFrame:
     Systems that are not told from each other share one of their `letters`.
     """
     rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'model'")
-    found = _of_sets(results, rows[rows.metric == "accuracy"]).rename(columns={"value": "accuracy"})
+    rows = rows[rows.metric == "accuracy"].rename(columns={"value": "accuracy"})
+    found = _of_sets(results, rows.sort_values("accuracy", ascending=False, kind="stable"))
     found["system"] = [part["label"] for part in found.part]
     pairs = zip(found.all_runs, found.system, strict=True)
     found["num_runs"] = [runs.get(system) for runs, system in pairs]
-    found = found.sort_values(
-        ["rank", "accuracy"], ascending=[True, False], kind="stable", ignore_index=True
-    )
     apart = differences(results).query("are_apart")
     letters: list[str] = []
     for path, of_set in found.groupby("path", sort=False):
         places = {system: place for place, system in enumerate(of_set.system)}
         told = apart[apart.path == path]
-        two = [[places[a], places[b]] for a, b in zip(told["first"], told["second"], strict=True)]
+        two = zip(told["first"].map(places), told["second"].map(places), strict=True)
         letters += compact_letters(len(of_set), {(min(pair), max(pair)) for pair in two})
-    found["letters"] = letters
-    return found
+    return found.assign(letters=letters)
 
 
 def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
@@ -85,13 +76,12 @@ def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
             # A setting begins or ends with a number: of examples.
             digits = "".join(letter for letter in details.setting if letter.isdigit())
             split, answered, setting = run.rows[0].split, details.answered, details.setting
-            order = ORDER.index(answered), run.probe, split, int(digits or 0), setting, run.key
+            order = ORDER.index(answered), run.probe, split, int(digits or 0), setting, run.path
             about = ", ".join(filter(None, (split, answered, setting)))
             counts = details.num_runs, details.num_pairs
             sets.append((order, run.path, answered, setting, about, *counts))
-    columns = ["rank", "path", "answered", "setting", "about", "all_runs", "num_pairs"]
-    frame = pd.DataFrame(sorted(sets, key=lambda one: one[0]), columns=columns)
-    found = frame.assign(rank=range(len(frame))).merge(rows, on="path")
+    columns = ["order", "path", "answered", "setting", "about", "all_runs", "num_pairs"]
+    found = pd.DataFrame(sets, columns=columns).sort_values("order").merge(rows, on="path")
     return found.assign(_runs=found.run)
 
 
@@ -103,7 +93,7 @@ def systems_table(results: Results) -> Table | None:
     names = list(dict.fromkeys(name for runs in found.all_runs for name in runs))
     are_across = len(names) <= MOST_ACROSS
     of_system = [tables.accuracy("accuracy %"), text("letters", "letters")]
-    if any((number or 1) > 1 for number in found.num_runs):
+    if (found.num_runs > 1).any():
         of_system.append(tables.whole("seeds", "num_runs"))
     return tables.table(
         "compared_systems",
@@ -137,7 +127,7 @@ def differences_table(results: Results) -> Table | None:
         return None
     pairs = set(zip(found["first"], found["second"], strict=True))
     tests = "p: McNemar's exact test, by groups where items come in groups."
-    if (found.most_runs > 1).any():
+    if any(number > 1 for runs in found.all_runs for number in runs.values()):
         tests += (
             " Where a system has several seeds, that test takes each item's mean over them, and p "
             "is not below that of the interval, which knows of seeds too (Sellam et al. 2022)."
@@ -240,10 +230,8 @@ def summary(results: Results) -> str:
     return f"{told} {which} would have been seen (power 80%)."
 
 
-def _p(value: float | None) -> str:
-    if value is None:
-        return words.ABSENT
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
+def _p(value: float) -> str:
+    return words.probability(value).removeprefix("= ")
 
 
 def _unsigned(value: float | None) -> str:

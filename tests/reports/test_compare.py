@@ -83,7 +83,7 @@ def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
     assert (gap.text, gap.detail) == ("+20.0", "+15.0 to +25.0")
     assert (p_value.text, adjusted.text, adjusted.detail) == ("0.020", "0.010", "told apart")
     assert seen.text == "nothing"  # no row of it: no difference would have been seen
-    assert table.rows[2][4].text == "<0.001"
+    assert table.rows[2][4].text == "< 0.001"
     assert "made together (6)" in table.note
     assert "several seeds" in table.note
     record = records(table)[1]
