@@ -43,7 +43,7 @@ def ends_of(dose: Dose) -> tuple[Point, Point] | None:
     return ((known[0], known[1]), (known[2], known[3])) if len(known) == len(means) else None
 
 
-def whiskers_of(dose: Dose, after: Point) -> list[tuple[int, float, float, bool]]:
+def whiskers_of(dose: Dose, before: Point) -> list[tuple[int, float, float, bool]]:
     """Return the intervals of the cost and the gain, without those that are not known.
 
     Of each the axis (0 is the cost's), both ends as scores in per cent, and whether it can be told
@@ -53,8 +53,8 @@ def whiskers_of(dose: Dose, after: Point) -> list[tuple[int, float, float, bool]
     whiskers = []
     for axis, change in enumerate((lost and lost.negative, dose.gain)):
         if change and change.ci_low is not None and change.ci_high is not None:
-            low, high = (after[axis] + 100 * end for end in (change.ci_low, change.ci_high))
-            whiskers.append((axis, low, high, not low <= after[axis] <= high))
+            low, high = (before[axis] + 100 * end for end in (change.ci_low, change.ci_high))
+            whiskers.append((axis, low, high, not low <= before[axis] <= high))
     return whiskers
 
 
@@ -125,7 +125,7 @@ def _draw(axis: Axes, dose: Dose, before: Point, after: Point, look: Line) -> No
         look = replace(look, color=MUTED)
     axis.update_datalim([before, after])
     axis.plot(*before, **replace(look, dash="none", face=PAPER).style, zorder=3)
-    whiskers = whiskers_of(dose, after)
+    whiskers = whiskers_of(dose, before)
     if before != after:
         is_sure = sum(is_told for *_, is_told in whiskers) == 2
         patch = FancyArrowPatch(

@@ -23,7 +23,7 @@ Inoculated = Callable[..., Results]
 def whiskers_of(dose: Dose) -> list[tuple[int, float, float, bool]]:
     ends = arrows.ends_of(dose)
     assert ends is not None
-    return arrows.whiskers_of(dose, ends[1])
+    return arrows.whiskers_of(dose, ends[0])
 
 
 def test_an_arrow_a_dose_that_leads_to_its_section(inoculated: Inoculated) -> None:
