@@ -1,7 +1,4 @@
-"""How much of what is asked about each concept a model knows (Richardson & Sabharwal 2020, 5.4).
-
-All of it is from predictions.jsonl.
-"""
+"""How much of what is asked about each concept a model knows (Richardson & Sabharwal 2020, 5.4)."""
 
 from __future__ import annotations
 
@@ -12,13 +9,14 @@ from itertools import islice
 from statistics import fmean
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from probelight.io.escaping import visible
-from probelight.metrics.clusters import credits_by_cluster, shares_by_cluster, strict_if_independent
-from probelight.metrics.intervals import FEW, Term, accuracy_interval, sum_interval, wilson
+from probelight.metrics import intervals
+from probelight.metrics.clusters import strict_if_independent
+from probelight.metrics.intervals import FEW, Interval, Term
 from probelight.reports import table as tables
+from probelight.reports.estimates import Estimate, named
 from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.runs import Series, inoculations
 from probelight.reports.table import Cell, Column, Table, accuracy, framed, share, text, whole
@@ -98,11 +96,11 @@ def clusters_table(results: Results) -> Table | None:
     found, _ = answers(results)
     columns = [text("probe", "probe", "_about"), whole("k", "dose"), whole("seeds", "num_seeds")]
     for group, prefix in (("all concepts", ""), (SEVERAL, "several_")):
-        columns.append(whole("concepts", f"{prefix}num_concepts", group=group))
-        for name in ("soft", "strict"):
-            full = f"{prefix}{name}"
-            names = f"{full} {full}_ci_low {full}_ci_high"
-            columns.append(accuracy(f"{name} %", names, group=group))
+        columns += [
+            whole("concepts", f"{prefix}num_concepts", group=group),
+            accuracy("soft %", f"{prefix}soft", group=group),
+            accuracy("strict %", f"{prefix}strict", group=group),
+        ]
     return tables.table(
         "concepts",
         "Concept by concept: soft and strict",
@@ -114,7 +112,7 @@ def clusters_table(results: Results) -> Table | None:
         f"0: before inoculation, or without any. {INTERVAL}, over concepts and seeds.",
         [
             {
-                **{name: asked[name].iloc[0] for name in SERIES},
+                **asked.iloc[0][SERIES],
                 "dose": dose,
                 "num_seeds": asked.run.nunique(),
                 **counted(asked),
@@ -139,33 +137,30 @@ def counted(asked: pd.DataFrame) -> dict[str, Any]:
     share if right answers fell on questions whatever their concept, are None where questions are
     missing.
     """
-    by_run = [rows for _, rows in asked.groupby("run", sort=False)]
-    concepts, credits = [*by_run[0].concept], [[*rows.correct] for rows in by_run]
-    found = {
-        "num_concepts": len(set(concepts)),
-        "num_questions": len(concepts),
-        "accuracy": fmean(map(fmean, credits)),
-        "strict_if_independent": None,
-    }
-    strict: tuple[float | None, ...] = (None, None, None)
+    by_concept = asked.groupby(["run", "concept"], sort=False).correct
+    soft, strict = _over_seeds(by_concept.mean()), None
+    if_independent = None
     if asked.is_whole.all():
-        found["strict_if_independent"] = fmean(
-            strict_if_independent(credit, concepts) for credit in credits
+        mean = _over_seeds if asked.run.nunique() > 1 else intervals.accuracy_interval
+        strict = mean(by_concept.prod())
+        if_independent = fmean(
+            strict_if_independent([*rows.correct], [*rows.concept])
+            for _, rows in asked.groupby("run")
         )
-        by_seed = [credits_by_cluster(credit, concepts) for credit in credits]
-        strict = accuracy_interval(by_seed[0]) if len(by_seed) == 1 else _over_seeds(by_seed)
-    soft = _over_seeds([shares_by_cluster(credit, concepts) for credit in credits])
-    for name, values in (("soft", soft), ("strict", strict)):
-        ends = (name, f"{name}_ci_low", f"{name}_ci_high")
-        found |= dict(zip(ends, values, strict=True))
-    return found
+    return {
+        "num_concepts": asked.concept.nunique(),
+        "num_questions": asked.place.nunique(),
+        "accuracy": asked.correct.mean(),
+        "strict_if_independent": if_independent,
+        **named("soft soft_ci_low soft_ci_high", Estimate(*soft)),
+        **named("strict strict_ci_low strict_ci_high", strict and Estimate(*strict)),
+    }
 
 
-def _over_seeds(by_seed: list[list[float]]) -> tuple[float, float, float]:
+def _over_seeds(by_concept: pd.Series[float]) -> Interval:
     """Return the mean over concepts and seeds, with its interval."""
-    return sum_interval(
-        [Term(1.0, {seed: np.array(shares) for seed, shares in enumerate(by_seed)})]
-    )
+    by_run = [shares.to_numpy() for _, shares in by_concept.groupby(level="run", sort=False)]
+    return intervals.sum_interval([Term(1.0, dict(enumerate(by_run)))])
 
 
 def concepts_table(results: Results) -> Table | None:
@@ -176,14 +171,13 @@ def concepts_table(results: Results) -> Table | None:
     return tables.table(
         "known_concepts",
         "The concepts known most and least",
-        f"Of each model the {OF_EACH} concepts that it surely knows most of and least of after the "
-        "largest k, by the end of the 95% interval of the share of their questions that are right "
-        "(right on 9 of 10 is surer than on 2 of 2), among those with several questions; of those "
-        "alike, which are counted, the first by name. Some are there by luck alone: how many, the "
-        "strict share if independent says, in the table above. Up to "
-        f"{MOST_QUESTIONS} questions of each are shown, with what most seeds answer; what that "
-        f"counts is given where seeds differ or choices tie. Up to {MOST_MODELS} models are shown; "
-        "the csv file has all, and all their concepts with several questions.",
+        f"Of each model the {OF_EACH} concepts with several questions that it surely knows most of "
+        "and least of after the largest k, by the end of the 95% interval of the share right "
+        "(right on 9 of 10 is surer than on 2 of 2); of those alike, which are counted, the first "
+        "by name. Some are there by luck alone: how many, the strict share if independent says, in "
+        f"the table above. Of each up to {MOST_QUESTIONS} questions, with what most seeds answer, "
+        "and what that counts where seeds differ or choices tie. The csv file has every concept "
+        f"with several questions, and the models after the first {MOST_MODELS}.",
         pd.concat([concepts for _, concepts in every]) if every else [],
         [
             text("probe", "probe", "_about"),
@@ -196,8 +190,6 @@ def concepts_table(results: Results) -> Table | None:
             Column("after", lambda row: row._after, "left", prose=True),
         ],
         shown=framed(row for pair in every[:MOST_MODELS] for row in _surest(*pair)),
-        csv="model probe original_task report_split dose concept num_questions share_before "
-        "share_after selection setup control",
     )
 
 
@@ -211,7 +203,7 @@ def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
     found["share_after"] = shares[last] if last != UNTRAINED else None
     right = (shares[last] * found.num_questions).round(9)
     # Right on 9 of 10 is surer than on 2 of 2.
-    bounds = [wilson(r, n) for r, n in zip(right, found.num_questions, strict=True)]
+    bounds = [intervals.wilson(r, n) for r, n in zip(right, found.num_questions, strict=True)]
     found["_low"], found["_high"] = ([bound[i] for bound in bounds] for i in (0, 1))
     found["_alike"] = found.groupby(["_low", "_high"]).dose.transform("size")
     found["_about"] = asked.about.iloc[0]
@@ -252,20 +244,17 @@ def _answer(rows: pd.DataFrame) -> Cell:
 def summary(results: Results) -> str:
     """Return which models know concepts and not only answers, and what is not counted."""
     found, unread = answers(results)
-    known: dict[bool, list[str]] = {True: [], False: []}
+    verdicts: dict[str, list[str]] = {}
     for _, asked in found[found.is_enough & found.is_several].groupby("asked"):
         last, series = counted(asked[asked.dose == asked.dose.max()]), asked.iloc[0]
         if last["strict"] is not None:
-            split = f" ({series.report_split})" if series.report_split else ""
             is_above = last["strict_ci_low"] > last["strict_if_independent"]
-            known[is_above].append(f"{series.model} on {series.probe}{split}")
-    alike = "than if right answers fell on any questions alike"
-    starts = {
-        True: f"More concepts are known whole {alike}",
-        False: f"Not shown to be more {alike}",
-    }
+            verdict = "More concepts are known whole" if is_above else "Not shown to be more"
+            split = f" ({series.report_split})" if series.report_split else ""
+            verdicts.setdefault(verdict, []).append(f"{series.model} on {series.probe}{split}")
     sentences = [
-        f"{starts[is_above]}: {listed(names)}." for is_above, names in known.items() if names
+        f"{verdict} than if right answers fell on any questions alike: {listed(names)}."
+        for verdict, names in verdicts.items()
     ]
     if probes := [*found[~found.is_enough].probe.unique()]:
         sentences.append(

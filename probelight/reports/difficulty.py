@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,11 @@ import pandas as pd
 
 from probelight.reports import table as tables
 from probelight.reports.concepts import UNTRAINED, answers
-from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.runs import ON_REPORTED, inoculations
+from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations
 from probelight.reports.table import Table, share, text, whole
 from probelight.reports.words import count
+from probelight.results.frames import results_frame
 from probelight.results.load import Results
-from probelight.results.row import Subset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,9 +43,13 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     cells of under `FEW` items are merged, in a row of a kind of wrong answers, with the next ones;
     `block`, `row` and `column` are what people call their place.
     """
+    asked = pd.concat([_inoculated(results), _zero_shot(results)], ignore_index=True)
+    fields = ["hops", "distractor_type", "distractor_hops"]
+    asked[fields] = pd.DataFrame([dict(part.fields) for part in asked.part], columns=fields)
+    # Hypernyms and hyponyms share a column, as in the paper.
+    kinds = asked.distractor_type.replace(["hypernym", "hyponym"], "up/down")
+    asked = asked.assign(distractors=kinds, rank=[RANKS.get(kind, len(RANKS)) for kind in kinds])
     place = [*BLOCK, *QUESTIONS, *WRONG]
-    columns = [*place, "dose", "run", "right", "num_items"]
-    asked = pd.DataFrame([*_inoculated(results), *_zero_shot(results)], columns=columns)
     cells = _over_seeds(asked, place)
     spans = _merged(cells)
     merged = [spans[key] for key in asked[place].itertuples(index=False, name=None)]
@@ -65,35 +68,24 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     return cells, shown.assign(**names)
 
 
-def _inoculated(results: Results) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for each difficulty before inoculation and after each dose."""
-    for series, line in doses(inoculations(results)).items():
-        block = (series.model, series.original_task, series.selection)
-        # The model before inoculation is the same whatever the dose.
-        first = (UNTRAINED, "difficulty_accuracy_before", line[0])
-        for number, metric, dose in [first, *((d.dose, "difficulty_accuracy", d) for d in line)]:
-            for run in dose.runs:
-                for part, rows in run.parts.items():
-                    if part.kind == "difficulty" and (row := rows.get(metric)) is not None:
-                        cell = _cell(series.probe, series.report_split, part)
-                        size = row.num_items or 1
-                        yield *block, *cell, number, run.run.key, row.value * size, size
+def _inoculated(results: Results) -> pd.DataFrame:
+    """Return a row for each difficulty before inoculation and after each dose."""
+    series = {cell.run.path: cell.series for cell in inoculations(results) if cell.chosen}
+    rows = results_frame(results)
+    rows = rows[(rows.subset_kind == "difficulty") & rows.path.isin(series)]
+    names = pd.DataFrame([series[path] for path in rows.path], rows.index, [*Series._fields])
+    is_after = rows.metric == "difficulty_accuracy"
+    return rows.assign(
+        **names, dose=rows.dose.where(is_after, UNTRAINED), right=rows.value * rows.num_items
+    )
 
 
-def _zero_shot(results: Results) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for each question of the zero-shot runs."""
+def _zero_shot(results: Results) -> pd.DataFrame:
+    """Return a row for each question of the zero-shot runs."""
     found, _ = answers(results)
     is_zero_shot = found.groupby("asked").dose.transform("max") == UNTRAINED
-    for row in found[is_zero_shot & found.is_enough & found.difficulty.notna()].itertuples():
-        cell = _cell(row.probe, row.report_split, row.difficulty)
-        yield row.model, "", "", *cell, UNTRAINED, row.run, row.correct, 1
-
-
-def _cell(probe: str, split: str, part: Subset) -> tuple[str | int, ...]:
-    """Return row and column of a difficulty; hypernyms and hyponyms share one, as in the paper."""
-    kind = part["distractor_type"]
-    kind = "up/down" if kind in ("hypernym", "hyponym") else kind
-    return probe, split, part["hops"], RANKS.get(kind, len(RANKS)), kind, part["distractor_hops"]
+    found = found[is_zero_shot & found.is_enough & found.difficulty.notna()]
+    return found.assign(part=found.difficulty, right=found.correct, num_items=1)
 
 
 def _over_seeds(asked: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
@@ -116,14 +108,18 @@ def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
     smallest = cells.groupby([*row, distance]).num_items.min()
     found: dict[tuple[Any, ...], tuple[int, int]] = {}
     for place, sizes in smallest.groupby(level=row):
-        groups: list[list[int]] = [[]]
-        for hops in sizes.index.get_level_values(distance):
-            if groups[-1] and sum(sizes[(*place, hops)] for hops in groups[-1]) >= FEW:
-                groups.append([])
-            groups[-1].append(hops)
-        if len(groups) > 1 and sum(sizes[(*place, hops)] for hops in groups[-1]) < FEW:
-            groups[-2:] = [groups[-2] + groups[-1]]
-        found |= {(*place, hops): (group[0], group[-1]) for group in groups for hops in group}
+        spans: list[tuple[int, int, int]] = []  # from, to, number of items
+        for (*_, hops), number in sizes.items():
+            if spans and spans[-1][2] < FEW:
+                first, _, before = spans.pop()
+                spans.append((first, hops, before + number))
+            else:
+                spans.append((hops, hops, number))
+        if len(spans) > 1 and spans[-1][2] < FEW:
+            _, last, _ = spans.pop()
+            spans[-1] = (spans[-1][0], last, FEW)
+        for first, last, _ in spans:
+            found |= {(*place, hops): (first, last) for hops in range(first, last + 1)}
     return found
 
 
