@@ -70,15 +70,6 @@ def credits_by_cluster(credit: Sequence[float], clusters: Sequence[Hashable]) ->
     return [math.prod(credits) for credits in _by_cluster(credit, clusters)]
 
 
-def shares_by_cluster(credit: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
-    """What each cluster counts softly: the share of its questions right, in order of appearance.
-
-    Raises:
-        ValueError: If the two have different lengths or are empty.
-    """
-    return [math.fsum(credits) / len(credits) for credits in _by_cluster(credit, clusters)]
-
-
 def strict_if_independent(credit: Sequence[float], clusters: Sequence[Hashable]) -> float:
     """Strict accuracy to expect if right answers fell on questions whatever their concept.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from probelight.metrics.clusters import (
-    shares_by_cluster,
     strict_by_size,
     strict_count,
     strict_if_independent,
@@ -43,13 +42,6 @@ def test_a_cluster_with_ties_counts_the_product_of_its_items() -> None:
 def test_refuses_what_does_not_match(correct: list[bool], clusters: list[str]) -> None:
     with pytest.raises(ValueError, match="cluster names"):
         strict_count(correct, clusters)
-
-
-def test_softly_each_cluster_counts_the_share_of_its_questions() -> None:
-    # a: 2 of 2, b: 1 of 2, c: 0 of 1, d: 1 of 1; plain accuracy is 4 of 6.
-    shares = shares_by_cluster(CORRECT, CLUSTERS)
-    assert shares == [1.0, 0.5, 0.0, 1.0]
-    assert shares_by_cluster([1 / 2, 1.0, 1 / 4], ["a", "b", "a"]) == [0.375, 1.0]
 
 
 def test_the_strict_share_of_answers_that_know_no_clusters() -> None:
