@@ -14,14 +14,12 @@ import pandas as pd
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
 from probelight.reports.estimates import AT_CHANCE, verdict_of
-from probelight.reports.published import Place, published_numbers
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.reports.words import ABSENT, between, count, listed, measure, percent
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
 
-PAPER_MODELS = ("bert-base-uncased", "bert-large-uncased")
 PLACE = ["model", "probe", "subset", "perturbation"]  # what a model was asked
 SPREAD = "_sd"  # after a metric: its standard deviation over shuffles
 ENDS = {"": "value", "_ci_low": "ci_low", "_ci_high": "ci_high", SPREAD: "sd"}  # of csv columns
@@ -89,12 +87,6 @@ def diagnosed(results: Results) -> pd.DataFrame:
     found = found.astype(object).where(found.notna(), None)
     shares = [_counted(row) for row in found.to_dict("records")]
     return found.assign(_share=shares, _runs=found.run)
-
-
-def paper(model: str, metric: str, row: Mapping[str, Any]) -> float | None:
-    """Return the number of one of the paper's models on the part of a set that a row is about."""
-    where = {"part": row["subset"], "perturbation": row["perturbation"]}
-    return published_numbers("Ettinger 2020").get((model, Place(row["probe"], metric, **where)))
 
 
 def at_each_k(results: Results, name: str) -> dict[str, str]:

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
-from probelight.reports.diagnostics import (
-    ACCURACY,
-    MARGIN,
-    PAPER_MODELS,
-    SENSITIVITY,
-    at_each_k,
-    diagnosed,
-    paper,
-)
+from probelight.reports.diagnostics import ACCURACY, MARGIN, SENSITIVITY, at_each_k, diagnosed
 from probelight.reports.figure import INK, Figure, Line
-from probelight.reports.published import short_name
+from probelight.reports.published import published
 from probelight.reports.row_figure import model_looks, row_figure
 from probelight.results.load import Results
 
-PAPER_LOOKS = {
-    f"{short_name(model)} (paper)": Line(INK, "none", mark)
-    for model, mark in zip(PAPER_MODELS, "x+", strict=True)
-}
+PAPER_LOOKS = {"BERT-B (paper)": Line(INK, "none", "x"), "BERT-L (paper)": Line(INK, "none", "+")}
+NUMBER = ["probe", "metric", "subset", "perturbation"]  # which one it is, ours or the paper's
 
 
 def accuracy_figure(results: Results) -> Figure | None:
     """Draw the accuracies of the sets at each k, perturbed as in the paper; tables have parts."""
     rows = diagnosed(results)
-    is_shown = (rows.perturbation == "") | _published(PAPER_MODELS[0], rows).notna()
+    is_shown = (rows.perturbation == "") | _is_in_paper(rows)
     return _figure(
         "diagnostics_accuracy",
         "Words that people expect",
@@ -46,10 +37,10 @@ def sensitivity_figure(results: Results) -> Figure | None:
         "diagnostics_sensitivity",
         "Good or bad completions",
         "How often the good completion is more probable than the bad one, and how often it is by "
-        "more than 0.01. The upright line is what chance would give; a model whose 95% "
-        "interval reaches it shows nothing.",
+        "more than 0.01. The upright line is what chance would give; a model whose 95% interval "
+        "reaches it shows nothing.",
         {SENSITIVITY: "", MARGIN: "by 0.01"},
-        rows[_published(PAPER_MODELS[0], rows).notna()],
+        rows[_is_in_paper(rows)],
     )
 
 
@@ -72,22 +63,24 @@ def _figure(
         _part=rows.groupby(["title", "condition"], sort=False).ngroup(),
         _rank=rows.metric.map([*metrics].index),
     ).sort_values(["_part", "_rank"], kind="stable")
-    places = rows.drop_duplicates(["heading", "name"])
-    published = pd.concat(
-        places.assign(look=look, value=_published(model, places)).dropna(subset="value")
-        for look, model in zip(PAPER_LOOKS, PAPER_MODELS, strict=True)
-    )
+    places = rows.drop_duplicates(["heading", "name"]).drop(columns=["look", "value"])
+    of_paper = places.merge(_paper(), on=NUMBER)
     return row_figure(
         name,
         title,
-        caption + ("" if published.empty else " Crosses: Ettinger (2020), without intervals."),
-        pd.concat([rows, published]),
+        caption + ("" if of_paper.empty else " Crosses: Ettinger (2020), without intervals."),
+        pd.concat([rows, of_paper]),
         {**model_looks(rows.model.unique()), **PAPER_LOOKS},
         "%",
     )
 
 
-def _published(model: str, rows: pd.DataFrame) -> pd.Series:
-    """Return the numbers of one of the paper's models, None where the paper has none."""
-    found = [paper(model, row["metric"], row) for row in rows.to_dict("records")]
-    return pd.Series(found, rows.index, dtype=object)
+def _paper() -> pd.DataFrame:
+    """Return the paper's numbers, in columns named like ours."""
+    found = published().query("paper == 'Ettinger 2020'").rename(columns={"part": "subset"})
+    return found.assign(look=found.name + " (paper)")[[*NUMBER, "look", "value"]]
+
+
+def _is_in_paper(rows: pd.DataFrame) -> Any:
+    """Return of each number whether the paper has it as well."""
+    return pd.MultiIndex.from_frame(rows[NUMBER]).isin(pd.MultiIndex.from_frame(_paper()[NUMBER]))

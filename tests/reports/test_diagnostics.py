@@ -13,7 +13,6 @@ from probelight.reports.diagnostics import (
     diagnosed,
     first_words_table,
     labelled_runs,
-    paper,
     sensitivity_table,
     summary,
     survival_table,
@@ -69,8 +68,6 @@ def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(
     ]  # fmt: skip
     # One good word and two bad ones on CPRAG-102.
     assert found.chance.to_list() == [pytest.approx(1 / 3)] * 3 + [0.5] * 3
-    cprag = found.to_dict("records")[0]
-    assert paper("bert-large-uncased", "sensitivity", cprag) == 0.794
     assert found.set_index("metric").sd["accuracy@5"] == 0.02
 
 

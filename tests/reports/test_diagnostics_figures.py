@@ -34,8 +34,14 @@ def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path, write_run:
         share(17, 18, "sensitivity", probe="neg_simp", subset=affirmative),
         share(3, 18, "sensitivity_margin", probe="neg_simp", subset=affirmative),
     ]
-    shown = texts_of(sensitivity_figure(results_of(tmp_path, write_run, rows)))
+    figure = sensitivity_figure(results_of(tmp_path, write_run, rows))
+    shown = texts_of(figure)
     assert {"affirmative", "94.4", "affirmative, by 0.01", "16.7"} <= {*shown}
+    assert figure is not None
+    assert figure.canvas is not None
+    crosses = [line for line in figure.canvas.axes[0].lines if line.get_marker() in ("x", "+")]
+    # Of BERT-B and BERT-L: prefers, and by 0.01.
+    assert [line.get_xdata() for line in crosses] == [[100], [100], [94.4], [100]]
     assert "50.0" not in shown
 
 
