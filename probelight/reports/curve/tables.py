@@ -13,13 +13,13 @@ from probelight.reports import words
 from probelight.reports.curve.curves import FULL, LANGUAGE, MODES, SENSE, Curve, Point, curves
 from probelight.reports.curve.scores import Score, difference, rivals, standard_curves
 from probelight.reports.estimates import named
-from probelight.reports.published import ScoreKey, published_templates, short_name
+from probelight.reports.published import published_templates, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
 from probelight.results.load import Results
 
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
-ZERO_SHOT = ScoreKey("zero_shot")
 UNCLIPPED = "_unclipped"
+ENDS = ("", UNCLIPPED)  # of the names of a LangSense
 VALUE = "value ci_low ci_high"
 GAP = "standard_minus_control difference_low difference_high"
 BEFORE, AFTER = "zero_shot zero_shot_low zero_shot_high", "trained trained_low trained_high"
@@ -29,7 +29,7 @@ Record = dict[str, Any]
 
 
 def summary_tables(results: Results) -> list[Table | None]:
-    """Make a table of each probe, as the paper has them: one for MC-MLM, another for MC-QA."""
+    """Make a table of each probe: one of its curves for MC-MLM, another for MC-QA."""
     by_place: dict[tuple[str, bool], list[Curve]] = {}
     for curve in standard_curves(results):
         place = (curve.probe, curve.mode == FULL)
@@ -38,79 +38,59 @@ def summary_tables(results: Results) -> list[Table | None]:
 
 
 def _summary_table(probe: str, is_full: bool, found: Sequence[Curve]) -> Table | None:
-    """Make the table of a probe: people see a model in a row, the csv file has a line a score."""
-    # The curves of a model by mode are a row; those of further learning rates are another.
-    by_row: dict[tuple[object, ...], list[Curve]] = {}
-    for curve in found:
-        place: tuple[object, ...] = (curve.model, curve.source)
-        if curve.mode in [other.mode for other in by_row.get(place, ())]:
-            place = (*place, curve.learning_rate)
-        by_row.setdefault(place, []).append(curve)
-    frame = kit.framed(
-        {**record, "_line": line}
-        for line, of_model in enumerate(by_row.values())
-        for record in _score_records(of_model)
-    )
-    modes = [mode for mode in TRAINED if any(s.mode == mode for s in found)]
+    """Make the table of a probe: people see a curve in a row, the csv file has a line a score."""
     senses = LANGUAGE | {name: c for curve in found for name, c in curve.senses.items()}
     return table(
         f"curve_summary_{probe}{'_full' * is_full}",
         f"{probe.replace('_', ' ')}{' (questions)' * is_full}: its curves in a few numbers",
         _summary_note(found),
-        frame,
-        [text("model", "_name", "_about"), text("points", "_points")],
-        rows="_line",
-        across="_score",
-        each=lambda score: [_score_column(score)],
-        values=[
-            ZERO_SHOT,
-            *(ScoreKey(name, mode) for mode in modes for name in ("ws", "max")),
-            *(ScoreKey(name + end) for name in senses for end in ("", UNCLIPPED)),
+        [
+            {**record, "_curve": number}
+            for number, curve in enumerate(found)
+            for record in _score_records(curve)
         ],
-        shown=None if frame.empty else frame[frame._is_shown.astype(bool)],
+        [
+            text("model", "_name", "_about"),
+            text("trained", "mode", "_rate"),
+            text("points", "_points"),
+        ],
+        rows="_curve",
+        across="score",
+        each=_score_column,
+        values=["zero_shot", "ws", "max", *(name + end for name in senses for end in ENDS)],
         csv=f"probe model split train mode learning_rate points score {VALUE}",
     )
 
 
-def _score_records(found: Sequence[Curve]) -> Iterator[Record]:
-    """Return the scores of a model's curves, by mode; people see those without a mode once."""
-    first = found[0]
-    known = [curve for curve in found if curve.learning_rate is not None]
-    rates = ", ".join(f"{TRAINED[curve.mode]} {words.rate(curve.learning_rate)}" for curve in known)
-    start = first.line().get(0)
-    by = words.way(start.mode) if start and start.mode != first.mode else ""
-    about = [first.where, rates and f"rates {rates}", by and f"zero-shot by {by}"]
-    for curve in found:
-        gaps = {
-            ScoreKey(name + UNCLIPPED): gap
-            for name, control in curve.senses.items()
-            if (gap := curve.lang_gap(control))
-        }
-        for score, estimate in (*curve.scores.items(), *gaps.items()):
+def _score_records(curve: Curve) -> Iterator[Record]:
+    scores = {key.name: estimate for key, estimate in curve.scores.items()}
+    gaps = {name + UNCLIPPED: curve.lang_gap(control) for name, control in curve.senses.items()}
+    start = curve.line().get(0)
+    by = words.way(start.mode) if start and start.mode != curve.mode else ""
+    for score, estimate in (scores | gaps).items():
+        if estimate:
             yield {
                 **curve.record,
                 **named(VALUE, estimate),
                 "points": " ".join(map(str, curve.sizes)),
-                "score": score.name,
-                "num_seeds": None if score == ZERO_SHOT else curve.num_seeds,
-                "_name": short_name(first.model),
-                "_about": ", ".join(filter(None, about)),
-                "_points": _points_text(first.sizes),
-                "_score": score,
-                "_is_shown": bool(score.mode) or curve is first,  # LangSense is the MLP's
+                "score": score,
+                "num_seeds": None if score == "zero_shot" else curve.num_seeds,
+                "_name": short_name(curve.model),
+                "_about": ", ".join(filter(None, (curve.where, by and f"zero-shot by {by}"))),
+                "_rate": _rate(curve),
+                "_points": _points_text(curve.sizes),
             }
 
 
-def _score_column(score: ScoreKey) -> Column:
-    if score == ZERO_SHOT:
-        return kit.accuracy("zero-shot %", VALUE, group="untrained")
-    if score.mode:
-        return kit.accuracy(f"{score.name.upper()} %", VALUE, group=TRAINED[score.mode])
-    sense = score.name.removeprefix(SENSE).removesuffix(UNCLIPPED)
-    group = f"LangSense {sense.replace('_', ' ')}"
-    if score.name.endswith(UNCLIPPED):
-        return kit.gap("unclipped", VALUE, group=group)
-    return kit.accuracy("clipped", VALUE, group=group)  # what is clipped has no sign
+def _score_column(score: str) -> list[Column]:
+    if score in ("ws", "max"):
+        return [kit.accuracy(f"{score.upper()} %", VALUE, group="trained")]
+    if score == "zero_shot":
+        return [kit.accuracy("zero-shot %", VALUE, group="untrained")]
+    sense = score.removeprefix(SENSE).removesuffix(UNCLIPPED).replace("_", " ")
+    column = kit.gap if score.endswith(UNCLIPPED) else kit.accuracy  # what is clipped has no sign
+    label = "unclipped" if score.endswith(UNCLIPPED) else "clipped"
+    return [column(label, VALUE, group=f"LangSense {sense}")]
 
 
 def _summary_note(found: Sequence[Curve]) -> str:
@@ -121,17 +101,19 @@ def _summary_note(found: Sequence[Curve]) -> str:
         "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
         "sum is next to it (pert: key words perturbed; nolang: no language)."
     )
-    groups = sorted({s.num_groups for s in found if s.num_groups is not None})
+    groups = sorted({curve.num_groups for curve in found if curve.num_groups is not None})
     note += (
         " Below each number is its 95% interval, over seeds and over items (in "
         f"{' or '.join(map(words.count, groups))} groups); of few it is wide, of two left out."
         if groups
         else " There is no interval: the runs did not record which items were right."
     )
-    if part := [s for s in found if s.sizes and not is_complete(s.line())]:
-        sums = "; ".join(dict.fromkeys(f"N = {_points_text(s.sizes)}" for s in part))
-        note += f" Sums over {sums} are renormalised and compared with no number of the paper."
-    trained = dict.fromkeys(s.train for s in found if s.train)
+    if any(curve.sizes and not is_complete(curve.sizes) for curve in found):
+        note += (
+            f" Sums over fewer than all {len(WEIGHTS)} points are renormalised and compared with "
+            "no number of the paper."
+        )
+    trained = dict.fromkeys(curve.train for curve in found if curve.train)
     return note + "".join(f" Train rows: {rows}." for rows in trained)
 
 
@@ -223,7 +205,7 @@ def _point_record(curve: Curve, control: str, num_train: int, point: Point) -> R
         "standard_minus_control_num_seeds": len(point.hits),
         "_num_pairs": gap and gap.num_seeds,
         "_group": control.replace("_", " "),
-        "_rate": f"rate {words.rate(curve.learning_rate)}" if curve.learning_rate else "",
+        "_rate": _rate(curve),
         "_scored_chance": curve.scored_chance,
         "_at_chance": f"{sum(stuck)} of {len(stuck)}" if stuck else None,
         "_runs": point.run_keys,
@@ -347,6 +329,10 @@ def _part_records(curve: Curve) -> Iterator[Record]:
             "_published": " / ".join(printed) or None,
             "_runs": [key for point in points if point for key in point.run_keys],
         }
+
+
+def _rate(curve: Curve) -> str:
+    return f"rate {words.rate(curve.learning_rate)}" if curve.learning_rate else ""
 
 
 def _points_text(sizes: Sequence[int]) -> str:

@@ -38,10 +38,11 @@ def test_a_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
     assert table.name == "curve_summary_age_comparison"
     assert {len(row) for row in table.rows} == {len(table.columns)}
     row = named(table, 0)
-    assert row["model"] == Cell("RoBERTa-L", "dev, rates MLP 0.001, linear 0.001")
+    assert row["model"] == Cell("RoBERTa-L", "dev")
+    assert row["trained"] == Cell("mlp", "rate 0.001")
     assert row["untrained: zero-shot %"].text == "50.0"
-    assert row["MLP: WS %"].text == "90.0"
-    assert row["MLP: WS %"].detail
+    assert row["trained: WS %"].text == "90.0"
+    assert row["trained: WS %"].detail
     assert row["LangSense pert: clipped"].text == "0.0"
     assert row["LangSense pert: unclipped"].text == "−5.0"
     assert row["LangSense nolang: clipped"].text == "40.0"
@@ -66,7 +67,7 @@ def test_renormalised_sums_say_so(tmp_path: Path, write_curve_runs: Write) -> No
     write_curve_runs(tmp_path, shares, model="roberta-large", sizes=(0, 62, 125))
     table = summary_table(tmp_path)
     assert named(table, 0)["points"] == Cell("62, 125")
-    assert "Sums over N = 62, 125 are renormalised" in table.note
+    assert "Sums over fewer than all 7 points are renormalised" in table.note
 
 
 def test_questions_have_a_table_without_zero_shot(tmp_path: Path, write_curve_runs: Write) -> None:
@@ -78,11 +79,11 @@ def test_questions_have_a_table_without_zero_shot(tmp_path: Path, write_curve_ru
     assert [table.name for table in both] == names
     assert both[1] is not None
     assert labels(both[1]) == [
-        *("model", "points", "whole network: WS %", "whole network: MAX %"),
+        *("model", "trained", "points", "trained: WS %", "trained: MAX %"),
         *("LangSense pert: clipped", "LangSense pert: unclipped"),
         *("LangSense nolang: clipped", "LangSense nolang: unclipped"),
     ]
-    assert named(both[1], 0)["whole network: MAX %"].text == "90.0"
+    assert named(both[1], 0)["trained: MAX %"].text == "90.0"
 
 
 def test_learning_rates_have_a_row_each(
@@ -92,8 +93,7 @@ def test_learning_rates_have_a_row_each(
     other = [{**row, "learning_rate": 1e-4} for row in found]
     write_run(tmp_path, "a", [*found, *other])
     table = summary_table(tmp_path)
-    details = [row[0].detail for row in table.rows]
-    assert details == ["dev, rates MLP 0.0001", "dev, rates MLP 0.001"]
+    assert [row[1].detail for row in table.rows] == ["rate 0.0001", "rate 0.001"]
 
 
 def test_langsense_is_told_of_every_control(tmp_path: Path, write_curve_runs: Write) -> None:
@@ -112,17 +112,16 @@ def test_langsense_is_told_of_every_control(tmp_path: Path, write_curve_runs: Wr
     assert {"langsense_word_salad", "langsense_word_salad_unclipped"} <= set(scores)
 
 
-def test_a_model_has_its_modes_in_one_row(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_each_mode_has_a_row(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, shares, mode="mlp", sizes=(0, 62))
     write_curve_runs(tmp_path, lambda *place: 0.6, mode="linear", sizes=(0, 62, 4000))
     table = summary_table(tmp_path)
-    row = named(table, 0)
-    assert row["model"] == Cell("embedded", "dev, rates MLP 0.001, linear 0.001")
-    assert (row["MLP: WS %"].text, row["linear: WS %"].text) == ("90.0", "60.0")
-    # What has no mode is the MLP's: zero-shot, the points, and LangSense.
-    assert (row["untrained: zero-shot %"].text, row["points"].text) == ("50.0", "62")
-    assert row["LangSense nolang: clipped"].text == "40.0"
-    assert "Sums over N = 62; N = 62, 4,000 are renormalised" in table.note
+    mlp, linear = named(table, 0), named(table, 1)
+    assert (mlp["trained"].text, linear["trained"].text) == ("mlp", "linear")
+    assert (mlp["trained: WS %"].text, linear["trained: WS %"].text) == ("90.0", "60.0")
+    assert (mlp["points"].text, linear["points"].text) == ("62", "62, 4,000")
+    assert mlp["untrained: zero-shot %"].text == "50.0"
+    assert mlp["LangSense nolang: clipped"].text == "40.0"
     assert table.runs[0][0].startswith("curve-")
 
 
@@ -133,17 +132,17 @@ def test_a_row_says_how_choices_got_their_scores_without_training(
         write_curve_runs(tmp_path, shares, mode=mode, sizes=sizes)
     write_curve_runs(tmp_path, shares, model="untrained", mode="causal_likelihood", sizes=(0,))
     table = summary_table(tmp_path)
-    trained, alone = named(table, 0), named(table, 1)
-    about = "dev, rates MLP 0.001, linear 0.001, zero-shot by causal likelihood"
-    assert (trained["model"].detail, alone["model"].detail) == (about, "dev")
-    assert [row["untrained: zero-shot %"].text for row in (trained, alone)] == ["50.0", "50.0"]
-    assert (alone["points"], alone["MLP: WS %"]) == (Cell("–"), Cell("–"))
+    mlp, linear, alone = (named(table, row) for row in range(3))
+    about = "dev, zero-shot by causal likelihood"
+    assert [row["model"].detail for row in (mlp, linear, alone)] == [about, about, "dev"]
+    assert {row["untrained: zero-shot %"].text for row in (mlp, linear, alone)} == {"50.0"}
+    assert (alone["points"], alone["trained: WS %"]) == (Cell("–"), Cell("–"))
 
 
 def test_intervals_of_two_seeds_are_too_few(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, shares, sizes=(0, 62), seeds=(1, 3))
     row = named(summary_table(tmp_path), 0)
-    assert row["MLP: WS %"] == Cell("90.0", "too few")
+    assert row["trained: WS %"] == Cell("90.0", "too few")
     assert row["LangSense nolang: unclipped"] == Cell("+40.0", "too few")
     assert row["untrained: zero-shot %"].detail not in ("", "too few")  # nothing was trained
     table = curve_table(load_results(tmp_path))
