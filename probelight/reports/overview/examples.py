@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from probelight.reports.estimates import WHOLE
-from probelight.reports.overview.skills import BEFORE, POLARITIES, SkillVerdict, after
+from probelight.reports.overview.skills import BEFORE, POLARITIES, Skill, SkillVerdict, after
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import read_context_lines, read_item_lines
 
@@ -128,29 +128,27 @@ def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Has
 
     Files that cannot be read are listed where all items are.
     """
-    read = _contexts if verdict.skill.kind == "diagnosed" else _items
     for run in verdict.runs[:: -1 if learned else 1]:
+        found: dict[Hashable, _Answer] = {}
         with suppress(UnreadableResultError):
-            found: dict[Hashable, _Answer] = {}
-            for asked, answer in read(results, run, verdict.skill.about):
+            for asked, answer in _asked(results, run, verdict.skill):
                 found.setdefault(asked, answer)  # of several seeds the first one's
-            if found:
-                return found
+        if found:
+            return found
     return {}
 
 
-def _contexts(results: Results, run: Run, about: str) -> Iterator[tuple[Hashable, _Answer]]:
-    lines = list(enumerate(read_context_lines(results, run), start=1))
-    if about in POLARITIES:  # the two are asked about in turn
-        lines = lines[POLARITIES.index(about) :: len(POLARITIES)]
-    for number, line in lines:
+def _asked(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable, _Answer]]:
+    is_diagnosed = skill.kind == "diagnosed"
+    lines = read_context_lines(results, run) if is_diagnosed else ()
+    contexts = list(enumerate(lines, start=1))
+    if skill.about in POLARITIES:  # the two are asked about in turn
+        contexts = contexts[POLARITIES.index(skill.about) :: len(POLARITIES)]
+    for number, line in contexts:
         question = cut(line.context, LONGEST_QUESTION) + " ___"
         words, ease = line.predictions, line.probability
         yield line.context, _Answer(run, f"@{number}", question, {}, line.expected, words, ease)
-
-
-def _items(results: Results, run: Run, _: str) -> Iterator[tuple[Hashable, _Answer]]:
-    for item in read_item_lines(results, run):
+    for item in () if is_diagnosed else read_item_lines(results, run):
         is_before = run.protocol == "inoculation" and item.set != AFTER_INOCULATION
         if item.control in WHOLE and not is_before:
             scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]

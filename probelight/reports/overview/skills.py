@@ -35,8 +35,9 @@ KINDS: Mapping[Kind, str] = {
 POLARITIES = ("affirmative", "negative")  # texts of the parts
 BEFORE = "before training"
 CHOICES = "from the choices alone"
+NO_LANGUAGE = "no_language"
 HOW = {
-    "no_language": "without its language",
+    NO_LANGUAGE: "without its language",
     "perturbed_language": "with its key words disturbed",
     CHOICE_ONLY: CHOICES,
 }
@@ -68,19 +69,27 @@ class SkillVerdict(Verdict):
     Attributes:
         model: The model, as tables call it.
         case: The scores and their controls.
+        points: What it was judged by: first what was not trained, then by number of examples.
         section: Address in the page of where the numbers are.
-        runs: What it was measured by: first what was not trained, then by number of examples.
-        gain: What inoculation gave, in words; empty where there was none.
-        cost: What it cost on the original task, in words.
+        gain: What inoculation gave, with its interval and whether it may be none; empty where
+            there was none.
+        cost: What it cost on the original task, likewise.
     """
 
     skill: Skill
     model: str
     case: Case
+    points: tuple[Point, ...]
     section: str
-    runs: tuple[Run, ...]
     gain: str = ""
     cost: str = ""
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """What it was measured by, of inoculations those at the last dose."""
+        last = self.points[-1].dose
+        runs = {run.path: run for p in self.points if p.dose is last for run in p.runs}
+        return tuple(runs.values())
 
     @property
     def changes(self) -> str:
@@ -153,7 +162,7 @@ def _zero_shot(results: Results) -> Iterator[Point]:
     found = zero_shots(results).rename(columns={"accuracy": "value"})
     for row in found.astype(object).where(found.notna(), None).itertuples():
         levels = {"chance": row.floor, "majority": row.majority_accuracy}
-        yield _of_row(results, "asked", row, row.split, split=row.split, **levels)
+        yield _of_row(results.by_path[row.path], "asked", row, row.split, split=row.split, **levels)
 
 
 def _curves(results: Results) -> Iterator[Point]:
@@ -167,8 +176,8 @@ def _curves(results: Results) -> Iterator[Point]:
         for control in curve.points:
             for size, seeds in curve.line(control).items():
                 yield Point(
-                    after(size) if size else before,
-                    seeds.estimate,
+                    **vars(seeds.estimate),
+                    when=after(size) if size else before,
                     skill=Skill("asked", curve.probe, curve.split),
                     model=curve.model,
                     runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
@@ -191,15 +200,9 @@ def _grids(results: Results) -> Iterator[Point]:
         wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
         about = ", ".join(filter(None, (grid.title, grid.span, wording)))
         if grid.name in (AGE_PANELS[0], SIZES):
-            yield Point(
-                BEFORE,
-                Estimate.of(grid.accuracy),
-                skill=Skill("paired", grid.accuracy.probe, about),
-                model=grid.model,
-                runs=(grid.run,),
-                among=(grid.name, grid.wording, grid.values),
-                chance=1 / len(grid.candidates),
-            )
+            same = (grid.name, grid.wording, grid.values)
+            chance = 1 / len(grid.candidates)
+            yield _of_row(grid.run, "paired", grid.accuracy, about, among=same, chance=chance)
 
 
 def _inoculations(results: Results) -> Iterator[Point]:
@@ -217,8 +220,8 @@ def _inoculations(results: Results) -> Iterator[Point]:
             for when, size, metric in times:
                 if measured := dose.estimate(metric):
                     yield Point(
-                        when,
-                        measured,
+                        **vars(measured),
+                        when=when,
                         skill=Skill("inoculated", series.probe, about),
                         model=series.model,
                         runs=tuple(one.run for one in dose.runs),
@@ -245,7 +248,9 @@ def _diagnostics(results: Results) -> Iterator[Point]:
         disturbed = PERTURBATIONS.get(row.perturbation, row.perturbation)
         how = f"with {disturbed}" if row.perturbation else ""
         if row.subset in (POLARITIES if row.probe in divided else ("",)):
-            yield _of_row(results, "diagnosed", row, row.subset, how=how, chance=row.chance)
+            yield _of_row(
+                results.by_path[row.path], "diagnosed", row, row.subset, how=how, chance=row.chance
+            )
 
 
 def _baselines(results: Results) -> Iterator[Point]:
@@ -254,20 +259,14 @@ def _baselines(results: Results) -> Iterator[Point]:
 
     rows = baselines(results)
     for row in rows[rows.group == PARTIAL].itertuples():
-        how = CHOICES if row.sees_choices else _by(row.model)
+        how = CHOICES if row.sees_choices else "from a part of the input"
         more = {"split": row.split, "how": how, "is_partial": True, "among": "audit"}
-        yield _of_row(results, "asked", row, row.split, **more)
+        yield _of_row(results.by_path[row.path], "asked", row, row.split, **more)
 
 
-def _of_row(results: Results, kind: Kind, row: Any, about: str, **more: Any) -> Point:
-    return Point(
-        BEFORE,
-        Estimate.of(row),
-        skill=Skill(kind, row.probe, about),
-        model=row.model,
-        runs=(results.by_path[row.path],),
-        **more,
-    )
+def _of_row(run: Run, kind: Kind, row: Any, about: str, **more: Any) -> Point:
+    score, skill = vars(Estimate.of(row)), Skill(kind, row.probe, about)
+    return Point(**score, when=BEFORE, skill=skill, model=row.model, runs=(run,), **more)
 
 
 def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
@@ -279,13 +278,14 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         next((point for point in reversed(asked) if point.when.startswith(when)), None)
         for when in ("before", "after")
     )
-    gain, changes = None, ("", "")
+    gain = Estimate(end.value - start.value, *_gap(end, start)) if start and end else None
+    gained = cost = ""
     if dose := last.dose:
-        gain, cost = dose.gain, change_text("cost", dose.estimate("inoculation_cost"), " points")
+        gained, cost = (
+            _change("gain", dose.gain),
+            _change("cost", dose.estimate("inoculation_cost")),
+        )
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
-        changes = change_text("gain", gain, " points"), cost
-    elif start and end:
-        gain = Estimate(end.value - start.value, *_gap(end, start))
     before, after = (
         score and replace(score, controls=tuple(_controls(score, points))) for score in (start, end)
     )
@@ -296,16 +296,15 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
         by_first = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
         verdict = replace(verdict, reason=verdict.reason + by_first)
-    runs = {run.path: run for point in asked if point.dose is last.dose for run in point.runs}
     return SkillVerdict(
         **vars(verdict),
         skill=last.skill,
         model=last.model,
         case=case,
+        points=tuple(asked),
         section=next(one.name for one in SECTIONS if last.runs[-1].protocol in one.protocols),
-        runs=tuple(runs.values()),
-        gain=changes[0],
-        cost=changes[1],
+        gain=gained,
+        cost=cost,
     )
 
 
@@ -319,13 +318,11 @@ def _controls(point: Point, points: list[Point]) -> Iterator[Control]:
             of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
             is_alike = of_line and other.size == point.size
         elif other.is_partial and of_place and not how and not is_itself:
-            how = CHOICES if other.how == CHOICES else _by(other.model)
+            name = other.model.partition(" (")[0]  # without its vectors
+            how = CHOICES if other.how == CHOICES else f"by {name}"
         else:
             continue
-        if low is None:
-            is_lower = above(point.measured, other.measured)
-        else:
-            is_lower = low > 0 and other.value < point.value
+        is_lower = above(point, other) if low is None else low > 0 and other.value < point.value
         yield Control(how, other.value, is_lower, is_alike)
 
 
@@ -363,20 +360,15 @@ def _how(control: str) -> str:
     return "" if control in WHOLE else HOW.get(control, f"under {control.replace('_', ' ')}")
 
 
-def _by(model: str) -> str:
-    return f"by {model.partition(' (')[0]}"  # without its vectors
-
-
 def after(size: int) -> str:
     """Return when a model was asked that was trained on as many examples."""
     return f"after {words.count(size)} examples"
 
 
-def change_text(name: str, change: Estimate | None, unit: str = "") -> str:
-    """Return a gain or a cost with its interval, and whether it may be none; empty for None."""
+def _change(name: str, change: Estimate | None) -> str:
     if change is None:
         return ""
     inside = words.points_between(*change.bounds)
     may_be_none = change.ci_low is not None and change.ci_low <= 0 <= (change.ci_high or 0.0)
     within, doubt = f" ({inside})" if inside else "", ", may be none" if may_be_none else ""
-    return f"{name} {words.points(change.value)}{unit}{within}{doubt}"
+    return f"{name} {words.points(change.value)} points{within}{doubt}"

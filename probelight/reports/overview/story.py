@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from probelight.io.escaping import visible
-from probelight.probes.controls import STANDARD
 from probelight.reports.overview.examples import cut, example
 from probelight.reports.overview.grid import MARKS
-from probelight.reports.overview.skills import HOW, SkillVerdict, change_text, verdicts
+from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import Word
 from probelight.reports.words import count, in_words, percent
 from probelight.results.load import Results, load_results
@@ -80,11 +79,7 @@ def story(results: Results) -> list[str]:
     if len(found) > len(shown):
         lines.append(f"  and {len(found) - len(shown)} more on the page")
     best_first = sorted(found, key=lambda verdict: ORDER.index(verdict.word))
-    if results.of("curve"):
-        lines += _curve(results, best_first)
-    if results.of("inoculation"):
-        lines += _inoculation(results)
-    lines += _item(results, best_first)
+    lines += _curve(best_first) + _inoculation(found) + _item(results, best_first)
     return [_fitted(visible(line).replace("\n", " ")) for line in lines]
 
 
@@ -95,16 +90,13 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
     return "".join(BARS[round(min(max(place, 0.0), 1.0) * (len(BARS) - 1))] for place in places)
 
 
-def _curve(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
+def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
     """The curve with a control of the skill with the best verdict."""
-    from probelight.reports.curve.curves import NO_LANGUAGE, curves
-
-    def rank(place: tuple[str, str]) -> int:
-        return next((i for i, v in enumerate(best_first) if (v.skill.probe, v.model) == place), 99)
-
-    for curve in sorted(curves(results), key=lambda curve: rank((curve.probe, curve.model))):
-        standard, control = curve.means(STANDARD), curve.means(NO_LANGUAGE)
-        if sizes := sorted({*standard} & {*control}):
+    for verdict in best_first:
+        curve = verdict.points[-1].curve
+        standard = curve.means() if curve else {}
+        control = curve.means(NO_LANGUAGE) if curve else {}
+        if curve and (sizes := sorted({*standard} & {*control})):
             chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
             rows = {
                 "as it is asked": [standard[size] for size in sizes],
@@ -112,43 +104,41 @@ def _curve(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
             }
             return [
                 "",
-                f"{in_words(curve.probe)}: {', '.join(map(count, sizes))} examples{chance}",
+                f"{verdict.skill.words}: {', '.join(map(count, sizes))} examples{chance}",
                 *_charts(rows, curve.chance),
             ]
     return []
 
 
-def _inoculation(results: Results) -> list[str]:
+def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
     """The inoculations of the first original task and probe: what both sides scored."""
-    from probelight.reports.inoculation.doses import doses
-    from probelight.reports.inoculation.runs import inoculations
-
-    for series, line in doses(inoculations(results)).items():
-        trained = [dose for dose in line if dose.dose]
+    for verdict in found:
+        line = [point.dose for point in verdict.points if point.dose and point.size]
         sides = []
         for before, after in (
             ("probe_accuracy_before", "probe_accuracy"),
             ("original_accuracy_before", "original_accuracy_after"),
         ):
-            side = [line[0].mean(before), *(dose.mean(after) for dose in trained)]
-            sides.append([value for value in side if value is not None])
-        if any(len(side) <= len(trained) for side in sides):
+            means = [
+                *(dose.mean(before) for dose in line[:1]),
+                *(dose.mean(after) for dose in line),
+            ]
+            sides.append([mean for mean in means if mean is not None])
+        if not all(len(side) > len(line) for side in sides):
             continue
-        gain, cost = line[-1].gain, line[-1].estimate("inoculation_cost")
         changes = [
-            change_text("gain", gain) or "gain not measured",
-            change_text("cost", cost) or "cost not measured",
+            verdict.gain.replace(" points", "") or "gain not measured",
+            verdict.cost.replace(" points", "") or "cost not measured",
         ]
-        if not line[-1].interpretable:
-            changes[1] = "cost not interpretable"
         # Names give way, so that no line is cut before it says whether there was a change at all.
         room = WIDTH - len("      00.0 → 00.0  ") - len(sides[0]) - max(map(len, changes))
+        series = line[0].series
         tasks = (series.probe, series.original_task or "its original task")
         names = [cut(in_words(task), min(max(room, 8), LONGEST_NAME)) for task in tasks]
         if names[0] == names[1]:
             names = ["probe", "original"]
         charts = _charts(dict(zip(names, sides, strict=True)), None)
-        sizes = ", ".join(map(count, [0, *(dose.dose for dose in trained)]))
+        sizes = ", ".join(map(count, [0, *(dose.dose for dose in line)]))
         return [
             "",
             f"{cut(in_words(series.probe), LONGEST_NAME)}, inoculated: {sizes} examples",

@@ -1,13 +1,11 @@
 """Whether a model knew a skill, learned it, or neither: the one rule, for page and terminal.
 
 Two claims can be made of a model: it knew the skill, by its score before any training on the probe
-(`Case.start`); or it learned it, by its score after the most training there is (`Case.end`), which
-has to be above that before training as well. The verdict is the first that holds by `RULES`. A
-score is above another where the interval of their difference on the same items lies above 0; where
-runs did not record their items, where the two intervals do not meet.
-
-A control enters a claim only as a condition that it can fail, so a better control, or a further one
-next to a like-for-like control, can lower a verdict and never raises it.
+(`Case.start`); or it learned it, by its score after the most training there is (`Case.end`). The
+verdict is the first that holds by `RULES`. A score is above another where the interval of their
+difference on the same items lies above 0; where runs did not record their items, where the two
+intervals do not meet. A control is only a condition that a claim can fail, so none raises a verdict
+but the first that is like for like.
 """
 
 from __future__ import annotations
@@ -60,18 +58,16 @@ class Control:
     is_alike: bool
 
 
-@dataclass(frozen=True)
-class Score:
-    """What was measured at one time.
+@dataclass(frozen=True, kw_only=True)
+class Score(Estimate):
+    """An accuracy that was measured at one time.
 
     Attributes:
         when: "before training", "after 1,000 examples".
-        measured: The accuracy with its interval.
         controls: What it is compared with.
     """
 
     when: str
-    measured: Estimate
     controls: tuple[Control, ...] = ()
 
     @property
@@ -81,11 +77,6 @@ class Score:
         return max(failed, key=lambda control: control.value, default=None)
 
     @property
-    def value(self) -> float:
-        """The accuracy."""
-        return self.measured.value
-
-    @property
     def number(self) -> Number:
         """The accuracy by when it was measured."""
         return self.when, self.value
@@ -93,7 +84,7 @@ class Score:
     @property
     def words(self) -> str:
         """When it was measured, the score and its interval."""
-        inside = between(*self.measured.bounds)
+        inside = between(*self.bounds)
         return f"{self.when} {percent(self.value)}%" + (f" ({inside})" if inside else "")
 
     @property
@@ -126,16 +117,12 @@ class Case:
 
     def against_chance(self, score: Score) -> str:
         """Return where a score lies against chance and the most frequent answer."""
-        return verdict_of(score.measured.bounds, self.chance, self.majority)
+        return verdict_of(score.bounds, self.chance, self.majority)
 
-    def is_shown(self, score: Score | None) -> bool:
+    def is_shown(self, score: Score) -> bool:
         """Whether a score is above chance, the most frequent answer and controls, one alike."""
-        return (
-            score is not None
-            and self.against_chance(score) == "above"
-            and any(control.is_alike for control in score.controls)
-            and score.as_good is None
-        )
+        is_compared = any(control.is_alike for control in score.controls)
+        return self.against_chance(score) == "above" and is_compared and score.as_good is None
 
     @property
     def rose(self) -> bool:
@@ -144,7 +131,7 @@ class Case:
             return self.end is not None
         if self.gain is not None and self.gain.ci_low is not None:
             return self.gain.ci_low > 0
-        return above(self.end.measured, self.start.measured)
+        return above(self.end, self.start)
 
 
 @dataclass(frozen=True)
@@ -221,7 +208,7 @@ def judge(case: Case) -> Verdict:
         return verdict("cannot tell", evidence, f"There is no {lacking} to hold its score against.")
 
     for score in scores:
-        if (score.measured.ci_high or 0.0) >= half:
+        if (score.ci_high or 0.0) >= half:
             reason = f"{score.words}: too few items to tell chance from knowing half of it."
             return verdict("cannot tell", [score.number, *numbers], reason)
 

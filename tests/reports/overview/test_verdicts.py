@@ -40,11 +40,11 @@ def part(value: float, is_lower: bool) -> Control:
 
 
 def before(measured: Estimate, *controls: Control) -> Score:
-    return Score("before training", measured, controls)
+    return Score(**vars(measured), when="before training", controls=controls)
 
 
 def after(measured: Estimate, *controls: Control) -> Score:
-    return Score("after 1,000 examples", measured, controls)
+    return Score(**vars(measured), when="after 1,000 examples", controls=controls)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def drawn_score(draw: random.Random, when: str) -> Score | None:
     measured = (
         Estimate(value) if draw.random() < 0.1 else Estimate(value, value - width, value + width)
     )
-    score = Score(when, measured)
+    score = Score(**vars(measured), when=when)
     for _ in range(draw.randrange(4)):
         score = beside(score, draw.random(), draw.random() < 0.5)
     return score
@@ -238,7 +238,7 @@ def drawn_score(draw: random.Random, when: str) -> Score | None:
 
 def beside(score: Score, value: float, is_alike: bool) -> Score:
     other = Estimate(value, value - 0.05, value + 0.05)
-    control = Control("without", value, above(score.measured, other), is_alike)
+    control = Control("without", value, above(score, other), is_alike)
     return replace(score, controls=(*score.controls, control))
 
 
