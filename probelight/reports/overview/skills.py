@@ -213,11 +213,9 @@ def _inoculations(results: Results) -> Iterator[Point]:
         original = series.original_task and f"originally {words.in_words(series.original_task)}"
         about = ", ".join(filter(None, (series.remarks, original)))
         for dose in line:
-            times = (
-                ("before inoculation", 0, "probe_accuracy_before"),
-                (after(dose.dose), dose.dose, "probe_accuracy"),
-            )
-            for when, size, metric in times:
+            start = ("before inoculation", 0, "probe_accuracy_before")
+            end = (after(dose.dose), dose.dose, "probe_accuracy")
+            for when, size, metric in (start, end):
                 if measured := dose.estimate(metric):
                     yield Point(
                         **vars(measured),
@@ -281,10 +279,8 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
     gain = Estimate(end.value - start.value, *_gap(end, start)) if start and end else None
     gained = cost = ""
     if dose := last.dose:
-        gained, cost = (
-            _change("gain", dose.gain),
-            _change("cost", dose.estimate("inoculation_cost")),
-        )
+        gained = _change("gain", dose.gain)
+        cost = _change("cost", dose.estimate("inoculation_cost"))
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
     before, after = (
         score and replace(score, controls=tuple(_controls(score, points))) for score in (start, end)
