@@ -227,7 +227,6 @@ def limits(values: Sequence[float | None]) -> tuple[float, float]:
     return max(0.0, min(known) - margin), min(102.0, max(known) + margin)
 
 
-def left_out(number: int, most: int | None = None) -> str:
+def left_out(number: int, most: int) -> str:
     """Says how many panels, or whatever a figure has at `most`, it lacks."""
-    most = MAX_PANELS if most is None else most
     return "" if number <= most else f" The first {most} of {number} are drawn."

@@ -115,7 +115,7 @@ def line_figure(
             )  # fmt: skip
     if looks:
         legend(canvas, looks, handlelength=3.4)
-    return drawn(name, title, caption + left_out(len(found)), canvas)
+    return drawn(name, title, caption + left_out(len(found), MAX_PANELS), canvas)
 
 
 def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> None:

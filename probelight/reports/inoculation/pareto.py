@@ -141,7 +141,7 @@ def pareto_figure(results: Results) -> Figure | None:
         "thin line through it averages are equal. The dotted upright line is the original "
         "task before inoculation: what lies left of it has lost. A number counts the marks "
         f"that lie on each other. {EXTRAS_NOTE} Each panel has its own axes."
-        + figures.left_out(len(panels)),
+        + figures.left_out(len(panels), figures.MAX_PANELS),
         canvas,
     )
 
