@@ -71,7 +71,7 @@ def snapshots(results: Results) -> pd.DataFrame:
 def steps_tables(results: Results) -> list[Table | None]:
     """Make the tables of revisions by step; columns are probes, or the measures of a set."""
     made = []
-    for name, found in _by_set(snapshots(results)):
+    for name, found in snapshots(results).groupby("set"):
         place = found.probe + (" (" + found.split + ")").where(found.split != "", "")
         made.append(
             tables.table(
@@ -102,7 +102,7 @@ def steps_figures(results: Results) -> list[Figure]:
     found = snapshots(results)
     chances = chance_levels(results)
     made = []
-    for name, of_set in _by_set(found[found.step.notna()]):
+    for name, of_set in found[found.step.notna()].groupby("set"):
         looks = dict(zip(of_set.model.unique(), cycle(LINES), strict=False))
         panels = [
             Panel(
@@ -133,9 +133,3 @@ def steps_figures(results: Results) -> list[Figure]:
             )
         )
     return made
-
-
-def _by_set(found: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return what belongs together: the zero-shot probes, then each set of the diagnostics."""
-    sets = sorted(found.groupby("set", sort=False), key=lambda one: one[0] != "")
-    return [(str(name), of_set) for name, of_set in sets]
