@@ -13,7 +13,7 @@ from probelight.metrics.aggregate import aggregate, pareto_front
 from probelight.reports import figure as figures
 from probelight.reports.figure import LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.figures import EXTRAS_NOTE, RING, about, extra_mark, extra_marks
-from probelight.reports.inoculation.runs import SELECTION, Series, series_of, with_controls
+from probelight.reports.inoculation.runs import SELECTION, Series, series_by_path, with_controls
 from probelight.reports.table import Column, Table, number, share, table, text, whole
 from probelight.reports.words import count, in_words, rate
 from probelight.results.frames import results_frame
@@ -44,7 +44,7 @@ def candidates(results: Results) -> pd.DataFrame:
         & rows.dose.notna()
         & rows.learning_rate.notna()
     ]
-    series = [series_of(results, results.by_path[path]) for path in rows.path]
+    series = [series_by_path(results)[path] for path in rows.path]
     names = pd.DataFrame(series, rows.index, [*Series._fields])
     rows = rows.assign(
         **names,

@@ -148,7 +148,7 @@ def _inoculation(results: Results, run: Run) -> Inoculation | None:
     recorded = details.cost_interpretable
     return Inoculation(
         run=run,
-        series=series_of(results, run),
+        series=series_by_path(results)[run.path],
         dose=after.dose,
         extra=after.extra or "none",
         learning_rate=after.learning_rate,
@@ -177,13 +177,8 @@ def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:
     return verdict_of(Estimate.of(before).bounds, chance.value) in ("above", "unknown")
 
 
-def series_of(results: Results, run: Run) -> Series:
-    """Return the line of an inoculation plot that a run belongs to."""
-    return _series(results)[run.path]
-
-
 @lru_cache(maxsize=2)
-def _series(results: Results) -> dict[str, Series]:
+def series_by_path(results: Results) -> dict[str, Series]:
     """Return the series of all runs, with a setup where runs of the same names have several."""
     found = {}
     setups: dict[Series, set[str]] = {}
