@@ -10,7 +10,6 @@ repeat the subject.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +19,7 @@ import pandas as pd
 
 from probelight.metrics.intervals import Interval, wilson
 from probelight.reports.estimates import Estimate
+from probelight.reports.words import missing
 
 PUBLISHED = Path(__file__).with_name("published.csv")
 COLUMNS: Mapping[str, str] = {
@@ -71,7 +71,7 @@ class Place(NamedTuple):
 
 @lru_cache(maxsize=1)
 def published() -> pd.DataFrame:
-    """Return all numbers, with the columns of `COLUMNS`; a count that is not there is None.
+    """Return all numbers, with the columns of `COLUMNS`; a count that is not there is missing.
 
     Raises:
         PublishedError: If the file is damaged.
@@ -85,51 +85,37 @@ def read_published(path: Path) -> pd.DataFrame:
     Raises:
         PublishedError: If columns are missing, a number is none, or two rows are of the same.
     """
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = csv.reader(file, strict=True)
-            if next(lines, []) != list(COLUMNS):
-                raise PublishedError(f"{path}:1: the columns are not {', '.join(COLUMNS)}")
-            for cells in lines:
-                place = f"{path}:{lines.line_num}"
-                if len(cells) != len(COLUMNS):
-                    raise PublishedError(f"{place}: {len(cells)} cells, the header {len(COLUMNS)}")
-                row = dict(zip(COLUMNS, cells, strict=True))
-                key = tuple(row[name] for name in COLUMNS if name not in NOT_IN_KEY)
-                if key in found:
-                    raise PublishedError(f"{place}: an earlier row is of the same")
-                found[key] = {**row, **_numbers(row, place)}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:  # the second of the encoding, and of pandas
         raise PublishedError(f"{path}: cannot be read ({error})") from error
-    if not found:
+    if list(rows.columns) != list(COLUMNS):
+        raise PublishedError(f"{path}:1: the columns are not {', '.join(COLUMNS)}")
+    if rows.empty:
         raise PublishedError(f"{path}: no row is there")
-    return pd.DataFrame(list(found.values()), dtype=object).astype({"table": int, "value": float})
-
-
-def _numbers(row: Mapping[str, str], place: str) -> dict[str, float | int | None]:
-    """Return the numbers of a row: counts as whole numbers, the value as a fraction."""
+    key = [name for name in COLUMNS if name not in NOT_IN_KEY]
+    numbers = rows[[*COUNTS, "value"]].apply(pd.to_numeric, errors="coerce")
+    problems = {
+        "an earlier row is of the same": rows.duplicated(key),
+        "table is not there": rows.table == "",
+        "value is not a number of per cent": ~(numbers.value.abs() <= 100),
+    }
     for name in COUNTS:
-        if not (row[name].isdecimal() or (row[name] == "" and name != "table")):
-            raise PublishedError(f"{place}: {name} is {row[name]!r}, not a whole number")
-    try:
-        value = float(row["value"])
-    except ValueError:
-        value = float("nan")
-    if not abs(value) <= 100:
-        raise PublishedError(f"{place}: value is {row['value']!r}, not a number of per cent")
-    counts = {name: int(row[name]) if row[name] else None for name in COUNTS}
-    return {"value": value / 100, **counts}
+        problems[f"{name} is not a whole number"] = ~rows[name].str.fullmatch("[0-9]*")
+    for problem, is_wrong in problems.items():
+        if is_wrong.any():
+            raise PublishedError(f"{path}:{is_wrong.idxmax() + 2}: {problem}")
+    return rows.assign(**numbers[[*COUNTS]], value=rows.value.astype(float) / 100)
 
 
-def difference(ours: Estimate, paper: float, num_items: int | None = None) -> Estimate:
+def difference(ours: Estimate, paper: float, num_items: float | None = None) -> Estimate:
     """Return our number minus the paper's.
 
     It has an interval where the paper says how many items it had: of two independent proportions
     (Newcombe 1998).
     """
     gap = Estimate(ours.value - paper)
-    if num_items is None or ours.ci_low is None or ours.ci_high is None:
+    if num_items is None or missing(num_items) or ours.ci_low is None or ours.ci_high is None:
         return gap
     from probelight.metrics.comparisons import independent_difference
 
@@ -189,19 +175,11 @@ def published_size_errors() -> frozenset[tuple[str, str]]:
     Talmor et al. 2020, table 4, whose objects go from small to large.
     """
     rows = published().query("paper == 'Talmor et al. 2020' and table == 4")
-    pairs = [tuple(item.split("/")) for item in rows["item"]]
-    order = list(dict.fromkeys(first for first, _ in pairs))
-    return frozenset(
-        (first, second)
-        for (first, second), larger in zip(pairs, rows.value, strict=True)
-        if (order.index(first) > order.index(second)) != (larger == 1)
-    )
-
-
-@lru_cache(maxsize=1)
-def published_probes() -> frozenset[str]:
-    """Return the probes of Richardson & Sabharwal 2020, table 7."""
-    return frozenset(published().query("paper == 'Richardson & Sabharwal 2020'").probe)
+    pairs = rows["item"].str.split("/", expand=True)
+    rank = {name: place for place, name in enumerate(pairs[0].unique())}
+    is_larger = pairs[0].map(rank) > pairs[1].map(rank)
+    wrong = pairs[is_larger != (rows.value == 1)]
+    return frozenset(wrong.itertuples(index=False, name=None))
 
 
 @lru_cache(maxsize=256)
