@@ -23,9 +23,10 @@ from probelight.io.escaping import visible
 from probelight.reports.table import Cell, Column, Table
 
 MANY_ROWS = 30  # what fits on a page with headings
-PROSE = "18em"  # width of a column of sentences
+PROSE = r">{\raggedright\arraybackslash}p{18em}"  # of a column of sentences
 WRITTEN_OUT = r"\texttt{U+"
-_SPECIAL = {
+_WRITTEN = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -39,22 +40,26 @@ _SPECIAL = {
     "\n": " ",
     "\t": " ",
     "\0": "{}",  # between two hyphens, which would be set as a dash
-} | {character: f"\\{character}" for character in "&%$#_{}"}
-_SIGNS = dict(
-    zip(
-        "\u00a0 \u2009 \u202f – — ‘ ’ “ ” … • § £ ß æ Æ œ Œ ø Ø ł Ł ı".split(" "),
-        r"~ \, \, -- --- ` ' `` '' \ldots{} \textbullet{} \S{} \pounds{} \ss{} \ae{} \AE{} "
-        r"\oe{} \OE{} \o{} \O{} \l{} \L{} \i{}".split(" "),
-        strict=True,
-    )
+}
+_GREEK_CAPITALS = [chr(code) for code in range(0x391, 0x3AA) if code != 0x3A2]
+_WRITTEN |= zip(
+    [*"\u00a0\u2009\u202f–—‘’“”…•§£ßæÆœŒøØłŁı", *_GREEK_CAPITALS],
+    r"~ \, \, -- --- ` ' `` '' \ldots{} \textbullet{} \S{} \pounds{} \ss{} \ae{} \AE{} \oe{} \OE{} "
+    r"\o{} \O{} \l{} \L{} \i{} "
+    # Those that look like a letter of ours have no command.
+    r"A B $\Gamma$ $\Delta$ E Z H $\Theta$ I K $\Lambda$ M N $\Xi$ O $\Pi$ P $\Sigma$ T $\Upsilon$ "
+    r"$\Phi$ X $\Psi$ $\Omega$".split(" "),
+    strict=True,
 )
+_GREEK_SMALL = map(chr, range(0x3B1, 0x3CA))
 _MATHS = dict(
     zip(
-        "− ± × · ÷ ≤ ≥ ≠ ≈ → ← ↑ ↓ ↔ ↗ ↘ ✓ ✗ ○ ● ∞ ° ¹ ² ³ µ".split(),
+        [*"−±×·÷≤≥≠≈→←↑↓↔↗↘✓✗○●∞°¹²³µ", *_GREEK_SMALL],
         # A check mark is in amssymb alone.
-        r"- \pm \times \cdot \div \leq \geq \neq \approx \rightarrow \leftarrow \uparrow \downarrow"
-        r" \leftrightarrow \nearrow \searrow \surd \times \circ \bullet \infty ^\circ ^1 ^2 ^3 \mu"
-        "".split(),
+        r"- \pm \times \cdot \div \leq \geq \neq \approx \rightarrow \leftarrow \uparrow "
+        r"\downarrow \leftrightarrow \nearrow \searrow \surd \times \circ \bullet \infty ^\circ ^1 "
+        r"^2 ^3 \mu \alpha \beta \gamma \delta \epsilon \zeta \eta \theta \iota \kappa \lambda \mu "
+        r"\nu \xi o \pi \rho \varsigma \sigma \tau \upsilon \phi \chi \psi \omega".split(),
         strict=True,
     )
 )
@@ -65,30 +70,25 @@ _ACCENTS = dict(
         strict=True,
     )
 )
-_GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (FINAL SIGMA|[A-Z]+)")
-# Capitals that look like a letter of ours have no command in LaTeX.
-_AS_LATIN = dict(
-    zip(
-        "ALPHA BETA EPSILON ZETA ETA IOTA KAPPA MU NU OMICRON RHO TAU CHI".split(),
-        "ABEZHIKMNOPTX",
-        strict=True,
-    )
-)
 
 
 def to_latex(table: Table) -> str:
     """Return the table as a tabular, or as a longtable where it has many rows."""
     is_long = len(table.rows) > MANY_ROWS
     columns = table.columns
-    groups = [(name, len(list(own))) for name, own in groupby(column.group for column in columns)]
+    groups = [
+        (name, len(list(of_group)))
+        for name, of_group in groupby(column.group for column in columns)
+    ]
     is_grouped = any(name for name, _ in groups)
     labels = [(escaped(column.group), escaped(column.label)) for column in columns]
     heads = pd.MultiIndex.from_tuples(labels) if is_grouped else [label for _, label in labels]
     cells = [[_cell(*pair) for pair in zip(columns, row, strict=True)] for row in table.rows]
     title, label = escaped(table.title), f"tab:{table.name}"
+    alignment = "".join(PROSE if column.prose else column.align[0] for column in columns)
     style = pd.DataFrame(cells, columns=heads).style.hide(axis="index")
     text: str = style.to_latex(
-        column_format=f"@{{}}{''.join(map(_alignment, columns))}@{{}}",
+        column_format=f"@{{}}{alignment}@{{}}",
         multicol_align="c",
         hrules=True,
         environment="longtable" if is_long else None,
@@ -116,10 +116,6 @@ def to_latex(table: Table) -> str:
     return "".join(f"% {line}\n" for line in comment) + text.rstrip("\n") + "%\n"
 
 
-def _alignment(column: Column) -> str:
-    return rf">{{\raggedright\arraybackslash}}p{{{PROSE}}}" if column.prose else column.align[0]
-
-
 def _cell(column: Column, cell: Cell) -> str:
     text = escaped(cell.text)
     if column.code and text:
@@ -136,8 +132,8 @@ def escaped(text: str) -> str:
 
 @cache
 def _character(one: str) -> str:
-    if (known := _SPECIAL.get(one) or _SIGNS.get(one)) is not None:
-        return known
+    if one in _WRITTEN:
+        return _WRITTEN[one]
     if one in _MATHS:
         return f"${_MATHS[one]}$"
     if one.isascii():
@@ -145,14 +141,4 @@ def _character(one: str) -> str:
     base, *marks = list(unicodedata.normalize("NFD", one))
     if len(marks) == 1 and marks[0] in _ACCENTS and base.isascii():
         return f"\\{_ACCENTS[marks[0]]}{{{base}}}"
-    if not (letter := _GREEK.fullmatch(unicodedata.name(one, ""))):
-        return f"{WRITTEN_OUT}{ord(one):04X}}}"
-    size, name = letter.groups()
-    if name == "FINAL SIGMA":
-        return r"$\varsigma$"
-    if name == "OMICRON" and size == "SMALL":
-        return "$o$"
-    if size == "CAPITAL" and name in _AS_LATIN:
-        return _AS_LATIN[name]
-    command = name.replace("LAMDA", "LAMBDA").lower()
-    return f"$\\{command if size == 'SMALL' else command.capitalize()}$"
+    return f"{WRITTEN_OUT}{ord(one):04X}}}"
