@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from statistics import median
 from typing import Any
 
@@ -17,7 +18,7 @@ from probelight.reports.table import Cell, Column, Table, accuracy, share, size,
 from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
-from probelight.results.row import Row, Subset
+from probelight.results.row import Row
 
 PROBE = ("probe_accuracy_before", "probe_accuracy")
 ORIGINAL = ("original_accuracy_before", "original_accuracy_after")
@@ -125,16 +126,7 @@ def inoculation_parts_table(results: Results) -> Table | None:
         "a relative in the training files, and groups of as many questions about one "
         f"concept, with every one right (those of {POOLED_FROM} and more together; the csv file "
         "has each size). The cost of a data set is read if it was above its own chance before.",
-        [
-            _record(
-                cell,
-                rows,
-                above_chance(rows, cell.interpretable) if ORIGINAL[1] in rows else None,
-                part=part.text,
-            )
-            for cell in cells
-            for part, rows in _parts(cell)
-        ],
+        [record for cell in cells for record in _parts(cell)],
         [
             WHAT,
             whole("k", "dose"),
@@ -143,10 +135,10 @@ def inoculation_parts_table(results: Results) -> Table | None:
             text("part", "part"),
             accuracy("before %", "before"),
             accuracy("after %", "after"),
-            size(),
+            size("n", "after_num_items after_num_groups"),
             _cost("cost, points"),
         ],
-        shown=tables.framed(record for cell in cells for record in _shown_parts(cell)),
+        shown=tables.framed(record for cell in cells for record in _parts(cell, POOLED_FROM)),
     )
 
 
@@ -245,29 +237,28 @@ def _spread(metric: str, group: str) -> Column:
     return Column("over seeds", show, group=group)
 
 
-def _parts(cell: Inoculation) -> list[tuple[Subset, Mapping[str, Row]]]:
-    """Return the parts of a run, without those of the heat maps."""
-    return [(part, rows) for part, rows in cell.parts.items() if part.kind != "difficulty"]
+def _parts(cell: Inoculation, pooled_from: float = inf) -> Iterator[dict[str, object]]:
+    """Yield a row for each part of what was measured, without those of the heat maps.
 
-
-def _shown_parts(cell: Inoculation) -> Iterator[dict[str, object]]:
-    """Yield a row for each part and what it is a part of, with large clusters put together."""
+    Args:
+        cell: The run.
+        pooled_from: Clusters of so many questions are put together.
+    """
     by_name: dict[str, list[Mapping[str, Row]]] = {}
-    for part, rows in _parts(cell):
-        is_large = part.kind == "clusters" and part["size"] >= POOLED_FROM
-        by_name.setdefault(POOLED if is_large else part.text, []).append(rows)
+    for part, rows in cell.parts.items():
+        is_large = part.kind == "clusters" and part["size"] >= pooled_from
+        if part.kind != "difficulty":
+            by_name.setdefault(POOLED if is_large else part.text, []).append(rows)
     for name, [rows, *others] in by_name.items():
         if others:
             rows = {metric: _pooled([r[metric] for r in (rows, *others)]) for metric in CLUSTERS}
         for of, (before, after) in WHOLES.items():
             if after in rows:
-                found = {"before": rows[before], "after": rows[after]}
-                readable = None
+                found, readable = {"before": rows[before], "after": rows[after]}, None
                 if of == "original task":
-                    found[COST] = rows[COST]
+                    found |= {m: row for m, row in rows.items() if m not in (*PROBE, *ORIGINAL)}
                     readable = above_chance(rows, cell.interpretable)
-                size = {"num_items": rows[after].num_items, "num_groups": rows[after].num_groups}
-                yield _record(cell, found, readable, of=of, part=name, **size)
+                yield _record(cell, found, readable, of=of, part=name)
 
 
 def _pooled(rows: Sequence[Row]) -> Row:
