@@ -14,25 +14,12 @@ from probelight.reports.overview.skills import BEFORE, POLARITIES, Skill, SkillV
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import read_context_lines, read_item_lines
 
-TYPICAL = (
-    "The example of a skill is the item in the middle by how far the right answer was ahead of the "
-    "best wrong one, for the first model; of a diagnostic, the context in the middle by the "
-    "probability of its word."
-)
 MOST_MODELS = 4
 MOST_CHOICES = 6
 NUM_WORDS = 3  # that a model goes on with where it is alone; of several the first word of each
 LONGEST_QUESTION, LONGEST_CHOICE = 260, 90  # characters
 AFTER_INOCULATION = "report_probe"  # the set of the probe's items after it
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An answer, whether it is the right one, and those of the models shown that gave it."""
-
-    text: str
-    is_right: bool
-    models: tuple[str, ...]
+Choice = tuple[str, bool, tuple[str, ...]]  # a text, whether it is right, and who gave it
 
 
 @dataclass(frozen=True)
@@ -108,7 +95,7 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
     return Example(
         question=first.question,
         choices=tuple(
-            Choice(
+            (
                 cut(first.choices.get(key, str(key)), LONGEST_CHOICE),
                 key in first.right,
                 tuple(given.get(key, ())),

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from probelight.reports.overview.examples import TYPICAL, example
-from probelight.reports.overview.skills import KINDS, SkillVerdict, verdicts
+from probelight.reports.overview.examples import example
+from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
 from probelight.reports.table import Cell, Column, Table, table, text
 from probelight.reports.words import percent
@@ -38,11 +38,9 @@ def grid(results: Results) -> dict[str, Any] | None:
         "models": models,
         "rows": rows,
         "has_examples": any(shown for *_, shown in rows),
-        "kinds": KINDS,
         "marks": MARKS,
         "rules": RULES,
         "held": HELD,
-        "typical": TYPICAL,
     }
 
 

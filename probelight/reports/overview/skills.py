@@ -8,7 +8,7 @@ when it was scored, or that is of another probe or split. What there are no runs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
     from probelight.reports.inoculation.doses import Dose
 
 Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
-KINDS: Mapping[Kind, str] = {
-    "asked": "Asked before training, and after examples",
-    "paired": "Asked about every pair of values",
-    "inoculated": "Inoculated with examples",
-    "diagnosed": "Prefers the good completion",
-}
 POLARITIES = ("affirmative", "negative")  # texts of the parts
 BEFORE = "before training"
 CHOICES = "from the choices alone"

@@ -151,8 +151,8 @@ def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
     """An item of the skill with the best verdict of those that have one, and what was answered."""
     for item in (example(results, [verdict]) for verdict in best_first):
         if item is not None:
-            right = [choice.text for choice in item.choices if choice.is_right][:1]
-            answer = next((choice.text for choice in item.choices if choice.models), "nothing")
+            right = [text for text, is_right, _ in item.choices if is_right][:1]
+            answer = next((text for text, _, models in item.choices if models), "nothing")
             parts = [
                 ("One item: ", item.question or "Which sentence is right?"),
                 *(("  right answer: ", text) for text in right),  # of some contexts there is none

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from probelight.reports.overview.examples import Choice, Example
+from probelight.reports.overview.examples import Example
 from probelight.reports.overview.grid import grid
 from probelight.results.load import load_results
 from tests.fixtures import subsets
@@ -64,7 +64,7 @@ def test_the_example_is_the_item_of_the_median_margin(
     write_lines(run, *ITEMS)
     assert the_example(tmp_path) == Example(
         question="near",
-        choices=(Choice("c0", True, ("embedded",)), Choice("c1", False, ())),
+        choices=(("c0", True, ("embedded",)), ("c1", False, ())),
         when="before training",
         silent=(),
         more_choices=0,
@@ -90,7 +90,7 @@ def test_other_models_answer_the_same_item(
         scores: list[list[float | None]] = [[1.5, 1], [0, 1], [None, None]]
         write_lines(run, ITEMS[0], ITEMS[1], item("near", scores[min(number, 2)]))
     shown = the_example(tmp_path)
-    assert [choice.models for choice in shown.choices] == [("m0",), ("m1",)]
+    assert [models for *_, models in shown.choices] == [("m0",), ("m1",)]
     assert (shown.silent, shown.more_models) == (("m2", "m3"), 2)
 
 
@@ -102,7 +102,7 @@ def test_a_long_item_is_cut_but_for_what_is_asked_and_answered(
     shown = the_example(tmp_path)
     assert len(shown.question) <= 260
     assert shown.question.endswith("what?")
-    assert [choice.text for choice in shown.choices] == ["c0", "c1", "c2", "c3", "c6", "c7"]
+    assert [text for text, *_ in shown.choices] == ["c0", "c1", "c2", "c3", "c6", "c7"]
     assert shown.more_choices == 2
 
 
@@ -116,7 +116,7 @@ def test_what_an_inoculation_taught_is_shown_as_answered_after_it(
     write_lines(run, before, other, item("q", [1, 0], set="report_probe"))
     shown = the_example(tmp_path)
     assert (shown.question, shown.when) == ("q", "after 100 examples")
-    assert shown.choices[0] == Choice("c0", True, ("embedded",))
+    assert shown.choices[0] == ("c0", True, ("embedded",))
 
 
 def test_a_damaged_file_leaves_its_row_without_an_example(
@@ -136,7 +136,7 @@ def test_statements_and_negations_have_a_context_of_their_own(
     [statement, negation] = examples(tmp_path)
     assert statement == Example(
         question="A trout is a ___",
-        choices=(Choice("fish", True, ("m",)), Choice("b", False, ()), Choice("c", False, ())),
+        choices=(("fish", True, ("m",)), ("b", False, ()), ("c", False, ())),
         when="before training",
         silent=(),
         more_choices=0,
@@ -158,7 +158,7 @@ def test_several_models_say_one_word_each_of_the_context_in_the_middle(
     [shown] = examples(tmp_path)
     assert shown is not None
     assert shown.question == "middle ___"
-    assert shown.choices == (Choice("b", False, ("m",)), Choice("good", True, ()))
+    assert shown.choices == (("b", False, ("m",)), ("good", True, ()))
     assert shown.silent == ("n",)
 
 

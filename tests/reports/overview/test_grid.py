@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 from probelight.reports.overview.grid import grid, verdicts_table
 from probelight.reports.page.html import to_html
 from probelight.reports.table import Cell
 from probelight.results.load import load_results
 from tests.fixtures.diagnostics import share
+from tests.fixtures.grids import write_grid
 from tests.fixtures.report import records
 
 
@@ -20,9 +23,22 @@ def test_a_row_without_answers_has_no_example(demo_folder: Path) -> None:
         *[("asked", None)] * 6,
         ("inoculated", None),
     ]
-    page = to_html(results, [])
-    for heading in ("Asked before training, and after examples", "Inoculated with examples"):
-        assert page.count(f">{heading}</th>") == 1
+
+
+def test_every_kind_of_skill_has_a_heading(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("p", 40, 100, 2))
+    write_run(tmp_path, "b", rows.inoculation())
+    write_run(tmp_path, "c", [share(25, 34, "sensitivity")])
+    write_grid(tmp_path, write_run, rows, "A", [15, 25, 35], lambda i, j: 1.0)
+    page = to_html(load_results(tmp_path), [])
+    assert re.findall('<th class="kind"[^>]*>([^<]*)<', page) == [
+        "Asked before training, and after examples",
+        "Asked about every pair of values",
+        "Inoculated with examples",
+        "Prefers the good completion",
+    ]
 
 
 def test_nothing_that_can_be_judged_gives_no_grid(

@@ -12,7 +12,7 @@ import pytest
 from probelight.protocols import cli
 from probelight.reports.figure import STYLE
 from probelight.reports.overview.grid import models_of
-from probelight.reports.overview.skills import KINDS, Skill, SkillVerdict, verdicts
+from probelight.reports.overview.skills import Skill, SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
@@ -337,7 +337,6 @@ def test_models_stand_by_the_numbers_in_their_names(
     assert found == ["9²", "12", "m", "m@step900", "m@step1000"]
 
 
-def test_every_kind_has_a_heading() -> None:
-    assert list(KINDS) == ["asked", "paired", "inoculated", "diagnosed"]
+def test_a_skill_is_called_by_its_probe_or_as_its_paper_has_it() -> None:
     assert Skill("asked", "taxonomy_small", "test").words == "taxonomy (small)"
     assert Skill("diagnosed", "cprag").words == "CPRAG-102"
