@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import table as kit
 from probelight.reports.published import published
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import BY_GROUPS, INTERVAL, missing, percent, points
+from probelight.reports.words import BY_GROUPS, INTERVAL, percent, points
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 
 LEAK = 0.15  # this far over chance, what the choices alone give away is too much
 GUESSING, PARTIAL, TRAINED = "guessing", "part of the input", "question and choices"
-# By type of model: the group, and whether it sees the choices alone.
-PARTIAL_KINDS: Mapping[str, tuple[str, bool]] = {
-    "choice_only": (PARTIAL, True),
-    "choice_to_choice": (PARTIAL, True),
-    "vec_similarity": (PARTIAL, False),
-}
+# Types of model that see a part of the input, and whether that is the choices alone.
+PARTIAL_KINDS = {"choice_only": True, "choice_to_choice": True, "vec_similarity": False}
 PLACE = ["path", "split", "subset"]
 SHOWN = 4  # words of either end that people see; the csv file has more
 LONG = 40  # characters of an answer that people see
@@ -39,17 +34,10 @@ def audited(results: Results) -> pd.DataFrame:
     rows = results_frame(results).query("protocol == 'audit'")
     chance = rows[rows.metric == "chance"].drop_duplicates(PLACE).set_index(PLACE).value
     rows = rows.join(chance.rename("chance"), on=PLACE)
-
-    def verdict(row: Any) -> str:
-        if missing(row.chance) or missing(row.ci_low):
-            return ""
-        if row.ci_low > row.chance + LEAK:
-            return "gives itself away"
-        above = row.value > row.chance + LEAK and row.ci_low > row.chance
-        return "may give itself away" if above else ""
-
-    verdicts = list(map(verdict, rows.itertuples()))
-    return rows.assign(over_chance=rows.value - rows.chance, verdict=verdicts, _runs=rows.run)
+    is_sure = rows.ci_low > rows.chance + LEAK
+    is_over = (rows.value > rows.chance + LEAK) & (rows.ci_low > rows.chance)
+    verdict = np.select([is_sure, is_over], ["gives itself away", "may give itself away"], "")
+    return rows.assign(over_chance=rows.value - rows.chance, verdict=verdict, _runs=rows.run)
 
 
 @lru_cache(maxsize=2)
@@ -64,18 +52,15 @@ def baselines(results: Results) -> pd.DataFrame:
     clean = rows[rows.subset_kind == "untouched"].drop_duplicates(PLACE[:2])
     names = {"value": "untouched", "ci_low": "_untouched_low", "ci_high": "_untouched_high"}
     clean = clean.set_index(PLACE[:2])[list(names)].rename(columns=names)
-    on_choices = {*rows[rows.control == CHOICE_ONLY].path}
     found = rows[rows.subset == ""].join(clean, on=PLACE[:2])
+    has_choices = found.control == CHOICE_ONLY
+    sees_choices = has_choices | found.kind.map(PARTIAL_KINDS).eq(True)
+    is_partial = has_choices | found.kind.isin([*PARTIAL_KINDS])
+    name = found.model.where(~has_choices, "Choice-only, " + found.model)
     several = found.groupby(["probe", "model"]).path.transform("nunique") > 1
-    seen = [
-        (PARTIAL, True) if row.path in on_choices else PARTIAL_KINDS.get(row.kind, (TRAINED, False))
-        for row in found.itertuples()
-    ]
-    sees_choices = pd.Series([alone for _, alone in seen], found.index, dtype=bool)
-    name = found.model.where(~found.path.isin(on_choices), "Choice-only, " + found.model)
     return found.assign(
         source="ours",
-        group=[group for group, _ in seen],
+        group=is_partial.map({True: PARTIAL, False: TRAINED}),
         model=name.where(~several, name + ", seed " + found.seed.astype(str)),
         sees_choices=sees_choices,
         verdict=found.verdict.where(sees_choices, ""),
@@ -85,21 +70,31 @@ def baselines(results: Results) -> pd.DataFrame:
 def audit_table(results: Results) -> Table | None:
     """Make the table of groups 1 and 2 of table 7 of Richardson & Sabharwal 2020 with ours."""
     ours = baselines(results).rename(columns={"value": "accuracy"}).assign(_source="")
-    chances = {(row.probe, row.split): row.chance for row in ours.itertuples()}
-    found = [
-        {**row, "probe": probe, "split": split, "chance": chance, "source": source}
-        | {"_source": source, "over_chance": row["accuracy"] - chance}
-        for (probe, split), chance in chances.items()
-        # A part of train has the paper's numbers of test next to it.
-        for source in ["paper" if split in ("dev", "test") else "paper, test"]
-        for row in _printed(probe, "dev" if split == "dev" else "test")
-    ]
-    found += ours.sort_values("model", kind="stable").to_dict("records")
-    places, groups = list(chances), [GUESSING, PARTIAL, TRAINED]
-    found.sort(
-        key=lambda row: (places.index((row["probe"], row["split"])), groups.index(row["group"]))
-    )
-    with_clean = bool(ours.untouched.notna().any())
+    places = ours[["probe", "split", "chance"]].drop_duplicates(["probe", "split"])
+    # A part of train has the paper's numbers of test next to it.
+    places["printed_split"] = places.split.where(places.split.isin(["dev", "test"]), "test")
+    printed = published().query("paper == 'Richardson & Sabharwal 2020' and metric == 'accuracy'")
+    group = printed.group.map({"baseline": PARTIAL, "task_specific": TRAINED})
+    printed = pd.DataFrame(
+        {
+            "probe": printed.probe,
+            "printed_split": printed.split,
+            "group": group.mask(printed.model == "random", GUESSING),
+            "model": printed.name,
+            "accuracy": printed.value,
+        }
+    ).dropna(subset="group")
+    theirs = places.merge(printed, on=["probe", "printed_split"])
+    source = theirs.split.eq(theirs.printed_split).map({True: "paper", False: "paper, test"})
+    over = theirs.accuracy - theirs.chance
+    found = pd.concat([theirs.assign(source=source, _source=source, over_chance=over), ours])
+    for name, values in (
+        ("probe", places.probe.unique()),
+        ("split", places.split.unique()),
+        ("group", [GUESSING, PARTIAL, TRAINED]),
+    ):
+        found[name] = pd.Categorical(found[name], values)
+    relatives = " Relatives: items of a group that train items are of."
     return kit.table(
         "audit",
         "Can the probe be answered without its question?",
@@ -107,9 +102,9 @@ def audit_table(results: Results) -> Table | None:
         "Sabharwal 2020, table 7, groups 1 and 2: their vectors and encoders are others, and so "
         "are the items of a probe that was built here, so they are set side by side, not compared. "
         f"A probe gives itself away where what sees the choices alone is more than {100 * LEAK:g} "
-        "points over chance with its whole interval; where its interval is above chance alone, it "
-        "may." + " Relatives: items of a group that train items are of." * with_clean,
-        found,
+        "points over chance with its whole interval; it may where the interval is only above "
+        f"chance.{relatives if ours.untouched.notna().any() else ''}",
+        found.sort_values(["probe", "split", "group"], kind="stable"),
         [
             kit.text("probe", "probe", "split"),
             kit.text("sees", "group"),
@@ -126,16 +121,6 @@ def audit_table(results: Results) -> Table | None:
         csv=f"probe split group model source {ACCURACY} chance over_chance verdict untouched "
         + SIZE,
     )
-
-
-def _printed(probe: str, split: str) -> Iterator[dict[str, Any]]:
-    """Yield the paper's baselines on a split of a probe: what they see, and their accuracy."""
-    rows = published().query("paper == 'Richardson & Sabharwal 2020' and metric == 'accuracy'")
-    for row in rows[(rows.probe == probe) & (rows.split == split)].itertuples():
-        if row.model == "random":
-            yield {"group": GUESSING, "model": GUESSING, "accuracy": row.value}
-        elif group := {"baseline": PARTIAL, "task_specific": TRAINED}.get(row.group):
-            yield {"group": group, "model": row.name, "accuracy": row.value}
 
 
 def _rules(results: Results) -> pd.DataFrame:
@@ -176,16 +161,12 @@ def words_table(results: Results) -> Table | None:
     pmi = rows[rows.metric == "pmi"].drop_duplicates(PLACE).set_index(PLACE).value
     found = rows[(rows.metric == "right_share") & (rows.subset_kind == "answer_part")]
     found = found.join(pmi.rename("pmi"), on=PLACE).dropna(subset=["chance", "pmi"])
-    found = found.assign(
-        of=[part["of"] for part in found.part],
-        text=[part["part"] for part in found.part],
-        right_share=found.value,
-        strength=found.pmi.abs(),
-        is_right=found.pmi > 0,
+    found = found.rename(columns={"value": "right_share"}).assign(
+        of=[part["of"] for part in found.part], text=[part["part"] for part in found.part]
     )
     found["_text"] = [t if len(t) <= LONG else f"{t[: LONG - 1]}…" for t in found.text]
-    strongest = found.sort_values("strength", ascending=False, kind="stable")
-    strongest = strongest.groupby(["probe", "of", "is_right"]).head(SHOWN)
+    strongest = found.sort_values("pmi", key=abs, ascending=False, kind="stable")
+    strongest = strongest.groupby(["probe", "of", found.pmi > 0]).head(SHOWN)
     return kit.table(
         "audit_words",
         "Which words and answers go with being right",
@@ -203,7 +184,7 @@ def words_table(results: Results) -> Table | None:
             kit.number("by chance %", "chance", percent),
             kit.size(),
         ],
-        shown=found[found.index.isin(strongest.index)],
+        shown=strongest.sort_index(),
         csv=f"probe of text pmi right_share ci_low ci_high chance {SIZE}",
     )
 
@@ -211,23 +192,18 @@ def words_table(results: Results) -> Table | None:
 def summary(results: Results) -> str:
     """Return which probes the choices alone, or a simple rule, answer; and which they do not."""
     found = baselines(results)
-    sentences, clean = [], []
     blind = found[found.sees_choices]
+    sentences = []
     for frame, is_rule in ((blind, False), (_rules(results), True)):
-        ranked = frame.assign(is_flagged=frame.verdict != "").sort_values(
-            ["is_flagged", "over_chance"], ascending=False, kind="stable"
-        )
-        for probe in dict.fromkeys(frame.probe):
-            worst = next(ranked[ranked.probe == probe].itertuples())
-            if not worst.verdict:
-                clean += [] if is_rule else [probe]
-                continue
+        flagged = frame[frame.verdict != ""].sort_values("over_chance", ascending=False)
+        for worst in flagged.drop_duplicates("probe").itertuples():
             right = f"{percent(worst.value)}% of its {worst.split} items"
             how = f"to choose {worst.scoring} is right in {right}"
             how = how if is_rule else f"{worst.model} answers {right} from the choices alone"
             over = f"{points(worst.over_chance)} points over chance"
-            sentences.append(f"{probe} {worst.verdict}: {how}, {over}.")
-    if clean:
+            sentences.append(f"{worst.probe} {worst.verdict}: {how}, {over}.")
+    given_away = {*blind[blind.verdict != ""].probe}
+    if clean := [probe for probe in blind.probe.unique() if probe not in given_away]:
         sentences.append(
             f"No baseline that sees the choices alone is more than {100 * LEAK:g} points over "
             f"chance on {', '.join(clean)}."
