@@ -13,7 +13,7 @@ from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
 from probelight.reports.estimates import Estimate, chance_levels
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL, in_words, measure
+from probelight.reports.words import BY_GROUPS, INTERVAL, dotted, in_words, measure
 from probelight.results.frames import results_frame
 from probelight.results.load import Results, distinct_ends
 
@@ -107,7 +107,7 @@ def steps_figures(results: Results) -> list[Figure]:
         panels = [
             Panel(
                 SETS[probe].title if name else in_words(probe),
-                " · ".join(filter(None, (what, split))),
+                dotted(what, split),
                 [
                     Trace([(row.step, Estimate.of(row)) for row in rows.itertuples()], looks[model])
                     for model, rows in of_panel.groupby("model")

@@ -108,3 +108,8 @@ def in_words(name: str) -> str:
 def listed(parts: list[str]) -> str:
     """Return the parts of a sentence, the last one after an "and"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def dotted(*parts: str) -> str:
+    """Return the parts that there are, with dots between."""
+    return " · ".join(filter(None, parts))

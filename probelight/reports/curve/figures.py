@@ -14,7 +14,7 @@ from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, Figure, Line
 from probelight.reports.line_figure import Panel, Trace, line_figure
 from probelight.reports.published import short_name
-from probelight.reports.words import in_words, rate
+from probelight.reports.words import dotted, in_words, rate
 from probelight.results.load import Results
 
 IN_ONE_FIGURE = 6  # panels; a probe has a figure of its own where there would be more
@@ -149,7 +149,7 @@ def heading(curve: Curve, first: Literal["probe", "model", ""]) -> tuple[str, st
     probe, model = in_words(curve.probe), short_name(curve.model)
     trained = TRAINED.get(curve.mode, curve.mode)
     if not first:
-        return probe, " · ".join(filter(None, (trained, curve.where)))
+        return probe, dotted(trained, curve.where)
     title, other = (probe, model) if first == "probe" else (model, probe)
     at_rate = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-    return title, " · ".join(filter(None, (other, trained, curve.where, at_rate)))
+    return title, dotted(other, trained, curve.where, at_rate)

@@ -9,10 +9,10 @@ from itertools import groupby, product
 from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.runs import Inoculation, Series, with_controls
+from probelight.reports.inoculation.runs import Inoculation, with_controls
 from probelight.reports.line_figure import Panel, Trace, line_figure
 from probelight.reports.row_figure import model_looks
-from probelight.reports.words import count, in_words, rate
+from probelight.reports.words import count, dotted, in_words, rate
 from probelight.results.load import Results
 
 EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some
@@ -70,19 +70,21 @@ def inoculation_figure(results: Results) -> Figure | None:
 def _dose_panel(group: list[list[Dose]], looks: Mapping[str, Line], by_extra: bool) -> Panel:
     """Make the panel of a line of doses a model; a color is a model's where looks are given."""
     first = group[0][0]
+    series = first.series
     traces = []
     for rank, (line, task) in enumerate(product(group, TASKS)):
         look = LINES[rank % 2]
         if looks:
             look = replace(looks[line[0].series.model], dash=look.dash)
         traces += _dose_traces(line, task, look, DODGE * (rank + 0.5 - len(group)), by_extra)
-    subtitle = about(first.series, "" if looks else first.series.model)
+    origin = f"original task: {series.original_task or 'unnamed'}"
+    subtitle = dotted("" if looks else series.model, origin, series.remarks)
     if not all(dose.interpretable for line in group for dose in line):
         subtitle += "\noriginal task not above chance: cost not interpretable"
     chances = {f"chance, {task}": first.floor(task) for task in ("probe", "original")}
     if len({*chances.values()}) == 1:
         chances = {"chance": first.floor("probe")}
-    return Panel(in_words(first.series.probe), subtitle, traces, chances)
+    return Panel(in_words(series.probe), subtitle, traces, chances)
 
 
 def _dose_traces(
@@ -144,11 +146,14 @@ def trajectory_figure(results: Results) -> Figure | None:
 
 
 def _trajectory_panel(cell: Inoculation) -> Panel:
-    setting = [
+    series = cell.series
+    names = dotted(series.model, f"original task: {series.original_task or 'unnamed'}")
+    setting = dotted(
         f"rate {rate(cell.learning_rate)}",
         "" if cell.seed is None else f"seed {cell.seed}",
         "" if cell.extra == "none" else f"extra {cell.extra}",
-    ]
+        series.remarks,
+    )
     traces = []
     chosen = cell.selected_on("aggregate")
     if cell.epoch is not None and chosen is not None:
@@ -156,17 +161,8 @@ def _trajectory_panel(cell: Inoculation) -> Panel:
     for label, (metric, look) in SELECTED.items():
         points = [(n, Estimate(value)) for n, value in cell.trajectory.get(metric, {}).items()]
         traces += [Trace(points, look, label)] if points else []
-    return Panel(
-        f"{in_words(cell.series.probe)}, k = {count(cell.dose)}",
-        f"{about(cell.series, cell.series.model)}\n{' · '.join(filter(None, setting))}",
-        traces,
-    )
-
-
-def about(series: Series, model: str) -> str:
-    """Return the small print of a panel's head: a model where it has one alone, and the task."""
-    task = f"original task: {series.original_task or 'unnamed'}"
-    return " · ".join(filter(None, (model, task, series.remarks)))
+    title = f"{in_words(series.probe)}, k = {count(cell.dose)}"
+    return Panel(title, f"{names}\n{setting}", traces)
 
 
 def extra_mark(extra: str) -> str:

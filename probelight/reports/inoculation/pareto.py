@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from probelight.metrics.aggregate import aggregate, pareto_front
 from probelight.reports import figure as figures
 from probelight.reports.figure import LINES, MUTED, PAPER, Figure, Line
-from probelight.reports.inoculation.figures import EXTRAS_NOTE, RING, about, extra_mark, extra_marks
+from probelight.reports.inoculation.figures import EXTRAS_NOTE, RING, extra_mark, extra_marks
 from probelight.reports.inoculation.runs import SELECTION, Series, series_by_path, with_controls
 from probelight.reports.table import Column, Table, number, share, table, text, whole
-from probelight.reports.words import count, in_words, rate
+from probelight.reports.words import count, dotted, in_words, rate
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 
@@ -150,7 +150,9 @@ def _draw_panel(
     axis: Axes, panel: pd.DataFrame, series: Series, before: float | None, seeds: dict[int, Line]
 ) -> None:
     probe = in_words(series.probe)
-    figures.head(axis, f"{probe}, k = {count(panel.dose.iloc[0])}", about(series, series.model))
+    figures.head(
+        axis, f"{probe}, k = {count(panel.dose.iloc[0])}", dotted(series.model, series.remarks)
+    )
     axis.set_xlabel(f"{series.original_task or 'original task'}, accuracy %")
     axis.set_ylabel(f"{probe}, accuracy %")
     axis.margins(0.08)
