@@ -11,7 +11,7 @@ from typing import Any
 from probelight.metrics.intervals import wilson
 from probelight.reports import table as tables
 from probelight.reports import words
-from probelight.reports.estimates import VERDICTS, named, verdict_of
+from probelight.reports.estimates import VERDICTS, Verdict, named, verdict_of
 from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, above_chance, with_controls
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
@@ -36,6 +36,12 @@ POOLED = f"clusters of {POOLED_FROM} or more"
 WHAT = text("probe", "probe", "_about")
 SETTING = text("setting", "_setting", "_among")
 MOST = 6  # names in a clause of the paragraph
+COSTS: Mapping[Verdict, str] = {
+    "above": "above none",
+    "not distinguishable": "not distinguishable from none",
+    "below": "below none, a gain,",
+    "unknown": "without an interval",
+}
 
 
 def original_table(results: Results) -> Table | None:
@@ -272,31 +278,11 @@ def _pooled(rows: Sequence[Row]) -> Row:
 
 def summary(results: Results) -> str:
     """Return by verdict what the largest doses gave and cost, and what to know of checkpoints."""
-    found: dict[str, dict[str, list[str]]] = {}
-
-    def tell(about: str, verdict: str, name: str) -> None:
-        found.setdefault(about, {}).setdefault(verdict, []).append(name)
-
     lines = list(doses(with_controls(results)).values())
-    for dose in [line[-1] for line in lines[:MOST]]:
-        name = f"{dose.series.probe} ({dose.series.about})"
-        if len(dose.runs) > 1 and not all(run.run.sides for run in dose.runs):
-            reason = "have no interval, because runs did not record what each item counted,"
-            tell("Means over seeds", reason, name)
-        else:
-            verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
-            tell("With the largest k, accuracy on the probe was", VERDICTS[verdict], name)
-            tell("The cost on the original task was", *_cost_verdict(dose, name))
-        changes = [
-            (run.selected_on("aggregate") or 0.0) - run.trajectory["aggregate"][0]
-            for run in dose.runs
-            if "aggregate" in run.trajectory
-        ]
-        # Rounded, because a sum's last bit is no loss.
-        if below := sum(round(change, 9) < 0 for change in changes):
-            where = "On the selection items the chosen checkpoint's average of both tasks was"
-            seeds = "" if below == len(dose.runs) else f" in {below} of {len(dose.runs)} seeds"
-            tell(where, "below that of the model before inoculation", name + seeds)
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in lines[:MOST]:
+        for about, verdict, name in _verdicts(line[-1]):
+            found.setdefault(about, {}).setdefault(verdict, []).append(name)
     sentences = []
     for about, by_verdict in found.items():
         clauses = [f"{verdict} for {words.listed(names)}" for verdict, names in by_verdict.items()]
@@ -306,15 +292,31 @@ def summary(results: Results) -> str:
     return " ".join(sentences)
 
 
-def _cost_verdict(dose: Dose, name: str) -> tuple[str, str]:
-    """Return the verdict on a cost, and the name with what was added where that may explain it."""
-    low, high = dose.interval(COST)
-    if not dose.interpretable:
-        return f"{NOT_INTERPRETABLE}, as the model was not above chance before,", name
-    if low is None or high is None:
-        return "without an interval", name
-    if high >= 0:
-        return "above none" if low > 0 else "not distinguishable from none", name
-    extras = sorted({f"extra {run.extra}" for run in dose.runs} - {"extra none"})
-    added = f", with original-task examples added ({', '.join(extras)})" if extras else ""
-    return "below none, a gain,", name + added
+def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
+    """Yield how a sentence begins, the verdict, and what the verdict is on."""
+    name, num_seeds = f"{dose.series.probe} ({dose.series.about})", len(dose.runs)
+    if num_seeds > 1 and not all(run.run.sides for run in dose.runs):
+        reason = "have no interval, because runs did not record what each item counted,"
+        yield "Means over seeds", reason, name
+    else:
+        verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
+        yield "With the largest k, accuracy on the probe was", VERDICTS[verdict], name
+        cost, added = COSTS[verdict_of(dose.interval(COST), 0.0)], ""
+        extras = sorted({f"extra {run.extra}" for run in dose.runs} - {"extra none"})
+        if not dose.interpretable:
+            cost = f"{NOT_INTERPRETABLE}, as the model was not above chance before,"
+        elif extras and cost == COSTS["below"]:  # which may explain it
+            added = f", with original-task examples added ({', '.join(extras)})"
+        yield "The cost on the original task was", cost, name + added
+    changes = [
+        (run.selected_on("aggregate") or 0.0) - run.trajectory["aggregate"][0]
+        for run in dose.runs
+        if "aggregate" in run.trajectory
+    ]
+    # Rounded, because a sum's last bit is no loss.
+    if below := sum(round(change, 9) < 0 for change in changes):
+        yield (
+            "On the selection items the chosen checkpoint's average of both tasks was",
+            "below that of the model before inoculation",
+            name if below == num_seeds else f"{name} in {below} of {num_seeds} seeds",
+        )
