@@ -17,7 +17,19 @@ from probelight.results.load import Results, Run, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
 from tests.fixtures.report import labels, named, records
 
-WriteRun = Callable[..., Path]
+
+@pytest.fixture
+def written(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> Callable[..., Results]:
+    """Write a grid, as `write_grid` does, and read all that were written."""
+
+    def write(*grid: Any, mode: str = "zero_shot") -> Results:
+        made = SimpleNamespace(accuracy=partial(rows.accuracy, mode=mode))
+        write_grid(tmp_path, write_run, made, *grid)
+        return load_results(tmp_path)
+
+    return write
 
 
 def test_pairs_and_span_of_a_grid() -> None:
@@ -46,10 +58,10 @@ def test_pairs_and_span_of_a_grid() -> None:
     ],
 )
 def test_a_damaged_grid_is_named_and_the_others_are_shown(
-    damage: dict[str, Any], reason: str, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    damage: dict[str, Any], reason: str, tmp_path: Path, written: Callable[..., Results]
 ) -> None:
     for model in ("sound", "other"):
-        write_grid(tmp_path, write_run, rows, "sizes", OBJECTS[:4], always_smaller, model=model)
+        written("sizes", OBJECTS[:4], always_smaller, model)
     [path] = tmp_path.glob("runs/*-other-*/grid.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     results = load_results(tmp_path)
@@ -58,14 +70,10 @@ def test_a_damaged_grid_is_named_and_the_others_are_shown(
     assert re.search(reason, summary(results))
 
 
-def test_accuracy_is_next_to_the_papers(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    ages = list(range(15, 21))
+def test_accuracy_is_next_to_the_papers(written: Callable[..., Results]) -> None:
     for model in ("roberta-large", "roberta-large (random weights)"):
-        write_grid(tmp_path, write_run, rows, "A", ages, always_smaller, model)
-    write_grid(tmp_path, write_run, rows, "C", [1920, 1930], lambda i, j: 0.1, "roberta-large")
-    table = grid_table(load_results(tmp_path))
+        written("A", list(range(15, 21)), always_smaller, model)
+    table = grid_table(written("C", [1920, 1930], lambda i, j: 0.1, "roberta-large"))
     assert table is not None
     cells = [[cell.text for cell in row] for row in table.rows]
     assert cells == [
@@ -79,34 +87,27 @@ def test_accuracy_is_next_to_the_papers(
     assert table.runs[0] != table.runs[1]
 
 
-def test_the_released_wording_has_no_published_number(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_grid(tmp_path, write_run, rows, "A", [1, 2], always_smaller, "roberta-large", "released")
-    table = grid_table(load_results(tmp_path))
+def test_the_released_wording_has_no_published_number(written: Callable[..., Results]) -> None:
+    table = grid_table(written("A", [1, 2], always_smaller, "roberta-large", "released"))
     assert table is not None
     assert "paper" not in labels(table)
     assert records(table)[0]["paper"] is None
 
 
-def test_a_model_that_is_asked_otherwise_says_how(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_a_model_that_is_asked_otherwise_says_how(written: Callable[..., Results]) -> None:
     for mode in ("causal_likelihood", "zero_shot"):
-        own = SimpleNamespace(accuracy=partial(rows.accuracy, mode=mode))
-        write_grid(tmp_path, write_run, own, "A", [20, 30], always_smaller, mode)
-    table = grid_table(load_results(tmp_path))
+        results = written("A", [20, 30], always_smaller, mode, mode=mode)
+    table = grid_table(results)
     assert table is not None
     details = [row[0].detail for row in table.rows]
     assert details == ["paper wording, causal likelihood", "paper wording"]
 
 
 def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    written: Callable[..., Results],
 ) -> None:
     assert len(published_size_errors()) == 9
-    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, as_in_table_4, "roberta-large")
-    results = load_results(tmp_path)
+    results = written("sizes", OBJECTS, as_in_table_4, "roberta-large")
     (grid,) = grids(results)
     assert grid.accuracy.value == 47 / 56
     assert grid.published == "83.9"
@@ -131,11 +132,8 @@ def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
     }  # fmt: skip
 
 
-def test_another_answer_than_the_papers_is_marked(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, always_smaller, "roberta-large")
-    results = load_results(tmp_path)
+def test_another_answer_than_the_papers_is_marked(written: Callable[..., Results]) -> None:
+    results = written("sizes", OBJECTS, always_smaller, "roberta-large")
     table = sizes_table(results)
     assert table is not None
     pen = named(table, 1)["than the size of a …: nail"]
@@ -147,13 +145,10 @@ def test_another_answer_than_the_papers_is_marked(
     assert (0, 0) not in paper
 
 
-def test_the_paragraph_names_habits(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_the_paragraph_names_habits(written: Callable[..., Results]) -> None:
     for name in "AC":
-        write_grid(tmp_path, write_run, rows, name, [20, 30], lambda i, j: 0.1)
-    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, as_in_table_4)
-    assert summary(load_results(tmp_path)) == (
+        written(name, [20, 30], lambda i, j: 0.1)
+    assert summary(written("sizes", OBJECTS, as_in_table_4)) == (
         "Whatever the values (paper wording), m almost always says “older” (A, C)."
     )
 

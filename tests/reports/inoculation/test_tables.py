@@ -194,41 +194,40 @@ def test_the_largest_dose_is_judged(demo_folder: Path) -> None:
     )
 
 
+GAIN = {"original_correct": (300, 340)}
+ADDED = ", with original-task examples added (extra x1)"
+
+
 @pytest.mark.parametrize(
-    ("run", "facts", "probe", "original"),
+    ("run", "is_interpretable", "probe", "original", "added"),
     [
         (
             {"original_correct": (100, 98), "probe_correct": (200, 210)},  # of 500, of 1,000
-            {"cost_interpretable": False},
+            False,
             "not distinguishable from chance",
             "not interpretable, as the model was not above chance before,",
+            "",
         ),
         # 10 of 500, with 3 points of doubt.
-        ({"probe_correct": (291, 150)}, {}, "below chance", "not distinguishable from none"),
-        ({"original_correct": (300, 340)}, {}, "above chance", "below none, a gain,"),
+        ({"probe_correct": (291, 150)}, True, "below chance", "not distinguishable from none", ""),
+        (GAIN, True, "above chance", "below none, a gain,", ""),
+        ({**GAIN, "extra": "x1"}, True, "above chance", "below none, a gain,", ADDED),
     ],
 )
 def test_verdicts_on_gain_and_cost(
     tmp_path: Path,
     inoculated: Callable[..., Results],
     run: dict[str, object],
-    facts: dict[str, bool],
+    is_interpretable: bool,
     probe: str,
     original: str,
+    added: str,
 ) -> None:
-    inoculated(run, **facts)
+    inoculated(run, cost_interpretable=is_interpretable)
     assert findings(tmp_path) == [
         f"With the largest k, accuracy on the probe was {probe} for hypernymy (embedded). The cost "
-        f"on the original task was {original} for hypernymy (embedded)."
+        f"on the original task was {original} for hypernymy (embedded){added}."
     ]
-
-
-def test_a_gain_says_what_was_added(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
-    inoculated({"extra": "x1", "original_correct": (300, 340)})
-    assert findings(tmp_path)[0].endswith(
-        "was below none, a gain, for hypernymy (embedded), with original-task examples added "
-        "(extra x1)."
-    )
 
 
 def test_seeds_without_their_items_have_no_interval(
