@@ -276,11 +276,11 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         gained = _change("gain", dose.gain)
         cost = _change("cost", dose.estimate("inoculation_cost"))
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
-    before, after = (
+    start, end = (
         score and replace(score, controls=tuple(_controls(score, points))) for score in (start, end)
     )
     majority = first.majority if last.majority is None else last.majority
-    case = Case(last.chance, majority, before, after, gain)
+    case = Case(last.chance, majority, start, end, gain)
     verdict = judge(case)
     if len(curves) > 1:
         which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant

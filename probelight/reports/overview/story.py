@@ -93,20 +93,14 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
 def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
     """The curve with a control of the skill with the best verdict."""
     for verdict in best_first:
-        curve = verdict.points[-1].curve
-        standard = curve.means() if curve else {}
-        control = curve.means(NO_LANGUAGE) if curve else {}
-        if curve and (sizes := sorted({*standard} & {*control})):
+        if not (curve := verdict.points[-1].curve):
+            continue
+        lines = {"as it is asked": curve.means(), HOW[NO_LANGUAGE]: curve.means(NO_LANGUAGE)}
+        if sizes := sorted({*curve.line()} & {*curve.line(NO_LANGUAGE)}):
             chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
-            rows = {
-                "as it is asked": [standard[size] for size in sizes],
-                HOW[NO_LANGUAGE]: [control[size] for size in sizes],
-            }
-            return [
-                "",
-                f"{verdict.skill.words}: {', '.join(map(count, sizes))} examples{chance}",
-                *_charts(rows, curve.chance),
-            ]
+            rows = {name: [line[size] for size in sizes] for name, line in lines.items()}
+            head = f"{verdict.skill.words}: {', '.join(map(count, sizes))} examples{chance}"
+            return ["", head, *_charts(rows, curve.chance)]
     return []
 
 

@@ -106,7 +106,7 @@ class Case:
         majority: That of always giving the most frequent answer, where it is known.
         start: Before training on the probe; None where there is no such score (an untrained head).
         end: After the most training; None where nothing was trained.
-        gain: The end minus the start on the same items; None where items were not recorded.
+        gain: The end minus the start on the same items; without interval if these are not known.
     """
 
     chance: float | None
