@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import fmean
 from typing import Any, TypeVar
@@ -11,9 +12,10 @@ from typing import Any, TypeVar
 from probelight.metrics import intervals
 from probelight.metrics.learning_curve import best_size, lang_sense, weighted_sum, weights_over
 from probelight.probes.controls import STANDARD
-from probelight.reports.estimates import Estimate, chance_levels
+from probelight.reports.estimates import Bounds, Estimate, chance_levels
 from probelight.reports.published import ScoreKey
 from probelight.reports.released import paper_model
+from probelight.reports.words import rate as rate_text
 from probelight.results.details import CurveDetails
 from probelight.results.hits import Hits, joined, runs_by_place
 from probelight.results.load import Results, Run
@@ -89,16 +91,15 @@ Line = Mapping[int, Point]  # by N
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """Standard minus control over the seeds that both have; its interval needs recorded hits.
+    """Standard minus control over the seeds that both have; its interval needs recorded hits."""
 
-    Attributes:
-        lowest: Difference of the seed with the smallest one.
-        highest: Difference of the seed with the largest one.
-    """
+    of_seeds: tuple[float, ...] = ()
 
-    lowest: float = 0.0
-    highest: float = 0.0
-    num_seeds: int = 1
+    @property
+    def span(self) -> Bounds:
+        """Its interval, or else the lowest and the highest of several seeds."""
+        are_seeds = self.ci_low is None and len(self.of_seeds) > 1
+        return (min(self.of_seeds), max(self.of_seeds)) if are_seeds else self.bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,7 @@ class Curve:
         role: What the model is there for.
         control_of: The model whose architecture with random weights it is; empty for any other.
         majority: Accuracy of always giving the most frequent answer, where it is known.
-        scored_chance: Chance among all choices scored, where empty ones pad a question too.
+        scored_chance: Chance among all choices scored, where empty ones pad a question.
         paper_model: The papers' name of the checkpoint that all runs recorded; None for another.
         variant: What distinguishes it from another curve of the same name; empty where none has it.
     """
@@ -156,9 +157,13 @@ class Curve:
     @property
     def record(self) -> dict[str, Any]:
         """What tables have of it in every row."""
-        names = "model probe mode learning_rate train chance majority num_groups"
-        named = {name: getattr(self, name) for name in names.split()}
-        return {**named, "split": self.where, "_runs": [run.key for run in self.runs]}
+        names = "model probe mode learning_rate train chance scored_chance majority num_groups"
+        return {
+            **{name: getattr(self, name) for name in names.split()},
+            "split": self.where,
+            "_rate": f"rate {rate_text(self.learning_rate)}" if self.learning_rate else "",
+            "_runs": [run.key for run in self.runs],
+        }
 
     @property
     def controls(self) -> list[str]:
@@ -194,13 +199,12 @@ class Curve:
         standard, other = self.line().get(num_train), self.line(control).get(num_train)
         if standard is None or other is None:
             return None
-        seeds = [seed for seed in standard.by_seed if seed in other.by_seed]
-        gaps = [standard.by_seed[seed].value - other.by_seed[seed].value for seed in seeds]
+        pairs = [(row, other.by_seed.get(seed)) for seed, row in standard.by_seed.items()]
+        gaps = tuple(row.value - paired.value for row, paired in pairs if paired)
         if not gaps:
             return None
-        are_all = len(seeds) == len(standard.by_seed)
-        bounds = standard.minus(other).bounds if are_all else (None, None)
-        return Difference(fmean(gaps), *bounds, min(gaps), max(gaps), len(gaps))
+        bounds = standard.minus(other).bounds if len(gaps) == len(pairs) else (None, None)
+        return Difference(fmean(gaps), *bounds, gaps)
 
     @property
     def zero_shot(self) -> Estimate | None:
@@ -296,9 +300,7 @@ def curves(results: Results) -> tuple[Curve, ...]:
     for run in results.of("curve"):
         details = run.detail(CurveDetails) or CurveDetails()
         for row in run.rows:
-            is_accuracy = row.metric == "accuracy" and row.split != "train"
-            is_point = is_accuracy or row.metric == TRAIN_ACCURACY
-            if is_point and row.num_train is not None and not row.perturbation:
+            if row.metric in ("accuracy", TRAIN_ACCURACY):
                 setting = (row.split, details.train, details.first_stage)
                 place = (row.probe, row.model, row.mode, *setting)
                 found.setdefault(place, []).append((row, run))
@@ -310,9 +312,12 @@ def curves(results: Results) -> tuple[Curve, ...]:
         if mode not in MODES and trained:
             del found[place]
             found |= {other: [*rows, *found[other]] for other in trained}
-    chances = chance_levels(results)
+    repeats = Counter(place[:4] for place in found)
     made = []
     for place, rows in sorted(found.items(), key=lambda item: item[0]):
+        several = repeats[place[:4]] > 1
+        variant = [place[4], "after a first stage" * place[5]] if several else []
+        chance = chance_levels(results).get(place[0])
         # The point without training has no learning rate: it belongs to the curve of each.
         known = {row.learning_rate for row, _ in rows if row.learning_rate is not None}
         rates: list[float | None] = [*sorted(known)] or [None]
@@ -329,21 +334,17 @@ def curves(results: Results) -> tuple[Curve, ...]:
                 rate,
                 _lines(whole, hits),
                 _lines([(row.subset, row) for row, _ in line if row.subset]),
-                chance=chances.get(place[0]),
+                chance=chance,
                 runs=runs,
                 hits=hits,
                 role=line[0][0].role,
                 control_of=runs[0].source.control_of,
                 majority=levels.get("majority_accuracy"),
-                scored_chance=levels.get("chance", chances.get(place[0])),
+                scored_chance=levels["chance"] if levels.get("chance", chance) != chance else None,
                 paper_model=names.pop() if len(names) == 1 else None,
+                variant=", ".join(filter(None, variant)),
             )
             made += [curve] if curve.points else []
-    called = [(c.probe, c.model, c.mode, c.split, c.learning_rate) for c in made]
-    for at, curve in enumerate(made):
-        if called.count(called[at]) > 1:
-            variant = [curve.train, "after a first stage" * curve.first_stage]
-            made[at] = replace(curve, variant=", ".join(filter(None, variant)))
     return tuple(made)
 
 
@@ -352,15 +353,14 @@ def _lines(rows: Iterable[tuple[Name, Row]], hits: Hits | None = None) -> dict[N
 
     def place(named: tuple[Name, Row]) -> tuple[bool, str, int, int]:
         row = named[1]
-        seed = -1 if row.seed is None else row.seed
-        return row.control not in ("", STANDARD), row.control, row.num_train or 0, seed
+        return row.control not in ("", STANDARD), row.control, row.num_train or 0, row.seed or 0
 
     items = runs_by_place(hits) if hits else {}
     found: dict[Name, dict[int, Point]] = {}
     for name, row in sorted(rows, key=place):
         line, size = found.setdefault(name, {}), row.num_train or 0
         if size not in line:
-            scores = items.get((row.control or STANDARD, size), {})
+            scores = items.get((row.control, size), {})
             line[size] = Point(hits=scores, groups=hits.groups if hits else ())
         seeds = line[size].trained if row.metric == TRAIN_ACCURACY else line[size].by_seed
         seeds.setdefault(row.seed, row)

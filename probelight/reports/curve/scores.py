@@ -121,10 +121,8 @@ def _verdict(curve: Curve, size: int) -> str:
     verdicts = [VERDICTS[verdict_of(bounds, curve.chance, curve.majority)]]
     for control in curve.controls if size else ():
         gap = curve.difference(control, size)
-        if gap is None or (gap.ci_low is None and gap.num_seeds == 1):
-            continue
-        low = gap.lowest if gap.ci_low is None else gap.ci_low
-        high = gap.highest if gap.ci_high is None else gap.ci_high
-        side = "above" if low > 0 else "below" if high < 0 else "not distinguishable from"
-        verdicts.append(f"{side} its {control.replace('_', ' ')} control")
+        low, high = gap.span if gap else (None, None)
+        if low is not None and high is not None:
+            side = "above" if low > 0 else "below" if high < 0 else "not distinguishable from"
+            verdicts.append(f"{side} its {control.replace('_', ' ')} control")
     return words.listed(verdicts)

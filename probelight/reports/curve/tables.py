@@ -72,13 +72,11 @@ def _score_records(curve: Curve) -> Iterator[Record]:
             yield {
                 **curve.record,
                 **named(VALUE, estimate),
-                "points": " ".join(map(str, curve.sizes)),
+                **_points(curve.sizes),
                 "score": score,
                 "num_seeds": None if score == "zero_shot" else curve.num_seeds,
                 "_name": short_name(curve.model),
                 "_about": ", ".join(filter(None, (curve.where, by and f"zero-shot by {by}"))),
-                "_rate": _rate(curve),
-                "_points": _points_text(curve.sizes),
             }
 
 
@@ -131,7 +129,7 @@ def curve_table(results: Results) -> Table | None:
     note = (
         f"{words.INTERVAL} of the mean over seeds, over groups of items and over seeds (the items "
         "alone where a run did not record which were right): wide for few groups or seeds, left "
-        "out for two. Then the median seed, and the lowest and highest. The difference is in "
+        "out for two. With the median seed are the lowest and highest. The difference is in "
         "percentage points on the same items and seeds, with its interval, or else its lowest and "
         "highest seed."
     )
@@ -142,18 +140,23 @@ def curve_table(results: Results) -> Table | None:
         )
     of_standard = [
         kit.accuracy("accuracy %"),
-        kit.number("median", "median", words.percent),
-        Column("over seeds", lambda row: words.between(row.seed_min, row.seed_max) or words.ABSENT),
+        Column(
+            "median seed %",
+            lambda row: (
+                Cell(words.percent(row.median), words.between(row.seed_min, row.seed_max))
+                if row.num_seeds > 1
+                else words.ABSENT
+            ),
+        ),
         whole("seeds", "num_seeds"),
         kit.number("at chance", "_at_chance", str),
         kit.size(),
     ]
-    of_control = [kit.accuracy("accuracy %"), Column("standard − control", _difference_cell)]
+    of_control = [
+        kit.accuracy("accuracy %"),
+        kit.gap("standard − control", "standard_minus_control _low _high"),
+    ]
     controls = sorted({control for curve in found for control in curve.controls})
-    scored = share("chance, empty choices too", "_scored_chance")
-    # People see no spread of a single seed.
-    over_seeds = ["median", "seed_min", "seed_max"]
-    shown = frame.assign(**frame[over_seeds].where(frame.num_seeds > 1))
     return table(
         "learning_curve",
         "Learning curves",
@@ -165,14 +168,14 @@ def curve_table(results: Results) -> Table | None:
             text("trained", "mode", "_rate"),
             whole("N", "num_train"),
             share("chance", "chance"),
-            *([scored] if any(c.scored_chance != c.chance for c in found) else []),
+            share("chance, empty choices too", "scored_chance"),
             share("majority", "majority"),
         ],
         rows="_curve num_train",
         across="_group",
         each=lambda group: of_standard if group == STANDARD else of_control,
         values=[STANDARD, *(control.replace("_", " ") for control in controls)],
-        shown=shown.sort_values(["_curve", "num_train"], kind="stable"),
+        shown=frame.sort_values(["_curve", "num_train"], kind="stable"),
         csv=f"model probe mode split learning_rate control num_train {ACCURACY} median seed_min "
         f"seed_max seed_sd num_seeds num_at_chance {SIZE} chance majority {GAP} difference_min "
         "difference_max",
@@ -198,28 +201,16 @@ def _point_record(curve: Curve, control: str, num_train: int, point: Point) -> R
         "num_seeds": len(values),
         "num_at_chance": sum(stuck) if stuck else None,
         "num_items": point.num_items,
-        "difference_min": gap and gap.lowest,
-        "difference_max": gap and gap.highest,
+        "difference_min": gap and min(gap.of_seeds),
+        "difference_max": gap and max(gap.of_seeds),
         # An interval without hits is from the items alone, however few seeds there are.
         "accuracy_num_seeds": len(point.hits),
         "standard_minus_control_num_seeds": len(point.hits),
-        "_num_pairs": gap and gap.num_seeds,
+        **dict(zip(("_low", "_high"), gap.span if gap else (None, None), strict=True)),
         "_group": control.replace("_", " "),
-        "_rate": _rate(curve),
-        "_scored_chance": curve.scored_chance,
         "_at_chance": f"{sum(stuck)} of {len(stuck)}" if stuck else None,
         "_runs": point.run_keys,
     }
-
-
-def _difference_cell(row: Any) -> Cell | str:
-    """Return standard minus control with its interval, or else its lowest and highest seed."""
-    if row.standard_minus_control is None or row.difference_low is not None:
-        return kit.gap("", GAP).show(row)
-    seeds = words.points_between(row.difference_min, row.difference_max)
-    return Cell(
-        words.points(row.standard_minus_control), seeds if row._num_pairs > 1 else "one seed"
-    )
 
 
 def against_table(results: Results) -> Table | None:
@@ -233,8 +224,7 @@ def against_table(results: Results) -> Table | None:
             record = {
                 **curve.record,
                 "against": other.model,
-                "points": " ".join(map(str, sizes)),
-                "_points": _points_text(sizes),
+                **_points(sizes),
                 "_runs": curve.record["_runs"] + other.record["_runs"],
             }
             for score, names in DIFFERENCES.items():
@@ -331,12 +321,11 @@ def _part_records(curve: Curve) -> Iterator[Record]:
         }
 
 
-def _rate(curve: Curve) -> str:
-    return f"rate {words.rate(curve.learning_rate)}" if curve.learning_rate else ""
-
-
-def _points_text(sizes: Sequence[int]) -> str:
-    """Return the points that a sum is made of; the whole curve by its ends."""
-    if list(sizes) == list(WEIGHTS):
-        return f"all {len(WEIGHTS)}"
-    return ", ".join(map(words.count, sizes)) if sizes else words.ABSENT
+def _points(sizes: Sequence[int]) -> Record:
+    """Return the points that a sum is made of, as the csv file and as people have them."""
+    shown = ", ".join(map(words.count, sizes)) or words.ABSENT
+    is_whole = len(sizes) == len(WEIGHTS)
+    return {
+        "points": " ".join(map(str, sizes)),
+        "_points": f"all {len(WEIGHTS)}" if is_whole else shown,
+    }

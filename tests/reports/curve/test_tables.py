@@ -184,8 +184,7 @@ def test_points_with_medians_and_stuck_runs(tmp_path: Path, write_curve_runs: Wr
     assert table is not None
     row = named(table, 0)
     assert row["standard: accuracy %"].text == "90.0"
-    assert row["standard: median"] == Cell("90.0")
-    assert row["standard: over seeds"] == Cell("85.0–95.0")
+    assert row["standard: median seed %"] == Cell("90.0", "85.0–95.0")
     # 36 of 62 right: Wilson's interval reaches down to 0.457, so chance is in it; 72 of 125
     # (0.489) as well.
     assert row["standard: at chance"] == Cell("3 of 3")
@@ -210,13 +209,13 @@ def test_curve_row_by_hand(demo_folder: Path) -> None:
     assert row["trained"] == Cell("mlp", "rate 0.001")
     # (262 + 281) / 1000; seeds 52.4 and 56.2
     assert row["standard: accuracy %"].text == "54.3"
-    assert row["standard: over seeds"] == Cell("52.4–56.2")
+    assert row["standard: median seed %"] == Cell("54.3", "52.4–56.2")
     assert row["standard: seeds"] == Cell("2")
     assert row["no language: accuracy %"].text == "51.1"
     assert row["no language: standard − control"] == Cell("+3.2", "+2.6 to +3.8")
     untrained = dict(zip(labels(table), table.rows[0], strict=True))
-    assert untrained["standard: over seeds"] == Cell("–")
-    assert untrained["no language: standard − control"] == Cell("−1.4", "one seed")
+    assert untrained["standard: median seed %"] == Cell("–")
+    assert untrained["no language: standard − control"] == Cell("−1.4")
 
 
 def test_chance_is_given_with_and_without_the_empty_choices_of_a_model(
