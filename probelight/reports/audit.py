@@ -60,7 +60,7 @@ def baselines(results: Results) -> pd.DataFrame:
     several = found.groupby(["probe", "model"]).path.transform("nunique") > 1
     return found.assign(
         source="ours",
-        group=is_partial.map({True: PARTIAL, False: TRAINED}),
+        group=np.where(is_partial, PARTIAL, TRAINED),
         model=name.where(~several, name + ", seed " + found.seed.astype(str)),
         sees_choices=sees_choices,
         verdict=found.verdict.where(sees_choices, ""),

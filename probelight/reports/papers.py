@@ -33,7 +33,6 @@ from probelight.reports.words import INTERVAL, NOT_INTERPRETABLE, count, points,
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
-TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
 OURS = "ours ci_low ci_high"
 DIFFERENCE = "difference difference_ci_low difference_ci_high"
 PEOPLE = "ours_minus_people people_ci_low people_ci_high"
@@ -59,12 +58,6 @@ class PaperTable:
     splits: tuple[str, ...] = ()
     note: str = ""
     people: str = ""
-
-    @property
-    def number(self) -> int | None:
-        """Number of a table."""
-        kind, number = self.place.replace(",", "").split()[:2]
-        return int(number) if kind == "table" else None
 
     @property
     def name(self) -> str:
@@ -208,9 +201,11 @@ def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
     }
     checkpoints = numbers.hub_id.str.partition("/")[2]
     numbers["key"] = checkpoints.where(checkpoints != "", numbers.model)
+    numbers["place"] = "table " + numbers.table.astype(str)
     found = {}
     for table in paper_list():
-        is_here = (numbers.paper == table.paper) & (numbers.table == table.number)
+        place = table.place.partition(",")[0]
+        is_here = (numbers.paper == table.paper) & (numbers.place == place)
         printed = numbers[is_here & (numbers.number != "")]
         if table.groups:
             printed = printed[printed.group.isin(table.groups)]
@@ -268,7 +263,9 @@ def _ours(results: Results) -> Iterator[dict[str, Any]]:
     yield from _of_inoculations(results) if results.of("inoculation") else ()
 
 
-def _number(place: Place, value: Any, label: str, key: str | None, **more: Any) -> dict[str, Any]:
+def _number(
+    place: Place, value: Any, label: str, key: str | None, *about: str, **more: Any
+) -> dict[str, Any]:
     """Return a number of ours.
 
     Args:
@@ -276,12 +273,12 @@ def _number(place: Place, value: Any, label: str, key: str | None, **more: Any) 
         value: A row of the results, or an estimate.
         label: The model, as other tables call it.
         key: The paper's checkpoint or baseline that it is; None for another model.
-        **more: `about`, what identifies it among several of one model; `num_items`; and `runs`, the
-            keys of the runs that it is made of.
+        *about: What identifies it among several of one model; what is empty is left out.
+        **more: `runs`, the keys of the runs that it is made of, and sizes that are not the row's.
     """
     sizes = {name: getattr(value, name, None) for name in ("num_items", "num_groups", "num_seeds")}
-    number = {"label": label, "key": key or "", "estimate": Estimate.of(value), "about": ""}
-    return {**place._asdict(), **number, **sizes, **more}
+    number = {"label": label, "key": key or "", "estimate": Estimate.of(value)}
+    return {**place._asdict(), **number, "about": ", ".join(filter(None, about)), **sizes, **more}
 
 
 def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
@@ -293,8 +290,8 @@ def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
             by = way(row.mode)  # scored otherwise than at the mask it is not what was measured
             key, about = (None, f"by {by}") if by else (paper_model(run), "")
             place = Place(row.probe, "zero_shot", row.split)
-            more = {"about": about, "runs": (run.key,), "name_here": run.model}
-            yield _number(place, row, row.model, key, **more)
+            more = {"runs": (run.key,), "name_here": run.model}
+            yield _number(place, row, row.model, key, about, **more)
 
 
 def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
@@ -309,17 +306,17 @@ def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
                 continue
             key = curve.paper_model
             learned = rate(curve.learning_rate) if curve.learning_rate else ""
-            about = [f"rate {learned}" * bool(learned), curve.variant]
+            about = (f"rate {learned}" if learned else "", curve.variant)
             if start:
                 with_start.add((curve.probe, curve.model))
                 by = way(start.mode) if start.mode != curve.mode else ""
-                key, about = (None, [f"by {by}"]) if by else (key, [])
+                key, about = (None if by else key), (f"by {by}" if by else "", "")
             yield _number(
                 Place(curve.probe, score.name, curve.split, score.mode),
                 estimate,
                 curve.model,
                 key,
-                about=", ".join(filter(None, about)),
+                *about,
                 runs=tuple(run.key for run in curve.runs),
                 num_items=next(iter(curve.line().values())).num_items,
                 num_seeds=None if start else curve.num_seeds,
@@ -351,7 +348,7 @@ def _of_audits(results: Results) -> Iterator[dict[str, Any]]:
             if file is not None and row.num_items == file.num_items:
                 about = "" if row.seed is None else f"seed {row.seed}"
                 place = Place(run.probe, "accuracy", row.split)
-                yield _number(place, row, run.model, key, about=about, runs=(run.key,))
+                yield _number(place, row, run.model, key, about, runs=(run.key,))
 
 
 def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
@@ -367,11 +364,10 @@ def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
         models = {paper_model(cell.run) for cell in cells}
         on_task = all(on_paper_task(cell.run) for cell in cells)
         key = models.pop() if len(models) == 1 and on_task else None
-        origin = "" if on_task else f"originally {series.original_task}"
-        about = ", ".join(filter(None, (origin, series.remarks)))
+        about = ("" if on_task else f"originally {series.original_task}", series.remarks)
         if before := cells[0].measured.get("probe_accuracy_before"):
             place = Place(series.probe, before.metric, split)
-            yield _number(place, before, series.model, key, about=about, runs=(cells[0].run.key,))
+            yield _number(place, before, series.model, key, *about, runs=(cells[0].run.key,))
         accuracy, strict, cost = map(
             best.estimate, ("probe_accuracy", "strict_cluster_accuracy", "inoculation_cost")
         )
@@ -383,7 +379,6 @@ def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
         for metric, value in after.items():
             of_original = metric == "original_task_change"
             is_readable = best.interpretable or not of_original
-            note = "" if is_readable else NOT_INTERPRETABLE
             # Every seed measured as many items.
             measured = best.runs[0].measured.get("inoculation_cost" if of_original else metric)
             if value:
@@ -392,7 +387,9 @@ def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
                     value,
                     series.model,
                     key if best.dose == PAPER_DOSE and is_readable else None,
-                    about=", ".join(filter(None, (f"k = {best.dose:,}", about, note))),
+                    f"k = {best.dose:,}",
+                    *about,
+                    "" if is_readable else NOT_INTERPRETABLE,
                     num_items=measured.num_items if measured else None,
                     num_seeds=len(best.runs),
                     runs=tuple(cell.run.key for cell in best.runs),

@@ -11,10 +11,7 @@ import pytest
 from probelight.probes.catalog import load_probe_config
 from probelight.protocols import cli
 from probelight.reports.papers import (
-    ETTINGER,
     PEOPLE,
-    RICHARDSON,
-    TALMOR,
     listed_table,
     paper_list,
     paper_tables,
@@ -30,6 +27,7 @@ from tests.fixtures.curves import shares
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import labels, named, records
 
+TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
 WriteCurves = Callable[..., None]
 WriteRun = Callable[..., Path]
 Found = list[dict[str, Any]]
