@@ -201,14 +201,16 @@ def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
     }
     checkpoints = numbers.hub_id.str.partition("/")[2]
     numbers["key"] = checkpoints.where(checkpoints != "", numbers.model)
-    numbers["place"] = "table " + numbers.table.astype(str)
+    numbers = numbers[(numbers.number != "") & numbers.probe.isin(ours.probe)]
     found = {}
     for table in paper_list():
-        place = table.place.partition(",")[0]
-        is_here = (numbers.paper == table.paper) & (numbers.place == place)
-        printed = numbers[is_here & (numbers.number != "")]
+        place = "table " + numbers.table.astype(str)
+        is_here = (numbers.paper == table.paper) & (place == table.place.partition(",")[0])
         if table.groups:
-            printed = printed[printed.group.isin(table.groups)]
+            is_here &= numbers.group.isin(table.groups)
+        printed = numbers[is_here]
+        if printed.empty:
+            continue
         labels = printed.drop_duplicates(PLACE)[[*PLACE, "number"]]
         labels = labels.assign(probe_order=pd.factorize(labels.probe)[0], place_order=labels.index)
         printed = printed.drop(columns="number").assign(order=pd.factorize(printed.key)[0])
@@ -216,15 +218,15 @@ def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
         rows = rows[rows.groupby(["probe", "split"]).label.transform("count") > 0]
         rows["order"] = rows.order.fillna(len(printed) + rows.label_order)
         rows = rows.sort_values(["probe_order", "order", "place_order"], kind="stable")
-        records = rows.astype(object).where(rows.notna(), None).to_dict("records")
-        if records:
+        rows = rows.astype(object).where(rows.notna(), None)
+        if len(rows):
             # Some papers do not say on which split people were asked.
             asked = [
-                people.get((table.paper, row["probe"], row["split"]))
-                or people.get((table.paper, row["probe"], ""))
-                for row in records
+                people.get((table.paper, row.probe, row.split))
+                or people.get((table.paper, row.probe, ""))
+                for row in rows.itertuples()
             ]
-            found[table] = tables.framed(map(_record, records, asked))
+            found[table] = tables.framed(map(_record, rows.to_dict("records"), asked))
     return found
 
 
