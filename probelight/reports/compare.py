@@ -125,7 +125,6 @@ def differences_table(results: Results) -> Table | None:
     found = differences(results)
     if found.empty:
         return None
-    pairs = set(zip(found["first"], found["second"], strict=True))
     tests = "p: McNemar's exact test, by groups where items come in groups."
     if any(number > 1 for runs in found.all_runs for number in runs.values()):
         tests += (
@@ -133,13 +132,9 @@ def differences_table(results: Results) -> Table | None:
             "is not below that of the interval, which knows of seeds too (Sellam et al. 2022)."
         )
     made = " and ".join(map(words.count, sorted(set(found.num_pairs))))
-    pair = Column("first − second", lambda row: Cell(row.first, f"− {row.second}"), "left")
-    seen = "smallest_difference"
-    title = "Are the differences real?"
     return tables.table(
         "compared",
-        # With the two systems where there are no others: no column names them then.
-        f"{title} {' − '.join(*pairs)}" if len(pairs) == 1 else title,
+        "Are the differences real?",
         f"Differences in percentage points with their 95% intervals. {tests} Adjusted p: "
         f"Benjamini and Hochberg's, over all comparisons made together ({made}); below 0.05 two "
         "systems are told apart, and 5% of such findings may be expected to be false. Could have "
@@ -148,14 +143,14 @@ def differences_table(results: Results) -> Table | None:
         found,
         [
             text("probe", "probe", "about"),
-            *([] if len(pairs) == 1 else [pair]),
+            Column("first − second", lambda row: Cell(row.first, f"− {row.second}"), "left"),
             tables.gap("difference", "difference ci_low ci_high"),
             tables.number("p", "p_value", _p),
             Column(
                 "adjusted p",
                 lambda row: Cell(_p(row.adjusted_p_value), "told apart" if row.are_apart else ""),
             ),
-            Column("could have seen", lambda row: _unsigned(getattr(row, seen)) or "nothing"),
+            Column("could have seen", lambda row: _unsigned(row.smallest_difference) or "nothing"),
         ],
         csv=f"{PLACE} first second difference ci_low ci_high {' '.join(TESTS)} {SIZE}",
     )
@@ -201,11 +196,9 @@ def summary(results: Results) -> str:
     if found.empty:
         return ""
     apart = found[found.are_apart]
-    if len(found) == 1:
-        told = f"The two systems are {'told' if len(apart) else 'not told'} apart."
-    else:
-        verb = "tells" if len(apart) < 2 else "tell"
-        told = f"Of {len(found)} comparisons, {len(apart) or 'none'} {verb} two systems apart."
+    of_all = "Of 1 comparison" if len(found) == 1 else f"Of {len(found)} comparisons"
+    verb = "tells" if len(apart) < 2 else "tell"
+    told = f"{of_all}, {len(apart) or 'none'} {verb} two systems apart."
     if len(apart):
         row = apart.loc[apart.difference.abs().idxmax()]
         gap, better, worse = Estimate.of(row), row["first"], row["second"]

@@ -45,17 +45,16 @@ COUNTED = "With each share are the exact count and, below it, Wilson's 95% inter
 
 def labelled_runs(results: Results) -> list[tuple[Run, str]]:
     """Return each run with the name of its model, set by set; outputs of one name stay apart."""
-    order = list(SETS)
-    known = [run for run in results.of("diagnose") if _is_known(run)]
-    times = Counter((run.probe, run.model) for run in known)
+    of_sets = [
+        run
+        for run in results.of("diagnose")
+        if {run.probe, *(row.probe for row in run.rows)} <= SETS.keys()
+    ]
+    times = Counter((run.probe, run.model) for run in of_sets)
     return [
         (run, run.model if times[run.probe, run.model] == 1 else f"{run.model} ({run.path})")
-        for run in sorted(known, key=lambda run: order.index(run.probe))
+        for run in sorted(of_sets, key=lambda run: [*SETS].index(run.probe))
     ]
-
-
-def _is_known(run: Run) -> bool:
-    return {run.probe, *(row.probe for row in run.rows)} <= SETS.keys()
 
 
 @lru_cache(maxsize=2)
@@ -72,9 +71,8 @@ def diagnosed(results: Results) -> pd.DataFrame:
     rows = rows[rows.path.isin([*labels])]
     rows = rows.assign(model=rows.path.map(labels)).drop_duplicates([*PLACE, "metric"], keep="last")
     is_spread = rows.metric.str.endswith(SPREAD)
-    spread = rows[is_spread].assign(metric=rows.metric.str.removesuffix(SPREAD), sd=rows.value)
-    keys = [*PLACE, "metric"]
-    found = rows[~is_spread].merge(spread[[*keys, "sd"]], how="left", on=keys)
+    spread = rows[is_spread].assign(metric=rows.metric.str.removesuffix(SPREAD))
+    found = with_columns(rows[~is_spread], spread, {"value": "sd"}, [*PLACE, "metric"])
     found["title"] = [SETS[name].title for name in found.probe]
     perturbed = [PERTURBATIONS.get(name, name.replace("_", " ")) for name in found.perturbation]
     parts = zip(found.subset, perturbed, strict=True)
@@ -205,6 +203,9 @@ def first_words_table(results: Results) -> Table | None:
 
 def words_tables(results: Results) -> list[Table | None]:
     """Make a table for each set of the words after each context (tables 6, 10, 13 and 15)."""
+    words_column = Column(
+        "words", lambda row: Cell(row.words or ABSENT, row._hit), "left", prose=True
+    )
     by_set: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for run, label in labelled_runs(results):
         asked: dict[str, list[ContextLine]] = {}  # a context may have several targets
@@ -225,26 +226,22 @@ def words_tables(results: Results) -> list[Table | None]:
                 "_runs": run.key,
             }
             by_set.setdefault(run.probe, {}).setdefault(context, []).append(record)
-    return [_words_table(probe, [*contexts.values()]) for probe, contexts in by_set.items()]
-
-
-def _words_table(probe: str, contexts: list[list[dict[str, Any]]]) -> Table | None:
-    rest = (
-        f" These are the first {MOST_CONTEXTS} of {count(len(contexts))} different contexts; all "
-        "of them are in predictions.jsonl of each run."
-    )
-    return tables.table(
-        f"diagnostics_words_{probe}",
-        f"What models say: {SETS[probe].title}",
-        f"The {TOP} most probable words after each context, the best one first, and where the "
-        "expected one is among them." + (rest if len(contexts) > MOST_CONTEXTS else ""),
-        [record for records in contexts[:MOST_CONTEXTS] for record in records],
-        [prose("context", "context"), text("expected", "_expected")],
-        rows="context",
-        across="model",
-        each=[Column("words", lambda row: Cell(row.words or ABSENT, row._hit), "left", prose=True)],
-        csv="model context expected words",
-    )
+    return [
+        tables.table(
+            f"diagnostics_words_{probe}",
+            f"What models say: {SETS[probe].title}",
+            f"The {TOP} most probable words after each context, the best one first, and where the "
+            f"expected one is among them. Shown are {min(MOST_CONTEXTS, len(contexts))} of "
+            f"{count(len(contexts))} different contexts; all are in predictions.jsonl of each run.",
+            [record for records in [*contexts.values()][:MOST_CONTEXTS] for record in records],
+            [prose("context", "context"), text("expected", "_expected")],
+            rows="context",
+            across="model",
+            each=[words_column],
+            csv="model context expected words",
+        )
+        for probe, contexts in by_set.items()
+    ]
 
 
 def summary(results: Results) -> str:
@@ -267,9 +264,10 @@ def summary(results: Results) -> str:
             start = NEGATION.get((verdict, negated), "Not shown to be sensitive to negation")
             found.setdefault(start, []).append(f"{model} on {title}")
     sentences = [f"{start}: {listed(names)}." for start, names in found.items()]
+    shown = [run for run, _ in labelled_runs(results)]
     sentences += [
         f"Not shown: {run.path}: its record names no diagnostic set."
         for run in results.of("diagnose")
-        if not _is_known(run)
+        if run not in shown
     ]
     return " ".join(sentences)

@@ -91,14 +91,13 @@ def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
     assert (record["mcnemar_p"], record["adjusted_p_value"]) == (0.01, 0.01)
 
 
-def test_two_systems_are_in_the_title_and_sizes_in_their_order() -> None:
+def test_sizes_are_in_their_order_and_two_systems_side_by_side() -> None:
     scores = {"bert": 0.8, "roberta": 0.7}
     runs = [comparison(scores, {}, size=size, seeds=1) for size in (1000, 62)]
     results = Results("made", tuple(runs))
     table, beside = differences_table(results), systems_table(results)
     assert table is not None
     assert beside is not None
-    assert table.title == "Are the differences real? bert − roberta"
     assert [row[0].detail for row in table.rows] == [
         "test, learning curve, mlp, 62 examples", "test, learning curve, mlp, 1,000 examples",
     ]  # fmt: skip
@@ -116,11 +115,11 @@ def test_the_paragraph_has_what_was_found(four: Results) -> None:
     )
     worse = comparison({"bert": 0.5, "roberta": 0.8}, {("bert", "roberta"): 0.01}, seeds=1)
     said = summary(Results("made", (worse,)))
-    assert said.startswith("The two systems are told apart.")
+    assert said.startswith("Of 1 comparison, 1 tells two systems apart.")
     assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in said
     none = comparison({"bert": 0.5, "roberta": 0.8}, {}, seeds=1)
     assert summary(Results("made", (none,))) == (
-        "The two systems are not told apart. With so few groups of items no difference "
+        "Of 1 comparison, none tells two systems apart. With so few groups of items no difference "
         "could have been seen."
     )
 

@@ -281,11 +281,8 @@ def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path, write_run: W
     assert large is not None
     assert (small.name, len(small.rows)) == ("diagnostics_words_cprag", 100)
     assert len(large.rows) == 100
-    assert large.note.endswith(
-        "These are the first 100 of 1,001 different contexts; all of them are in "
-        "predictions.jsonl of each run."
-    )
-    assert "first 100" not in small.note
+    assert "Shown are 100 of 1,001 different contexts" in large.note
+    assert "Shown are 100 of 100 different contexts" in small.note
 
 
 def test_a_context_that_is_asked_twice_expects_both_words(
