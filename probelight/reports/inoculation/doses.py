@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from statistics import fmean
 
 import numpy as np
@@ -85,15 +87,12 @@ class Dose:
 
 
 def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
-    """Return the chosen runs of each series, dose by dose."""
-    grouped: dict[Series, dict[int, list[Inoculation]]] = {}
-    for cell in cells:
-        if cell.chosen:
-            grouped.setdefault(cell.series, {}).setdefault(cell.dose, []).append(cell)
-    return {
-        series: [Dose(series, dose, tuple(runs)) for dose, runs in sorted(by_dose.items())]
-        for series, by_dose in grouped.items()
-    }
+    """Return the chosen runs of each series, dose by dose; runs are given in that order."""
+    chosen = (cell for cell in cells if cell.chosen)
+    lines: dict[Series, list[Dose]] = {}
+    for (series, dose), runs in groupby(chosen, attrgetter("series", "dose")):
+        lines.setdefault(series, []).append(Dose(series, dose, tuple(runs)))
+    return lines
 
 
 def best_dose(line: list[Dose]) -> Dose:
