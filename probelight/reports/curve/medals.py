@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError
-from probelight.reports.curve.curves import FULL, NO_LANGUAGE, Curve
+from probelight.reports.curve.curves import NO_LANGUAGE, Curve
 from probelight.reports.curve.scores import difference, rivals, standard_curves
 from probelight.reports.table import Cell, Column, Table, framed, table, text
-from probelight.reports.words import ABSENT, points, rate
+from probelight.reports.words import ABSENT, points
 from probelight.results.load import Results
 
 MARKS = {"full": "✓ full", "partial": "~ partial", "none": "✗ none", "not judged": ABSENT}
@@ -46,9 +46,6 @@ class MedalRule:
     @property
     def words(self) -> str:
         """The rule as a person says it."""
-        needed = ["a no-language control", "recorded hits"]
-        needed += ["a baseline over word vectors"] * self.need_baseline
-        needed += ["random weights"] * self.need_random
         return (
             f"High: zero-shot or WS has gone at least {100 * self.high:.0f}% of the way from "
             "chance to 100%. Above baselines: the 95% interval of WS minus that of every baseline, "
@@ -56,8 +53,7 @@ class MedalRule:
             f"answer lies above {points(self.above_baselines)} points. Needs language: the "
             "interval of the unclipped LangSense without language lies above "
             f"{points(self.lang_sense)} points. Full success is all three, partial is "
-            f"{self.partial} of them; {ABSENT} is not judged, for want of {', '.join(needed[:-1])} "
-            f"or {needed[-1]}."
+            f"{self.partial} of them; {ABSENT} is not judged, and the csv file has what it lacks."
         )
 
 
@@ -91,8 +87,8 @@ def medals_table(results: Results, rule_path: Path | None = None) -> Table | Non
         f"{rule.words} The marks of the paper's table 12 did not survive in its text, so only ours "
         "are here.",
         found,
-        [text("probe", "probe", "_how")],
-        rows="probe _how",
+        [text("probe", "probe", "split"), text("trained", "mode", "_rate")],
+        rows="probe split mode _rate",
         across="model",
         each=[Column("medal", mark, "left")],
         shown=found[found.medal != "not judged"],
@@ -112,15 +108,11 @@ def not_judged(results: Results, rule_path: Path | None = None) -> str:
 def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
     """Return a row for each model on each probe, by the curve that LangSense is from."""
     every = standard_curves(results)
-    found = [curve for curve in every if curve.role == "model" and curve.mode != "linear"]
-    rows = []
-    for curve in found:
-        place = (curve.probe, curve.mode)
-        rates = {other.learning_rate for other in found if (other.probe, other.mode) == place}
-        by_rate = f"rate {rate(curve.learning_rate)}" if len(rates) > 1 else ""
-        how = filter(None, (curve.where, "whole network" * (curve.mode == FULL), by_rate))
-        rows.append({**curve.record, **judgement(curve, every, rule), "_how": ", ".join(how)})
-    return rows
+    return [
+        {**curve.record, **judgement(curve, every, rule)}
+        for curve in every
+        if curve.role == "model" and curve.mode != "linear"
+    ]
 
 
 def judgement(curve: Curve, others: Sequence[Curve], rule: MedalRule) -> dict[str, Any]:

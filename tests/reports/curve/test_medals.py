@@ -128,11 +128,12 @@ def test_table_says_the_rule_and_what_was_met(tmp_path: Path, write_curve_runs: 
     rule.write_text("high: 0.25\n")
     table = medals_table(load_results(tmp_path), rule)
     assert table is not None
-    assert labels(table) == ["probe", "embedded: medal"]
+    assert labels(table) == ["probe", "trained", "embedded: medal"]
     assert not_judged(load_results(tmp_path)) == ""
     (row,) = table.rows
     assert (row[0].text, row[0].detail) == ("age_comparison", "dev")
-    assert (row[1].text, row[1].detail) == ("✓ full", "high, above baselines, needs language")
+    assert (row[1].text, row[1].detail) == ("mlp", "rate 0.001")
+    assert (row[2].text, row[2].detail) == ("✓ full", "high, above baselines, needs language")
     assert "at least 25% of the way from chance" in table.note
     (record,) = records(table)
     assert (record["medal"], record["needs_language"]) == ("full", True)
@@ -171,7 +172,7 @@ def test_the_medals_go_by_the_rule_that_was_given(tmp_path: Path, write_curve_ru
         rule.write_text(f"high: {high}\n")
         [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
         [medals] = [one for one in section.tables if one.name == "curve_medals"]
-        marks.append(medals.rows[0][1].text)
+        marks.append(medals.rows[0][2].text)
     assert marks == ["✓ full", "~ partial"]
     rule.write_text("need_random: true\n")
     [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
