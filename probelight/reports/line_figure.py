@@ -155,12 +155,13 @@ def _draw_trace(axis: Axes, trace: Trace, positions: Mapping[int, float], zorder
         for number, estimate in trace.points
         if estimate.ci_low is not None and estimate.ci_high is not None
     ]
-    xs, lows, highs = zip(*known, strict=True) if known else ((), (), ())
     color = trace.look.color
-    if trace.whiskers or len(known) == 1:
-        axis.vlines(xs, lows, highs, color, linewidth=0.9, alpha=0.55, transform=moved)
-    else:
-        axis.fill_between(xs, lows, highs, color=color, alpha=0.13, linewidth=0)
+    if known:
+        xs, lows, highs = zip(*known, strict=True)
+        if trace.whiskers or len(known) == 1:
+            axis.vlines(xs, lows, highs, color, linewidth=0.9, alpha=0.55, transform=moved)
+        else:
+            axis.fill_between(xs, lows, highs, color=color, alpha=0.13, linewidth=0)
     axis.plot(
         [positions[number] for number, _ in trace.points],
         [100 * estimate.value for _, estimate in trace.points],

@@ -164,8 +164,10 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
     parts["s"] = ("original_accuracy_before", "original_accuracy_after")
     for marker, (before, after) in parts.items():
         expected = [measured(before, 8), *(measured(after, dose) for dose in doses)]
-        assert marked(axis, marker) == percent(expected)
-    ends = {round(float(y), 6) for line in axis.lines for y in line.get_ydata()}
+        marks = [line for line in axis.lines if line.get_marker() == marker]
+        assert [float(y) for line in marks for y in line.get_ydata()] == percent(expected)
+    whiskers = [line for lines in axis.collections for line in lines.get_segments()]
+    ends = {round(float(y), 6) for line in whiskers for _, y in line}
     for dose in doses:
         for column in ("ci_low", "ci_high"):
             for _, after in parts.values():
