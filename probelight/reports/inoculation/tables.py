@@ -105,7 +105,7 @@ def seeds_table(results: Results) -> Table | None:
         "For each seed the setting and checkpoint with the best average on the selection splits; "
         f"all seeds are in the mean. {INTERVAL}, over groups of items and over seeds (none where a "
         "run of several seeds did not record what each item counted); over seeds: the lowest and "
-        f"the highest seed. {COLUMNS} New: probe items without a relative in the train file.",
+        f"the highest seed. {COLUMNS} Group not in train: items without a relative there.",
         [_means(dose) for dose in every],
         [
             WHAT,
@@ -117,7 +117,7 @@ def seeds_table(results: Results) -> Table | None:
             _spread(COST, "cost, points"),
             *_pair("both %", BOTH, _spread, ("above chance", "average")),
             *_pair("whole clusters %", CLUSTERS, _spread),
-            *_pair("probe, new items %", UNRELATED, _spread),
+            *_pair("probe, group not in train %", UNRELATED, _spread),
         ],
     )
 

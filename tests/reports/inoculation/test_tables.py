@@ -95,9 +95,9 @@ def test_seeds_are_averaged_on_untouched_items_too(
             ]
         write_run(tmp_path, f"{dose}-{seed}", found)
     table = tables(tmp_path)["inoculation_seeds"]
-    group = "probe, new items %"
+    group = "probe, group not in train %"
     assert [c.label for c in table.columns if c.group == group] == ["before", "after", "over seeds"]
-    assert "New: probe items without a relative" in table.note
+    assert "without a relative there" in table.note
     first, second = table.rows
     assert first[-3:] == (Cell("10.0"), Cell("25.0"), Cell("20.0–30.0"))
     assert second[-3:] == (Cell("–"), Cell("–"), Cell("–"))
