@@ -181,10 +181,7 @@ def differences_figure(results: Results) -> Figure | None:
             look=shown.are_apart.map({True: "told apart", False: "not told apart"}),
             chance=None,
         ),
-        {
-            "told apart": Line(BLUE, "-", "o"),
-            "not told apart": Line(MUTED, "-", "o", PAPER),
-        },
+        {"told apart": Line(BLUE, "-", "o"), "not told apart": Line(MUTED, "-", "o", PAPER)},
         "first − second, percentage points",
         are_gaps=True,
     )
