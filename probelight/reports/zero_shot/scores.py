@@ -11,8 +11,8 @@ from probelight.metrics.choices import NEAR
 from probelight.metrics.scoring_rules import RULES
 from probelight.reports import table as kit
 from probelight.reports.estimates import VERDICTS, WHOLE, verdict_of
-from probelight.reports.table import ACCURACY, SIZE, Column, Table
-from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, listed, way
+from probelight.reports.table import ACCURACY, SIZE, Table
+from probelight.reports.words import BY_GROUPS, INTERVAL, listed, way
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
 
@@ -52,10 +52,7 @@ def zero_shots(results: Results) -> pd.DataFrame:
     whole = rows[rows.is_whole & (rows.scoring == "")].drop_duplicates([*PLACE, "metric"])
     levels = whole.pivot(index=PLACE, columns="metric", values="value").reindex(columns=LEVELS)
     found = whole[whole.metric == "accuracy"].rename(columns={"value": "accuracy"})
-    # Chance and the like may be given once, without a split.
-    without_split = found.assign(split="").join(levels, on=PLACE)[LEVELS]
     found = found.join(levels, on=PLACE)
-    found[LEVELS] = found[LEVELS].fillna(without_split)
     found["floor"] = found.floor.fillna(found.chance)
     alike = found.groupby(["name", "probe", "split"])
     repeats = alike.name.transform("size")
@@ -83,11 +80,7 @@ def zero_shot_table(results: Results) -> Table | None:
         kit.share("macro %", "macro_accuracy"),
         kit.size(),
         *([kit.share("chance, empty choices too", "chance")] if with_floor else []),
-        Column(
-            "against chance",
-            lambda row: ABSENT if row.against_chance == "unknown" else row.against_chance,
-            "left",
-        ),
+        kit.text("against chance", "_verdict"),
         *([kit.text("scored by", "_way")] if differ else []),
         *([kit.share("ties %", "tied_share")] if with_ties else []),
         *([kit.share("near-ties %", "near_tied_share")] if with_near else []),
@@ -106,7 +99,11 @@ def zero_shot_table(results: Results) -> Table | None:
         "zero_shot",
         "Accuracy before any training",
         note,
-        found.assign(_way=ways.replace("", "the mask"), _how=found.split if differ else how),
+        found.assign(
+            _way=ways.replace("", "the mask"),
+            _how=found.split if differ else how,
+            _verdict=found.against_chance.mask(found.against_chance == "unknown"),
+        ),
         [
             kit.text("probe", "probe", "_how"),
             kit.share("chance", "floor"),
@@ -240,20 +237,20 @@ def summary(results: Results) -> str:
         )
     for model, of_model in islice(found.groupby("model"), MOST_MODELS):
         by_verdict = of_model.groupby("against_chance").probe.agg(list)
-        said = [
+        on = "; ".join(
             f"{words} on {listed(list(dict.fromkeys(by_verdict[verdict])))}"
             for verdict, words in VERDICTS.items()
             if verdict in by_verdict
-        ]
+        )
         when = "As imported" if set(of_model.kind) == {IMPORTED} else "Before any training"
-        sentences.append(f"{when}, {model} was {'; '.join(said)}.")
+        sentences.append(f"{when}, {model} was {on}.")
     if (rest := found.model.nunique() - MOST_MODELS) > 0:
         sentences.append(f"The table has {rest} more models.")
     rows = zero_shot_rows(results)
     is_paradigm = (rows.subset_kind == "paradigm") & (rows.metric == "accuracy")
     paradigms = of_entries(results, rows[is_paradigm & (rows.scoring == "")])
-    place = ["path", "model", "probe", "split"]
-    by_set = paradigms.merge(found[[*place, "chance"]], on=place).groupby(place[1:])
+    paradigms = with_columns(paradigms, found, {"chance": "chance"}, [*PLACE, "model"])
+    by_set = paradigms.groupby(["model", "probe", "split"])
     for (model, probe, _), parts in islice(by_set, MOST_MODELS):
         if len(parts) >= MIN_PARADIGMS:
             verdicts = [verdict_of((p.ci_low, p.ci_high), p.chance) for p in parts.itertuples()]

@@ -39,28 +39,24 @@ def test_each_model_has_a_row_for_each_probe(demo_folder: Path) -> None:
     }
 
 
-def test_two_models_of_one_name_are_named_by_weights(
+def test_models_of_one_name_are_named_by_weights_or_by_run(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     for sha in ("aaaaaaaaaaaa", "bbbbbbbbbbbb"):
         write_run(tmp_path, sha, rows.zero_shot("p", 5, 10, 2), model_sha256=sha)
-    models = zero_shots(load_results(tmp_path)).model.tolist()
-    assert models == ["embedded (aaaaaaaa)", "embedded (bbbbbbbb)"]
+    paths = [write_run(tmp_path, name, rows.zero_shot("q", 5, 10, 2)) for name in ("x", "y")]
+    assert zero_shots(load_results(tmp_path)).model.tolist() == [
+        "embedded (aaaaaaaa)",
+        "embedded (bbbbbbbb)",
+        *(f"embedded ({path.name})" for path in paths),
+    ]
 
 
-def test_two_settings_of_one_model_are_named_by_run(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    paths = [write_run(tmp_path, name, rows.zero_shot("p", 5, 10, 2)) for name in ("x", "y")]
-    models = zero_shots(load_results(tmp_path)).model.tolist()
-    assert models == [f"embedded ({path.name})" for path in paths]
-
-
-def test_chance_goes_by_the_real_choices_and_may_be_given_without_a_split(
+def test_chance_goes_by_the_real_choices(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     found = rows.zero_shot("p", 5, 10, 5)
-    found.append({**found[1], "metric": "floor", "value": 0.25, "split": ""})
+    found.append({**found[1], "metric": "floor", "value": 0.25})
     write_run(tmp_path, "a", found)
     table = tables(tmp_path)["zero_shot"]
     assert labels(table)[1:] == [
@@ -110,33 +106,28 @@ def test_zero_shot_has_columns_for_each_model(
     assert second[7] == Cell("100.0", "20.7–100.0")
 
 
+@pytest.mark.parametrize(
+    ("metric", "label", "note"),
+    [
+        ("tied_share", "ties", "they count 1/n"),
+        ("near_tied_share", "near-ties", "less than 0.0001 above the second"),
+    ],
+)
 def test_ties_have_a_column_where_there_are_any(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    metric: str, label: str, note: str, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     found = rows.zero_shot("p", 5, 10, 2, model="m1")
-    write_run(tmp_path, "a", [*found, {**found[1], "metric": "tied_share", "value": 0.0}])
-    assert "m1: ties %" not in labels(tables(tmp_path)["zero_shot"])
+    write_run(tmp_path, "a", [*found, {**found[1], "metric": metric, "value": 0.0}])
+    assert f"m1: {label} %" not in labels(tables(tmp_path)["zero_shot"])
     found = rows.zero_shot("q", 5, 10, 2, model="m1")
-    write_run(tmp_path, "b", [*found, {**found[1], "metric": "tied_share", "value": 0.3}])
+    write_run(tmp_path, "b", [*found, {**found[1], "metric": metric, "value": 0.125}])
     table = tables(tmp_path)["zero_shot"]
     assert labels(table)[3:] == [
-        "m1: accuracy %", "m1: macro %", "m1: n", "m1: against chance", "m1: ties %"
+        "m1: accuracy %", "m1: macro %", "m1: n", "m1: against chance", f"m1: {label} %"
     ]  # fmt: skip
-    assert [row[-1].text for row in table.rows] == ["0.0", "30.0"]
-    assert [record["tied_share"] for record in records(table)] == [0.0, 0.3]
-
-
-def test_near_ties_have_a_column_where_there_are_any(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("p", 5, 10, 2, model="m1")
-    near = {**found[1], "metric": "near_tied_share", "value": 0.125}
-    write_run(tmp_path, "a", [*found, near])
-    table = tables(tmp_path)["zero_shot"]
-    assert labels(table)[-1] == "m1: near-ties %"
-    assert "less than 0.0001 above the second" in table.note
-    assert table.rows[0][-1].text == "12.5"
-    assert records(table)[0]["near_tied_share"] == 0.125
+    assert [row[-1].text for row in table.rows] == ["0.0", "12.5"]
+    assert [record[metric] for record in records(table)] == [0.0, 0.125]
+    assert note in table.note
 
 
 def test_other_ways_of_scoring_are_named(
