@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,7 @@ from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.curves import shares
 from tests.fixtures.diagnostics import results_of, share
+from tests.fixtures.grids import OBJECTS, always_smaller, write_grid
 from tests.fixtures.report import labels, named, records
 
 TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
@@ -76,6 +78,8 @@ def test_every_table_of_the_papers_is_listed_once() -> None:
     assert len(places) == len(set(places))
     for table in paper_list():
         assert bool(table.command) == bool(table.note or table.here)
+        assert bool(table.here) == bool(table.probes)
+        assert not table.maker or callable(resolve_name(f"probelight.reports.{table.maker}"))
 
 
 def test_what_has_published_numbers_is_shown_with_them() -> None:
@@ -118,6 +122,31 @@ def test_the_list_names_what_is_held(tmp_path: Path, write_curve_runs: WriteCurv
     assert shown == {"table 2": "paper_talmor2020_table_2", "figure 4": "learning_curve"}
     beside = table_of(results, "paper_talmor2020_table_2")
     assert beside.title == "Talmor et al. 2020, table 2: Age comparison"
+
+
+@pytest.mark.parametrize(
+    ("grid", "model", "places"),
+    [
+        ("A", "roberta-large", {"figure 3": "grid"}),
+        ("A", "bert-base-uncased", {"figure 3": "grid"}),  # the zero-shot accuracy of table 2
+        ("B", "bert-base-uncased", {}),  # the paper has none of its panels
+        ("sizes", "roberta-large", {"table 4": "sizes_grid"}),
+        ("sizes", "bert-base-uncased", {}),
+    ],
+)
+def test_grids_of_models_that_the_paper_has_are_listed(
+    grid: str,
+    model: str,
+    places: dict[str, str],
+    tmp_path: Path,
+    write_run: WriteRun,
+    rows: SimpleNamespace,
+) -> None:
+    values = OBJECTS if grid == "sizes" else [20, 30]
+    write_grid(tmp_path, write_run, rows, grid, values, always_smaller, model=model)
+    table = listed_table(load_results(tmp_path))
+    listed = records(table) if table else []
+    assert {row["place"]: row["shown"] for row in listed if row["shown"]} == places
 
 
 # Learning curves and zero-shot accuracy (Talmor et al. 2020).
