@@ -88,8 +88,6 @@ def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
 def systems_table(results: Results) -> Table | None:
     """Make the table of the accuracy of each system, and of which are not told apart."""
     found = systems(results)
-    if found.empty:
-        return None
     names = list(dict.fromkeys(name for runs in found.all_runs for name in runs))
     are_across = len(names) <= MOST_ACROSS
     of_system = [tables.accuracy("accuracy %"), text("letters", "letters")]
@@ -123,8 +121,6 @@ def systems_table(results: Results) -> Table | None:
 def differences_table(results: Results) -> Table | None:
     """Make the table of each two systems: difference, tests, and what could have been seen."""
     found = differences(results)
-    if found.empty:
-        return None
     tests = "p: McNemar's exact test, by groups where items come in groups."
     if any(number > 1 for runs in found.all_runs for number in runs.values()):
         tests += (

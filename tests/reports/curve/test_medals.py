@@ -33,10 +33,6 @@ def medal(folder: Path, rule: MedalRule | None = None) -> tuple[str, tuple[bool 
     return found["medal"], (found["high"], found["above_baselines"], found["needs_language"])
 
 
-def test_the_shipped_rule_is_the_default_one() -> None:
-    assert read_rule() == MedalRule()
-
-
 @pytest.mark.parametrize(
     ("standard", "control", "baseline", "expected"),
     [
@@ -157,7 +153,8 @@ def test_rules_that_cannot_be_read(text: str, said: str, tmp_path: Path) -> None
         read_rule(path)
 
 
-def test_a_rule_may_say_only_what_it_changes(tmp_path: Path) -> None:
+def test_the_shipped_rule_is_the_default_and_another_says_what_it_changes(tmp_path: Path) -> None:
+    assert read_rule() == MedalRule()
     path = tmp_path / "rule.yaml"
     path.write_text("high: 1\n")
     assert read_rule(path) == MedalRule(high=1)
