@@ -104,7 +104,8 @@ def read_published(path: Path) -> pd.DataFrame:
         problems[f"{name} is not a whole number"] = ~rows[name].str.fullmatch("[0-9]*")
     for problem, is_wrong in problems.items():
         if is_wrong.any():
-            raise PublishedError(f"{path}:{is_wrong.idxmax() + 2}: {problem}")
+            line = is_wrong.idxmax()
+            raise PublishedError(f"{path}:{line + 2}: {problem}: {', '.join(rows.loc[line])}")
     return rows.assign(**numbers[[*COUNTS]], value=rows.value.astype(float) / 100)
 
 
