@@ -219,15 +219,6 @@ class Curve:
         terms = [(weight, self.line()[size]) for size, weight in weights.items()]
         return summed(terms) if terms else None
 
-    @property
-    def maximum(self) -> Estimate | None:
-        """MAX: chosen on the items that it is measured on, so a little too high.
-
-        Its interval is that of the point which is the best.
-        """
-        means = self.means()
-        return summed([(1.0, self.line()[best_size(means)])]) if any(means) else None
-
     def lang_sense(self, control: str) -> Estimate | None:
         """Return LangSense as the paper has it, clipped at 0 point by point.
 
@@ -256,11 +247,17 @@ class Curve:
 
     @cached_property
     def scores(self) -> Mapping[ScoreKey, Estimate]:
-        """The scores there are, by the keys that published ones have."""
+        """The scores there are, by the keys that published ones have.
+
+        MAX, with its interval, is the best trained point: chosen on the items that it is measured
+        on, so a little too high.
+        """
+        means = self.means()
+        best = self.line()[best_size(means)] if any(means) else None
         found = {
             ScoreKey("zero_shot"): self.zero_shot,
             ScoreKey("ws", self.mode): self.weighted_sum,
-            ScoreKey("max", self.mode): self.maximum,
+            ScoreKey("max", self.mode): summed([(1.0, best)]) if best else None,
             **{ScoreKey(name): self.lang_sense(control) for name, control in self.senses.items()},
         }
         return {name: estimate for name, estimate in found.items() if estimate is not None}

@@ -67,7 +67,7 @@ def flips_table(results: Results) -> Table | None:
     """Make the table of items that two rules answer differently, for each probe and model."""
     found: list[dict[str, Any]] = []
     for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
-        place = {"model": model, "probe": probe, "_split": split, "_runs": items.run.iloc[0]}
+        place = {"model": model, "probe": probe, "_split": split, "_runs": items._runs.iloc[0]}
         for rule, other in combinations(items.best.iloc[0], 2):
             flips = sum(best[rule] != best[other] for best in items.best)
             counts = {"num_flipped": flips, "num_items": len(items)}
@@ -141,7 +141,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, list[str]]:
             found += _items(results, entry)
         except UnreadableResultError as error:
             damaged.append(f"Not shown by rule: {visible(results.below(str(error)))}.")
-    columns = [*PLACE, "run", "best", "choices", "answer", "id", "question", "_runs"]
+    columns = [*PLACE, "best", "choices", "answer", "id", "question", "_runs"]
     return pd.DataFrame(found, columns=columns), damaged
 
 
@@ -157,6 +157,6 @@ def _items(results: Results, entry: Any) -> list[dict[str, Any]]:
             raise UnreadableResultError(f"{place}: a rule's best is none of the choices")
         if found and found[0]["best"].keys() != best.keys():
             raise UnreadableResultError(f"{place}: it has other rules than the first line")
-        of_entry = {name: getattr(entry, name) for name in (*PLACE, "run")}
+        of_entry = {name: getattr(entry, name) for name in PLACE}
         found.append({**of_entry, **vars(line), "best": best, "_runs": entry.run})
     return found

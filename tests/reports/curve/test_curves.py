@@ -11,6 +11,7 @@ from probelight.reports.curve.curves import Curve, Point, curves, summed
 from probelight.reports.curve.scores import rivals, standard_curves
 from probelight.reports.curve.tables import curve_table, parts_table
 from probelight.reports.estimates import Estimate
+from probelight.reports.published import ScoreKey
 from probelight.results.load import load_results
 from probelight.results.row import Row
 from tests.fixtures import subsets
@@ -180,7 +181,7 @@ def test_sums_of_points() -> None:
     weighted = (0.6 * first + 0.9 * second) / (first + second)
     assert curve.weighted_sum is not None
     assert curve.weighted_sum.value == pytest.approx(weighted)
-    assert curve.maximum == Estimate(0.95)
+    assert curve.scores[ScoreKey("max", "mlp")] == Estimate(0.95)
     gap = curve.lang_gap("control")
     assert gap is not None
     assert gap.value == pytest.approx(0.1)
