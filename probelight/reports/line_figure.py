@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
@@ -27,6 +28,8 @@ from probelight.reports.figure import (
 from probelight.reports.words import percent, short_count
 
 MOST_TICKS = 8
+MOST_MODELS = 5  # of a panel; of more nobody could tell which line is whose
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,11 @@ class Panel:
         estimates = [estimate for trace in self.traces for _, estimate in trace.points]
         ends = [end for estimate in estimates for end in (estimate.value, *estimate.bounds)]
         return [*ends, *self.chances.values()]
+
+
+def in_panels(found: Sequence[T]) -> list[Sequence[T]]:
+    """Return what would be in a panel, divided where it is of more models than a panel has."""
+    return [found[place : place + MOST_MODELS] for place in range(0, len(found), MOST_MODELS)]
 
 
 @styled()

@@ -12,7 +12,7 @@ from probelight.reports.curve.scores import rivals, standard_curves
 from probelight.reports.curve.tables import TRAINED
 from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, Figure, Line
-from probelight.reports.line_figure import Panel, Trace, line_figure
+from probelight.reports.line_figure import Panel, Trace, in_panels, line_figure
 from probelight.reports.published import short_name
 from probelight.reports.words import dotted, in_words, rate
 from probelight.results.load import Results
@@ -41,18 +41,18 @@ def models_figure(results: Results) -> Figure | None:
     if not several:
         return None
     shown = [curve for group in several for curve in group]
+    parts = [part for group in several for part in in_panels(group)]
     looks: dict[str, Line] = {}
     for role, of_role in (("model", MODELS), ("baseline", BASELINES)):
         names = dict.fromkeys(curve.model for curve in shown if curve.role == role)
         looks |= zip(names, cycle(of_role), strict=False)
-    panels = [
-        Panel(
-            *heading(group[0], ""),
-            [Trace(_points(curve), looks[curve.model]) for curve in group],
-            {"chance": group[0].chance},
-        )
-        for group in several
-    ]
+    panels = []
+    for part in parts:
+        title, subtitle = heading(part[0], "")
+        if len(parts) > len(several):  # looks come again
+            subtitle = dotted(", ".join(short_name(curve.model) for curve in part), subtitle)
+        traces = [Trace(_points(curve), looks[curve.model]) for curve in part]
+        panels.append(Panel(title, subtitle, traces, {"chance": part[0].chance}))
     return line_figure(
         "learning_curve_models",
         "The models' learning curves, side by side",

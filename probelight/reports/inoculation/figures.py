@@ -10,7 +10,7 @@ from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, with_controls
-from probelight.reports.line_figure import Panel, Trace, line_figure
+from probelight.reports.line_figure import MOST_MODELS, Panel, Trace, in_panels, line_figure
 from probelight.reports.row_figure import model_looks
 from probelight.reports.words import count, dotted, in_words, rate
 from probelight.results.load import Results
@@ -38,8 +38,12 @@ def inoculation_figure(results: Results) -> Figure | None:
     lines = sorted(doses(with_controls(results)).items(), key=lambda item: item[0][1:])
     if not lines:
         return None
-    # A panel is one probe and original task, with all models.
-    found = [[line for _, line in group] for _, group in groupby(lines, lambda item: item[0][1:])]
+    # A panel is one probe and original task, with its models.
+    found = [
+        [line for _, line in part]
+        for _, group in groupby(lines, lambda item: item[0][1:])
+        for part in in_panels(list(group))
+    ]
     several = any(len(group) > 1 for group in found)
     looks = model_looks(dict.fromkeys(series.model for series, _ in lines) if several else ())
     extras = {run.extra for _, line in lines for dose in line for run in dose.runs}
@@ -78,7 +82,9 @@ def _dose_panel(group: list[list[Dose]], looks: Mapping[str, Line], by_extra: bo
             look = replace(looks[line[0].series.model], dash=look.dash)
         traces += _dose_traces(line, task, look, DODGE * (rank + 0.5 - len(group)), by_extra)
     origin = f"original task: {series.original_task or 'unnamed'}"
-    subtitle = dotted("" if looks else series.model, origin, series.remarks)
+    models = ", ".join(line[0].series.model for line in group)
+    is_named = not looks or len(looks) > MOST_MODELS  # looks come again
+    subtitle = dotted(models if is_named else "", origin, series.remarks)
     if not all(dose.interpretable for line in group for dose in line):
         subtitle += "\noriginal task not above chance: cost not interpretable"
     chances = {f"chance, {task}": first.floor(task) for task in ("probe", "original")}

@@ -44,6 +44,21 @@ def test_inoculation_marks_what_was_added(
     assert sorted(found) == sorted(2 * [*of_seeds, *means, "o"])  # hollow circles before
 
 
+@pytest.mark.filterwarnings("error::UserWarning")  # a layout that does not fit is one
+def test_more_models_than_a_panel_can_tell_apart_are_in_several(
+    inoculated: Callable[..., Results],
+) -> None:
+    for number in range(7):
+        results = inoculated({"model": f"model-{number}"})
+    figure = inoculation_figure(results)
+    assert figure is not None
+    assert figure.canvas is not None
+    assert len(figure.canvas.axes) == 2
+    said = " ".join(texts_of(figure))
+    assert "model-0, model-1, model-2, model-3, model-4 ·" in said
+    assert "model-5, model-6 ·" in said
+
+
 def test_without_anything_added_the_marks_are_the_lines(demo_folder: Path) -> None:
     figure = inoculation_figure(load_results(demo_folder))
     assert figure is not None
