@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from probelight.results.frames import ITEMS, NUMBERS, WHOLE, items_frame, results_frame
+from probelight.results.frames import (
+    ITEMS,
+    NUMBERS,
+    WHOLE,
+    items_frame,
+    results_frame,
+    with_columns,
+)
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
@@ -90,3 +98,12 @@ def test_damaged_predictions_are_named(tmp_path: Path) -> None:
 def test_the_same_results_are_read_once() -> None:
     results = Results("made", ())
     assert results_frame(results) is results_frame(results)
+
+
+def test_columns_of_other_rows_are_missing_where_no_row_is_of_the_place() -> None:
+    frame = pd.DataFrame({"path": ["a", "a", "b"], "seed": [1, None, 1], "value": [3, 4, 5]})
+    rows = pd.DataFrame({"path": ["a", "a"], "seed": [None, 1], "value": [6, 7], "more": [8, 9]})
+    found = with_columns(frame, rows, {"value": "other"}, ["path", "seed"])
+    assert found.columns.tolist() == ["path", "seed", "value", "other"]
+    assert found.other.tolist()[:2] == [7, 6]  # no seed is the same as no seed
+    assert found.other.isna().tolist() == [False, False, True]
