@@ -23,7 +23,6 @@ LEVEL = 0.05
 ORDER = ("zero shot", "learning curve", "original task", "before inoculation", "inoculated")
 PLACE = "probe split answered setting"
 TESTS = ["mcnemar_p", "p_value", "adjusted_p_value", "smallest_difference"]
-MOST_ACROSS = 3  # systems that have columns; more have rows
 MOST_DRAWN = 30
 MOST_LETTERS = 66  # of a label
 
@@ -88,11 +87,6 @@ def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
 def systems_table(results: Results) -> Table | None:
     """Make the table of the accuracy of each system, and of which are not told apart."""
     found = systems(results)
-    names = list(dict.fromkeys(name for runs in found.all_runs for name in runs))
-    are_across = len(names) <= MOST_ACROSS
-    of_system = [tables.accuracy("accuracy %"), text("letters", "letters")]
-    if (found.num_runs > 1).any():
-        of_system.append(tables.whole("seeds", "num_runs"))
     return tables.table(
         "compared_systems",
         "Which systems are not told apart?",
@@ -108,12 +102,11 @@ def systems_table(results: Results) -> Table | None:
                 ),
                 "left",
             ),
-            *([] if are_across else [text("system", "system"), *of_system]),
+            text("system", "system"),
+            tables.accuracy("accuracy %"),
+            text("letters", "letters"),
+            tables.whole("seeds", "num_runs"),
         ],
-        rows="path",
-        across="system" if are_across else "",
-        each=of_system,
-        values=names,
         csv=f"{PLACE} system {ACCURACY} letters {SIZE} num_runs",
     )
 
