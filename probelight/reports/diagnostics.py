@@ -7,20 +7,25 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from math import isclose
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
 from probelight.reports.estimates import AT_CHANCE, verdict_of
+from probelight.reports.published import published
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.reports.words import ABSENT, between, count, listed, measure, percent
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
 
+if TYPE_CHECKING:
+    from probelight.reports.figure import Figure  # matplotlib takes a second to import
+
 PLACE = ["model", "probe", "subset", "perturbation"]  # what a model was asked
+NUMBER = ["metric", *PLACE[1:]]  # which one it is, ours or the paper's
 SPREAD = "_sd"  # after a metric: its standard deviation over shuffles
 ENDS = {"": "value", "_ci_low": "ci_low", "_ci_high": "ci_high", SPREAD: "sd"}  # of csv columns
 ACCURACY, SURVIVAL = "accuracy", "survival"  # at each k
@@ -215,14 +220,14 @@ def words_tables(results: Results) -> list[Table | None]:
         for context, lines in asked.items():
             expected = dict.fromkeys(word for line in lines for word in line.expected)
             words = lines[0].predictions[:TOP]
-            hit = next((word for word in words if word in expected), None)
+            ranks = (f"{word} is no. {n}" for n, word in enumerate(words, 1) if word in expected)
             record = {
                 "model": label,
                 "context": context,
                 "expected": "|".join(expected),
                 "words": ", ".join(words),
                 "_expected": ", ".join(expected) or ABSENT,
-                "_hit": f"{hit} is no. {words.index(hit) + 1}" if hit else "",
+                "_hit": next(ranks, ""),
                 "_runs": run.key,
             }
             by_set.setdefault(run.probe, {}).setdefault(context, []).append(record)
@@ -242,6 +247,73 @@ def words_tables(results: Results) -> list[Table | None]:
         )
         for probe, contexts in by_set.items()
     ]
+
+
+def accuracy_figure(results: Results) -> Figure | None:
+    """Draw the accuracies of the sets at each k, perturbed as in the paper; tables have parts."""
+    rows = diagnosed(results)
+    is_shown = (rows.perturbation == "") | _is_in_paper(rows)
+    return _figure(
+        "diagnostics_accuracy",
+        "Words that people expect",
+        "An expected word is among the model's k best. Lines are 95% intervals.",
+        {name: at.removesuffix(" %") for name, at in at_each_k(results, ACCURACY).items()},
+        rows[is_shown & (rows.subset == "")],
+    )
+
+
+def sensitivity_figure(results: Results) -> Figure | None:
+    """Draw the sensitivities, with the margin and without, that the paper has as well."""
+    rows = diagnosed(results)
+    return _figure(
+        "diagnostics_sensitivity",
+        "Good or bad completions",
+        "How often the good completion is more probable than the bad one, and how often it is by "
+        "more than 0.01. The upright line is what chance would give; a model whose 95% interval "
+        "reaches it shows nothing.",
+        {SENSITIVITY: "", MARGIN: "by 0.01"},
+        rows[_is_in_paper(rows)],
+    )
+
+
+def _figure(
+    name: str, title: str, caption: str, metrics: Mapping[str, str], rows: pd.DataFrame
+) -> Figure | None:
+    """Draw the numbers of each metric on each part of a set, the paper's on the last line."""
+    from probelight.reports.figure import INK, Line, model_looks
+    from probelight.reports.row_figure import row_figure
+
+    rows = rows[rows.metric.isin([*metrics])]
+    if rows.empty:
+        return None
+    parts = zip(rows.condition, rows.metric.map(metrics), strict=True)
+    rows = rows.assign(
+        heading=rows.title,
+        name=[", ".join(filter(None, part)) or "all" for part in parts],
+        look=rows.model,
+        chance=rows.chance.where(rows.metric == SENSITIVITY),
+        _part=rows.groupby(["title", "condition"], sort=False).ngroup(),
+        _rank=rows.metric.map([*metrics].index),
+    ).sort_values(["_part", "_rank"], kind="stable")
+    places = rows.drop_duplicates(["heading", "name"]).drop(columns=["look", "value"])
+    of_paper = places.merge(_paper(), on=NUMBER)
+    looks = model_looks(rows.model.unique())
+    looks["BERT-B (paper)"] = Line(INK, "none", "x")
+    looks["BERT-L (paper)"] = Line(INK, "none", "+")
+    crosses = "" if of_paper.empty else " Crosses: Ettinger (2020), without intervals."
+    shown = pd.concat([rows, of_paper])
+    return row_figure(name, title, caption + crosses, shown, looks, "%")
+
+
+def _paper() -> pd.DataFrame:
+    """Return the paper's numbers, in columns named like ours."""
+    found = published().query("paper == 'Ettinger 2020'").rename(columns={"part": "subset"})
+    return found.assign(look=found.name + " (paper)")[[*NUMBER, "look", "value"]]
+
+
+def _is_in_paper(rows: pd.DataFrame) -> Any:
+    """Return of each number whether the paper has it as well."""
+    return pd.MultiIndex.from_frame(rows[NUMBER]).isin(pd.MultiIndex.from_frame(_paper()[NUMBER]))
 
 
 def summary(results: Results) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import cycle
 from typing import Any
 
 import matplotlib as mpl
@@ -63,7 +64,6 @@ STYLE: Any = {  # matplotlib types its keys as literals that differ between vers
     "legend.frameon": False,
     "legend.fontsize": 8,
     "figure.facecolor": PAPER,
-    "savefig.facecolor": PAPER,
     "lines.solid_capstyle": "round",
     "lines.linewidth": 1.7,
 }
@@ -85,12 +85,10 @@ class Figure:
     caption: str
     svg: str
     png: bytes
-    canvas: Canvas | None = field(default=None, repr=False, compare=False)
+    canvas: Canvas = field(repr=False, compare=False)
 
     def pdf(self) -> bytes:
         """The same as PDF, its letters embedded; made when asked for, as it takes the longest."""
-        if self.canvas is None:
-            raise ValueError(f"figure {self.name}: it has no canvas to be rendered from")
         file = io.BytesIO()
         left_out = dict.fromkeys(("CreationDate", "Creator", "Producer"))
         with styled():
@@ -132,6 +130,12 @@ LINES = (
     Line(GREEN, (0, (1.5, 1.5)), "^"),
     Line(PURPLE, (0, (6, 2, 1.5, 2)), "D"),
 )
+
+
+def model_looks(models: Iterable[str]) -> dict[str, Line]:
+    """Return a look for each model; from the fifth on the marks are hollow."""
+    looks = [replace(line, dash="-", face=face) for face in ("", PAPER) for line in LINES]
+    return dict(zip(models, cycle(looks), strict=False))
 
 
 @contextmanager

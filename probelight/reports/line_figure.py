@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TypeVar
 
 from matplotlib.axes import Axes
@@ -155,9 +156,8 @@ def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> Non
 
 
 def _draw_trace(axis: Axes, trace: Trace, positions: Mapping[int, float], zorder: float) -> None:
-    canvas = axis.get_figure(root=True)
-    assert canvas is not None
-    moved = axis.transData + ScaledTranslation(trace.shift / 72, 0, canvas.dpi_scale_trans)
+    inches = axis.figure.dpi_scale_trans
+    moved = axis.transData + ScaledTranslation(trace.shift / 72, 0, inches)
     known = [
         (positions[number], 100 * estimate.ci_low, 100 * estimate.ci_high)
         for number, estimate in trace.points
@@ -181,20 +181,14 @@ def _draw_trace(axis: Axes, trace: Trace, positions: Mapping[int, float], zorder
 
 def apart(values: Sequence[float], gap: float) -> list[float]:
     """Return the values moved as little as needed for neighbours to be `gap` apart, order kept."""
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    groups: list[tuple[float, list[int]]] = []  # (mean wanted, members), merged while they collide
-    for index in order:
-        groups.append((values[index], [index]))
-        while len(groups) > 1:
-            (low, below), (high, above) = groups[-2:]
-            if high - low >= gap * (len(below) + len(above)) / 2:
-                break
-            members = below + above
-            groups[-2:] = [(math.fsum(values[i] for i in members) / len(members), members)]
+    order = sorted(range(len(values)), key=lambda index: values[index])
+    wanted = [values[index] - gap * rank for rank, index in enumerate(order)]
+    # Isotonic regression by its max-min formula (Robertson, Wright & Dykstra 1988, section 1.4).
     placed = [0.0] * len(values)
-    for centre, members in groups:
-        for rank, index in enumerate(members):
-            placed[index] = centre + gap * (rank - (len(members) - 1) / 2)
+    for rank, index in enumerate(order):
+        ends = range(rank + 1, len(order) + 1)
+        lowest = [min(fmean(wanted[start:end]) for end in ends) for start in range(rank + 1)]
+        placed[index] = max(lowest) + gap * rank
     return placed
 
 

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from itertools import cycle
+from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from probelight.reports.figure import (
-    INK,
-    LINES,
-    MUTED,
-    PAPER,
-    Figure,
-    Line,
-    drawn,
-    legend,
-    styled,
-)
+from probelight.reports.figure import INK, MUTED, Figure, Line, drawn, legend, styled
 from probelight.reports.words import between, missing, percent, points, points_between
-
-
-def model_looks(models: Iterable[str]) -> dict[str, Line]:
-    """Return a look for each model; from the fifth on the marks are hollow."""
-    looks = [replace(line, dash="-", face=face) for face in ("", PAPER) for line in LINES]
-    return dict(zip(models, cycle(looks), strict=False))
 
 
 @styled()

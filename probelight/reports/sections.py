@@ -134,7 +134,7 @@ SECTIONS = (
         "Psycholinguistic diagnostics",
         ("diagnose",),
         (*DIAGNOSED, *of("diagnostics", "words_tables")),
-        of("diagnostics_figures", "accuracy_figure sensitivity_figure"),
+        of("diagnostics", "accuracy_figure sensitivity_figure"),
         of("diagnostics", "summary"),
         {"diagnose": DIAGNOSED},
     ),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.reports.figure import Figure, drawn, head, limits, panels, styled
+from probelight.reports.figure import drawn, head, limits, panels, styled
 
 
 def test_small_print_of_a_head_is_wrapped() -> None:
@@ -28,11 +28,6 @@ def test_a_pdf_embeds_its_letters_and_is_the_same_bytes_each_time() -> None:
     assert b"/Type3" not in made
     assert b"CreationDate" not in made
     assert figure.pdf() == made
-
-
-def test_a_figure_that_was_not_drawn_has_no_pdf() -> None:
-    with pytest.raises(ValueError, match="figure f: it has no canvas"):
-        Figure("f", "t", "c", "<svg/>", b"").pdf()
 
 
 def test_limits_hold_what_is_shown() -> None:

@@ -45,7 +45,6 @@ def test_lines_have_bands_or_whiskers_and_labels_at_their_ends() -> None:
     figure = line_figure("f", "t", "c.", found, "N", looks={"theirs": LINES[1]})
     assert {"ours", "theirs", "chance 25.0", "0", "1k", "//", "N"} <= set(texts_of(figure))
     assert texts_of(figure).count("accuracy, %") == 1
-    assert figure.canvas is not None
     first, second = figure.canvas.axes
     ours, theirs, chance = first.lines
     assert np.asarray(ours.get_ydata()) == pytest.approx([50, 70])

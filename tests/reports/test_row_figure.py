@@ -2,17 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from probelight.reports.figure import INK, Figure, Line
-from probelight.reports.row_figure import model_looks, row_figure
+from probelight.reports.figure import INK, Line, model_looks
+from probelight.reports.row_figure import row_figure
 
 ROW = ["heading", "name", "look", "value", "ci_low", "ci_high", "chance"]
-
-
-def drawn_axis(figure: Figure) -> Axes:
-    assert figure.canvas is not None
-    return figure.canvas.axes[0]
 
 
 def test_rows_have_a_line_a_model_and_one_for_chance_and_references() -> None:
@@ -27,7 +21,7 @@ def test_rows_have_a_line_a_model_and_one_for_chance_and_references() -> None:
     )
     looks = model_looks(["a", "b"])
     looks["majority"] = Line(INK, "none", "D")
-    axis = drawn_axis(row_figure("f", "t", "c", frame, looks, "accuracy, %"))
+    [axis] = row_figure("f", "t", "c", frame, looks, "accuracy, %").canvas.axes
     lines = {
         (line.get_color(), *np.asarray(line.get_xydata()).round(1).ravel()) for line in axis.lines
     }
@@ -43,5 +37,5 @@ def test_rows_have_a_line_a_model_and_one_for_chance_and_references() -> None:
 def test_rows_of_differences_have_signs() -> None:
     frame = pd.DataFrame([["", "a − b", "a", -0.125, -0.3, 0.05, None]], columns=ROW)
     looks = model_looks("a")
-    axis = drawn_axis(row_figure("f", "t", "c", frame, looks, "points", are_gaps=True))
+    [axis] = row_figure("f", "t", "c", frame, looks, "points", are_gaps=True).canvas.axes
     assert [text.get_text() for text in axis.texts] == ["−12.5", "−30.0 to +5.0"]

@@ -7,11 +7,10 @@ from dataclasses import replace
 from itertools import groupby, product
 
 from probelight.reports.estimates import Estimate
-from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
+from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
 from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, with_controls
 from probelight.reports.line_figure import MOST_MODELS, Panel, Trace, in_panels, line_figure
-from probelight.reports.row_figure import model_looks
 from probelight.reports.words import count, dotted, in_words, rate
 from probelight.results.load import Results
 

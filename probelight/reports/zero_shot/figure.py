@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from probelight.reports.figure import INK, PAPER, Figure, Line
-from probelight.reports.row_figure import model_looks, row_figure
+from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks
+from probelight.reports.row_figure import row_figure
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
