@@ -43,11 +43,9 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return a row for each answer to a question about a concept, and what cannot be read.
 
     They are of the inoculations and, after them, of zero-shot runs whose predictions name concepts.
-    The columns are those of the series; `about`, what people call it; `asked`, the same number for
-    runs that were asked the same questions; `is_whole`, whether these are all of the split, and so
-    of each concept; `dose`, `UNTRAINED` before inoculation; `run`; `place` among the questions;
-    `question`, `concept`, `difficulty`, `gold`, `answer`, `correct`; `is_several`, whether its
-    concept has more questions; and `is_enough`, whether at least `FEW` concepts have.
+    Runs that were asked the same questions have the same number `asked`; `is_whole` where these are
+    all of the split, and so of each concept; `dose` is `UNTRAINED` before inoculation; `is_several`
+    where the concept has more questions, `is_enough` where at least `FEW` concepts have.
     """
     numbers: dict[object, int] = {}
     unread: dict[str, None] = {}
@@ -96,11 +94,8 @@ def clusters_table(results: Results) -> Table | None:
     found, _ = answers(results)
     columns = [text("probe", "probe", "_about"), whole("k", "dose"), whole("seeds", "num_seeds")]
     for group, prefix in (("all concepts", ""), (SEVERAL, "several_")):
-        columns += [
-            whole("concepts", f"{prefix}num_concepts", group=group),
-            accuracy("soft %", f"{prefix}soft", group=group),
-            accuracy("strict %", f"{prefix}strict", group=group),
-        ]
+        columns.append(whole("concepts", f"{prefix}num_concepts", group=group))
+        columns += [accuracy(f"{n} %", f"{prefix}{n}", group=group) for n in ("soft", "strict")]
     return tables.table(
         "concepts",
         "Concept by concept: soft and strict",
@@ -133,13 +128,10 @@ def clusters_table(results: Results) -> Table | None:
 def counted(asked: pd.DataFrame) -> dict[str, Any]:
     """Return the answers at a dose counted by concept, means over seeds with their intervals.
 
-    `strict`, the share of the concepts with every question right, and `strict_if_independent`, that
-    share if right answers fell on questions whatever their concept, are None where questions are
-    missing.
+    Nothing is `strict` where questions are missing.
     """
     by_concept = asked.groupby(["run", "concept"], sort=False).correct
-    soft, strict = _over_seeds(by_concept.mean()), None
-    if_independent = None
+    strict = if_independent = None
     if asked.is_whole.all():
         mean = _over_seeds if asked.run.nunique() > 1 else intervals.accuracy_interval
         strict = mean(by_concept.prod())
@@ -152,7 +144,7 @@ def counted(asked: pd.DataFrame) -> dict[str, Any]:
         "num_questions": asked.place.nunique(),
         "accuracy": asked.correct.mean(),
         "strict_if_independent": if_independent,
-        **named("soft soft_ci_low soft_ci_high", Estimate(*soft)),
+        **named("soft soft_ci_low soft_ci_high", Estimate(*_over_seeds(by_concept.mean()))),
         **named("strict strict_ci_low strict_ci_high", strict and Estimate(*strict)),
     }
 
@@ -203,12 +195,11 @@ def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
     found["share_after"] = shares[last] if last != UNTRAINED else None
     right = (shares[last] * found.num_questions).round(9)
     # Right on 9 of 10 is surer than on 2 of 2.
-    bounds = [intervals.wilson(r, n) for r, n in zip(right, found.num_questions, strict=True)]
-    found["_low"], found["_high"] = ([bound[i] for bound in bounds] for i in (0, 1))
+    bounds = map(intervals.wilson, right, found.num_questions)
+    found["_low"], found["_high"] = zip(*bounds, strict=True)
     found["_alike"] = found.groupby(["_low", "_high"]).dose.transform("size")
-    found["_about"] = asked.about.iloc[0]
     found["_runs"] = [tuple(asked.run.unique())] * len(found)
-    return found.reset_index()
+    return found.assign(_about=asked.about.iloc[0]).reset_index()
 
 
 def _surest(asked: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -38,10 +38,9 @@ LEFT, GAP, HEAD, FOOT, LEAST_WIDTH = 1.85, 0.16, 0.56, 0.62, 5.4
 def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the cells of the heat maps, each by itself and as they are shown.
 
-    The columns are `BLOCK`, `QUESTIONS`, `WRONG`, `dose`, `accuracy` (mean over seeds),
-    `num_items` (of a seed) and `_runs`, its keys. Those that are shown have `last_hops` as well, as
-    cells of under `FEW` items are merged, in a row of a kind of wrong answers, with the next ones;
-    `block`, `row` and `column` are what people call their place.
+    The columns are `BLOCK`, `QUESTIONS`, `WRONG`, `dose`, `accuracy` (mean over seeds), `num_items`
+    (of a seed) and `_runs`, its keys. Those that are shown have `last_hops`, to which cells of few
+    items are merged; `block`, `row` and `column` are what people call their place.
     """
     asked = pd.concat([_inoculated(results), _zero_shot(results)], ignore_index=True)
     fields = ["hops", "distractor_type", "distractor_hops"]
@@ -108,18 +107,18 @@ def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
     smallest = cells.groupby([*row, distance]).num_items.min()
     found: dict[tuple[Any, ...], tuple[int, int]] = {}
     for place, sizes in smallest.groupby(level=row):
-        spans: list[tuple[int, int, int]] = []  # from, to, number of items
-        for (*_, hops), number in sizes.items():
-            if spans and spans[-1][2] < FEW:
-                first, _, before = spans.pop()
-                spans.append((first, hops, before + number))
-            else:
-                spans.append((hops, hops, number))
-        if len(spans) > 1 and spans[-1][2] < FEW:
-            _, last, _ = spans.pop()
-            spans[-1] = (spans[-1][0], last, FEW)
-        for first, last, _ in spans:
-            found |= {(*place, hops): (first, last) for hops in range(first, last + 1)}
+        spans: list[list[int]] = []  # distances that are shown together
+        number = FEW  # of items in the last of them
+        for (*_, hops), more in sizes.items():
+            if number >= FEW:
+                spans.append([])
+                number = 0
+            spans[-1].append(hops)
+            number += more
+        if number < FEW and len(spans) > 1:
+            last = spans.pop()
+            spans[-1] += last
+        found |= {(*place, hops): (span[0], span[-1]) for span in spans for hops in span}
     return found
 
 

@@ -114,16 +114,13 @@ def listed_table(results: Results) -> Table | None:
 
 def _is_here(table: PaperTable, results: Results) -> bool:
     """Whether the report has, of the paper's items, the table that shows what the paper's does."""
-    protocol = PROTOCOLS.get(table.command, table.command.replace("-", "_"))
-    runs = [
-        run
-        for run in results.runs
-        if run.protocol == protocol
-        and {row.probe for row in run.rows} & {*table.probes}
+    is_any = any(
+        {row.probe for row in run.rows} & {*table.probes}
         and (not table.splits or any(on_released(run, split) for split in table.splits))
-    ]
-    if not (runs and table.maker):
-        return bool(runs)
+        for run in results.of(PROTOCOLS.get(table.command, table.command.replace("-", "_")))
+    )
+    if not (is_any and table.maker):
+        return is_any
     made = resolve_name(f"probelight.reports.{table.maker}")(results)
     # A table with a column of the paper's numbers has to have one.
     return made is not None and bool(made.frame.get("paper", pd.Series([""])).notna().any())
@@ -221,22 +218,14 @@ def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
         rows = rows.astype(object).where(rows.notna(), None)
         if len(rows):
             # Some papers do not say on which split people were asked.
-            asked = [
-                people.get((table.paper, row.probe, row.split))
-                or people.get((table.paper, row.probe, ""))
-                for row in rows.itertuples()
-            ]
+            places = [(table.paper, row.probe, row.split) for row in rows.itertuples()]
+            asked = [people.get(place) or people.get((*place[:2], "")) for place in places]
             found[table] = tables.framed(map(_record, rows.to_dict("records"), asked))
     return found
 
 
 def _record(row: Mapping[str, Any], people: Any) -> dict[str, Any]:
-    """Return a row of a table: a printed number and ours, or one of the two alone.
-
-    Args:
-        row: What both are.
-        people: The row of what people scored, None where none were asked.
-    """
+    """Return a row of a table: a printed number, ours, or both, and people's."""
     ours, paper, label = row["estimate"], row["printed"], row["label"]
     other_name = "" if paper is None or label == row["model"] else label
     is_compared = ours is not None and paper is not None
@@ -275,8 +264,8 @@ def _number(
         value: A row of the results, or an estimate.
         label: The model, as other tables call it.
         key: The paper's checkpoint or baseline that it is; None for another model.
-        *about: What identifies it among several of one model; what is empty is left out.
-        **more: `runs`, the keys of the runs that it is made of, and sizes that are not the row's.
+        *about: What tells it from others of the model, or nothing.
+        **more: `runs`, the keys of its runs, and sizes that are not the row's.
     """
     sizes = {name: getattr(value, name, None) for name in ("num_items", "num_groups", "num_seeds")}
     number = {"label": label, "key": key or "", "estimate": Estimate.of(value)}
@@ -307,8 +296,8 @@ def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
             if (start and (curve.probe, curve.model) in with_start) or not is_alike(curve, score):
                 continue
             key = curve.paper_model
-            learned = rate(curve.learning_rate) if curve.learning_rate else ""
-            about = (f"rate {learned}" if learned else "", curve.variant)
+            learned = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
+            about = (learned, curve.variant)
             if start:
                 with_start.add((curve.probe, curve.model))
                 by = way(start.mode) if start.mode != curve.mode else ""

@@ -4,8 +4,6 @@
 Ettinger 2020 some are from the text next to the tables: both polarities of table 14 together, the
 margin of affirmative statements (table 12: all but one of BERT-B), and that all errors of table 11
 repeat the subject.
-
-`published` gives them as a frame; `difference` and `lies` compare a number of ours with one.
 """
 
 from __future__ import annotations
@@ -69,18 +67,9 @@ class Place(NamedTuple):
     perturbation: str = ""
 
 
-@lru_cache(maxsize=1)
-def published() -> pd.DataFrame:
+@lru_cache(maxsize=2)
+def published(path: Path = PUBLISHED) -> pd.DataFrame:
     """Return all numbers, with the columns of `COLUMNS`; a count that is not there is missing.
-
-    Raises:
-        PublishedError: If the file is damaged.
-    """
-    return read_published(PUBLISHED)
-
-
-def read_published(path: Path) -> pd.DataFrame:
-    """Return the numbers of a file in the form of `published.csv`.
 
     Raises:
         PublishedError: If columns are missing, a number is none, or two rows are of the same.
@@ -134,29 +123,18 @@ def lies(ours: Estimate, paper: float) -> str | None:
     return "above it" if paper > ours.ci_high else "in our interval"
 
 
-@lru_cache(maxsize=3)
-def published_numbers(paper: str) -> dict[tuple[str, Place], float]:
-    """Return a paper's numbers of more than one question, by model and place."""
-    rows = published()
-    rows = rows[(rows.paper == paper) & (rows["item"] == "")]
-    places = rows[list(Place._fields)].itertuples(index=False, name=None)
-    return {
-        (model, Place(*place)): value
-        for model, place, value in zip(rows.model, places, rows.value, strict=True)
-    }
-
-
+@lru_cache(maxsize=16)
 def published_scores(probe: str) -> dict[str, dict[ScoreKey, float]]:
     """Return the numbers of a probe's learning curves in Talmor et al. 2020, by model.
 
     They are `zero_shot`, `ws` and `max` by mode, `langsense_pert` and `langsense_nolang`. The mode
     `full` is MC-QA, where the whole network is trained; LangSense belongs to `mlp`, or to `full`.
     """
-    found: dict[str, dict[ScoreKey, float]] = {}
-    for (model, place), value in published_numbers("Talmor et al. 2020").items():
-        if place.probe == probe and model != "human":
-            found.setdefault(model, {})[ScoreKey(place.metric, place.mode)] = value
-    return found
+    rows = published().query("paper == 'Talmor et al. 2020' and probe == @probe and item == ''")
+    return {
+        model: {ScoreKey(row.metric, row.mode): row.value for row in of_model.itertuples()}
+        for model, of_model in rows[rows.model != "human"].groupby("model", sort=False)
+    }
 
 
 @lru_cache(maxsize=1)

@@ -15,11 +15,9 @@ from probelight.reports.published import (
     difference,
     lies,
     published,
-    published_numbers,
     published_scores,
     published_size_errors,
     published_templates,
-    read_published,
     short_name,
 )
 
@@ -107,13 +105,14 @@ def test_curves_as_printed() -> None:
 
 
 def test_diagnostics_as_printed() -> None:
-    numbers = published_numbers("Ettinger 2020")
-    assert len(numbers) == 52 + 24 + 8 + 4  # perturbed, their spread, in the text
-    assert {model for model, _ in numbers} == {"bert-base-uncased", "bert-large-uncased"}
+    rows = published().query("paper == 'Ettinger 2020'")
+    assert len(rows) == 52 + 24 + 8 + 4  # perturbed, their spread, in the text
+    assert {*rows.model} == {"bert-base-uncased", "bert-large-uncased"}
+    numbers = rows.set_index(["model", *Place._fields]).value
 
     def large(probe: str, metric: str, part: str = "", perturbation: str = "") -> float:
         place = Place(probe, metric, part=part, perturbation=perturbation)
-        return numbers["bert-large-uncased", place]
+        return float(numbers["bert-large-uncased", *place])
 
     assert large("cprag", "sensitivity_margin") == 0.588
     assert large("role", "accuracy@5", "cloze <=.77") == 0.529
@@ -182,15 +181,15 @@ def test_damaged_files_are_named(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "published.csv"
     path.write_text(text)
     with pytest.raises(PublishedError, match=said):
-        read_published(path)
+        published(path)
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(PublishedError, match=r"published\.csv: cannot be read"):
-        read_published(tmp_path / "published.csv")
+        published(tmp_path / "published.csv")
     (tmp_path / "latin.csv").write_bytes(f"{HEADER}\n{ROW}".encode() + b"\xff")
     with pytest.raises(PublishedError, match=r"latin\.csv: cannot be read"):
-        read_published(tmp_path / "latin.csv")
+        published(tmp_path / "latin.csv")
 
 
 def test_a_difference_from_so_many_items_has_an_interval() -> None:

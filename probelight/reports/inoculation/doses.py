@@ -18,6 +18,10 @@ from probelight.results.hits import Side
 
 ALL, UNTOUCHED, CLUSTERS = "items", "untouched", "clusters"  # attributes of a `Side`
 BEFORE, AFTER = {"before": 1.0}, {"after": 1.0}
+TASKS = {  # the metrics of each, before and after
+    "probe": ("probe_accuracy_before", "probe_accuracy"),
+    "original task": ("original_accuracy_before", "original_accuracy_after"),
+}
 # How a metric is made of what was counted: on which task, with which sign each time, and of what:
 # all items, those without a relative in the train file, or whole clusters of them.
 METRICS: Mapping[str, tuple[str, Mapping[str, float], str]] = {
@@ -76,10 +80,7 @@ class Dose:
 
     @property
     def gain(self) -> Estimate | None:
-        """What the probe's score gained, on the same items; its interval where they were recorded.
-
-        No row has it: it is made of what the items counted.
-        """
+        """What the probe's score gained; with an interval where runs recorded their items."""
         before, after = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
         if before is None or after is None:
             return None

@@ -8,7 +8,7 @@ from itertools import groupby, product
 
 from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
-from probelight.reports.inoculation.doses import Dose, doses
+from probelight.reports.inoculation.doses import TASKS, Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, with_controls
 from probelight.reports.line_figure import MOST_MODELS, Panel, Trace, in_panels, line_figure
 from probelight.reports.words import count, dotted, in_words, rate
@@ -19,10 +19,6 @@ EXTRAS_NOTE = (
     "Extra: original-task examples added to the probe's, none, as many (x1) or twice as many (x2, "
     "at most 3,000)."
 )
-TASKS = {  # the metrics of each, before and after
-    "probe": ("probe_accuracy_before", "probe_accuracy"),
-    "original task": ("original_accuracy_before", "original_accuracy_after"),
-}
 SELECTED = {  # the lines of a way to the chosen checkpoint
     "probe": ("probe_accuracy", LINES[0]),
     "original": ("original_accuracy", LINES[1]),

@@ -63,8 +63,7 @@ class Inoculation:
         epoch: Epoch of the chosen checkpoint, from 1.
         measured: Rows of the report split by metric, for the whole sets, and for the probe
             items that have no relative among the training items (`..._group_not_in_train`).
-        parts: The same for parts of the sets: data sets of the original task, items that have no
-            relative among the training items, or of one difficulty.
+        parts: The same for parts of the sets, such as data sets of the original task.
         trajectory: Selection scores by metric and epoch.
         interpretable: False where the original task was at chance before inoculation.
         num_settings: How many a sweep chose this one from; 1 for a run of its own.
@@ -111,8 +110,8 @@ def with_controls(results: Results) -> tuple[Inoculation, ...]:
 
     def order(cell: Inoculation) -> tuple[object, ...]:
         series, seed = cell.series, -1 if cell.seed is None else cell.seed
-        what = (series.probe, series.original_task, series[:-1], series.control)
-        return (*what, cell.dose, seed, cell.extra, cell.learning_rate or 0.0, cell.run.key)
+        setting = (seed, cell.extra, cell.learning_rate or 0.0)
+        return (series.probe, series.original_task, series, cell.dose, *setting, cell.run.key)
 
     # The best of each dose and seed on the selection split; those without scores all count.
     choices: dict[tuple[object, ...], list[Inoculation]] = {}

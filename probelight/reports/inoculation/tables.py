@@ -12,7 +12,7 @@ from probelight.metrics.intervals import wilson
 from probelight.reports import table as tables
 from probelight.reports import words
 from probelight.reports.estimates import VERDICTS, Verdict, named, verdict_of
-from probelight.reports.inoculation.doses import Dose, doses
+from probelight.reports.inoculation.doses import TASKS, Dose, doses
 from probelight.reports.inoculation.runs import Inoculation, above_chance, with_controls
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
 from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE
@@ -20,10 +20,9 @@ from probelight.results.frames import results_frame
 from probelight.results.load import Results
 from probelight.results.row import Row
 
-PROBE = ("probe_accuracy_before", "probe_accuracy")
-ORIGINAL = ("original_accuracy_before", "original_accuracy_after")
+PROBE, ORIGINAL = TASKS.values()
 CLUSTERS = ("strict_cluster_accuracy_before", "strict_cluster_accuracy")
-WHOLES = {"probe": PROBE, "original task": ORIGINAL, "whole clusters": CLUSTERS}
+WHOLES = {**TASKS, "whole clusters": CLUSTERS}
 BOTH = ("aggregate_above_chance", "aggregate")
 UNRELATED = tuple(f"{metric}_group_not_in_train" for metric in PROBE)
 COST = "inoculation_cost"
@@ -115,7 +114,7 @@ def seeds_table(results: Results) -> Table | None:
             *_pair("original task %", ORIGINAL, _spread),
             _cost("mean", "cost, points"),
             _spread(COST, "cost, points"),
-            *_pair("both %", BOTH, _spread, ("above chance", "average")),
+            *_pair("both %", BOTH, _spread, "above chance", "average"),
             *_pair("whole clusters %", CLUSTERS, _spread),
             *_pair("probe, group not in train %", UNRELATED, _spread),
         ],
@@ -178,9 +177,9 @@ def _record(
     }
     for metric, row in rows.items():
         record[metric] = row.value
-        names = ("ci_low", "ci_high", "num_items", "num_groups")
-        known = {f"{metric}_{name}": getattr(row, name) for name in names}
-        record |= {name: value for name, value in known.items() if value is not None}
+        for name in ("ci_low", "ci_high", "num_items", "num_groups"):
+            if getattr(row, name) is not None:
+                record[f"{metric}_{name}"] = getattr(row, name)
     return record
 
 
@@ -205,26 +204,21 @@ def _means(dose: Dose) -> dict[str, object]:
     }
     for metric in (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST, *UNRELATED):
         if mean := dose.estimate(metric):
-            values = dose.values(metric)
-            record |= {metric: mean.value, f"{metric}_min": min(values)}
-            record |= {f"{metric}_max": max(values), f"{metric}_median": median(values)}
+            record[metric] = mean.value
+            for name, of in (("min", min), ("max", max), ("median", median)):
+                record[f"{metric}_{name}"] = of(dose.values(metric))
             if mean.ci_low is not None:
                 record |= named(f"{metric} {metric}_ci_low {metric}_ci_high", mean)
     return record
 
 
 def _pair(
-    group: str,
-    metrics: Sequence[str],
-    last: Callable[[str, str], Column],
-    labels: Sequence[str] = ("before", "after"),
+    group: str, metrics: Sequence[str], last: Callable[[str, str], Column], *labels: str
 ) -> list[Column]:
     """Return the columns of two metrics, and the `last` that says more of the second."""
-    pairs = zip(labels, metrics, strict=True)
-    return [
-        *(accuracy(label, metric, group=group) for label, metric in pairs),
-        last(metrics[-1], group),
-    ]
+    pairs = zip(labels or ("before", "after"), metrics, strict=True)
+    columns = [accuracy(label, metric, group=group) for label, metric in pairs]
+    return [*columns, last(metrics[-1], group)]
 
 
 def _num_items(metric: str, group: str) -> Column:
@@ -246,9 +240,7 @@ def _spread(metric: str, group: str) -> Column:
 def _parts(cell: Inoculation, pooled_from: float = inf) -> Iterator[dict[str, object]]:
     """Yield a row for each part of what was measured, without those of the heat maps.
 
-    Args:
-        cell: The run.
-        pooled_from: Clusters of so many questions are put together.
+    Clusters of `pooled_from` questions and more are put together.
     """
     by_name: dict[str, list[Mapping[str, Row]]] = {}
     for part, rows in cell.parts.items():
