@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from probelight.io.escaping import visible
+from probelight.reports.estimates import WHOLE
 from probelight.reports.words import count, rate, way
 from probelight.results.details import InoculationDetails
 from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError
@@ -30,9 +31,6 @@ from probelight.results.row import Row
 
 MOST_IN_PAGE = 15_000_000  # bytes of all parts; beyond that they are files next to the page
 FOLDER = "items"
-STANDARD = ("", "standard")
-# Protocols whose answers were given before any example of the probe was seen.
-UNTRAINED = ("zero_shot", "grid", "original", "before")
 NOTES = ("group", "hops", "distractor_type", "distractor_hops")
 Notes = tuple[str | int | None, ...]  # one of each of `NOTES`; None where no run knew it
 
@@ -109,27 +107,17 @@ class Sheet:
 
 @dataclass
 class Answered:
-    """The items of a probe and all answers to them.
-
-    Attributes:
-        items: Each with its place.
-        notes: What is known of each.
-        sheets: Of each model, the first ones made before training.
-    """
+    """The items of a probe with their places, what is known of them, and each model's answers."""
 
     items: dict[Item, int] = field(default_factory=dict)
-    notes: list[Notes] = field(default_factory=list)
+    notes: dict[Item, Notes] = field(default_factory=dict)
     sheets: dict[str, list[Sheet]] = field(default_factory=dict)
 
     def place(self, item: Item, notes: Notes) -> int:
         """Return the place of an item, which may be new."""
-        place = self.items.setdefault(item, len(self.items))
-        if place == len(self.notes):
-            self.notes.append(notes)
-        elif None in self.notes[place]:
-            known = zip(self.notes[place], notes, strict=True)
-            self.notes[place] = tuple(new if old is None else old for old, new in known)
-        return place
+        known = zip(self.notes.get(item, notes), notes, strict=True)
+        self.notes[item] = tuple(new if old is None else old for old, new in known)
+        return self.items.setdefault(item, len(self.items))
 
 
 def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None:
@@ -170,7 +158,7 @@ def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None
             for model, sheets in probe.sheets.items()
         ]
         columns = [*zip(Item._fields, zip(*probe.items, strict=True), strict=True)]
-        columns += zip(NOTES, zip(*probe.notes, strict=True), strict=True)
+        columns += zip(NOTES, zip(*probe.notes.values(), strict=True), strict=True)
         known = {
             column: values
             for column, values in columns
@@ -199,13 +187,12 @@ def read_probes(results: Results) -> tuple[dict[str, Answered], tuple[str, ...]]
     silent: Counter[str] = Counter()
     unread: list[str] = []
     for run in results.runs:
-        sets: dict[str, Sequence[ItemLine | ContextLine]] = {}
+        sets: dict[str, list[ItemLine | ContextLine]] = {}
         try:
-            items = read_item_lines(results, run)
-            for name in dict.fromkeys(line.set for line in items):
-                sets[name] = [line for line in items if line.set == name]
+            for item in read_item_lines(results, run):
+                sets.setdefault(item.set, []).append(item)
             if not sets and (contexts := read_context_lines(results, run)):
-                sets[run.probe] = contexts
+                sets[run.probe] = [*contexts]
         except UnreadableResultError as error:
             unread.append(f"Not shown: {visible(results.below(str(error)))}.")
             continue
@@ -232,34 +219,31 @@ def _item(line: ItemLine | ContextLine, number: int) -> tuple[Item, Notes]:
     if isinstance(line, ContextLine):
         target = (line.target,) if line.target else ()
         return Item("", number, line.context, target, None, line.expected), (None,) * len(NOTES)
-    num = len(line.choices)
-    while num > line.answer + 1 and not line.choices[num - 1]:
-        num -= 1
-    item = Item(line.id, line.position, line.question, line.choices[:num], line.answer)
+    last = max([line.answer, *(place for place, text in enumerate(line.choices) if text)])
+    item = Item(line.id, line.position, line.question, line.choices[: last + 1], line.answer)
     return item, (line.group or None, line.hops, line.distractor_type or None, line.distractor_hops)
 
 
-def _answers(lines: Iterable[ItemLine | ContextLine]) -> str:
+def _answers(lines: Sequence[ItemLine | ContextLine]) -> str:
     """Return the answers as JSON of columns, numbers with three significant digits.
 
     `said` are the first of the best choices, `counts` [item, how many share the best score, what it
     counts] of those that do not count 1 or 0 by `said` alone.
     """
-    scores: list[list[float | None]] = []
-    said: list[int | None] = []
-    counts: list[tuple[int, int, float]] = []
-    words: list[Sequence[str]] = []
-    for number, line in enumerate(lines):
-        if isinstance(line, ItemLine):
-            given = line.scores
-            said.append(line.prediction)
-            if line.tied != 1 or line.correct != float(line.prediction == line.answer):
-                counts.append((number, line.tied, _short(line.correct)))
-        else:
-            given = (line.probability,) if line.target else ()
-            words.append(line.predictions)
-        scores.append([None if score is None else _short(score) for score in given])
-    columns = {"scores": scores, "said": said, "counts": counts, "words": words}
+    items = [line for line in lines if isinstance(line, ItemLine)]
+    contexts = [line for line in lines if isinstance(line, ContextLine)]
+    scores = [line.scores for line in items]
+    scores += [(line.probability,) if line.target else () for line in contexts]
+    columns = {
+        "scores": [[score if score is None else _short(score) for score in row] for row in scores],
+        "said": [line.prediction for line in items],
+        "counts": [
+            (number, line.tied, _short(line.correct))
+            for number, line in enumerate(items)
+            if line.tied != 1 or line.correct != float(line.prediction == line.answer)
+        ],
+        "words": [line.predictions for line in contexts],
+    }
     return _json({name: column for name, column in columns.items() if column})
 
 
@@ -270,7 +254,8 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
     control, seed = (line.control, line.seed) if isinstance(line, ItemLine) else ("", None)
     seed = row.seed if seed is None else seed
     is_before = run.protocol == "before" or name.endswith("_before")
-    size = 0 if is_before or run.protocol in UNTRAINED else row.dose or row.num_train or 0
+    # The examples of an original task are none of the probe's.
+    size = 0 if is_before or run.protocol == "original" else row.dose or row.num_train or 0
     task = ""
     if details and "original" in name.split("_"):
         task = details.original_task or "original task"
@@ -285,16 +270,16 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
             parts = ["after the original task"]
         case _ if is_before:
             parts = ["before inoculation"]
-        case protocol if protocol == INOCULATION:
+        case "inoculation":
             parts = [*trained, "" if row.extra == "none" else row.extra]
             parts.append(f"learning rate {rate(row.learning_rate)}")
-            if task and row.control not in STANDARD:
+            if task and row.control not in WHOLE:
                 parts.append(f"inoculated under {row.control.replace('_', ' ')}")
         case "diagnose":
             parts = ["words behind the context"]
         case protocol:
             parts = [protocol.replace("_", " "), name, seed_text]
-    parts.append("" if control in STANDARD else control.replace("_", " "))
+    parts.append("" if control in WHOLE else control.replace("_", " "))
     parts.append("selection items" if name.startswith("selection") else "")
     label, probe = ", ".join(filter(None, parts)), task or run.probe or name
     return Sheet(run, f"{run.key}/{name}", probe, label, size, is_before, control, seed or 0)
@@ -307,7 +292,7 @@ def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
     """
 
     def order(sheet: Sheet) -> tuple[object, ...]:
-        is_changed = sheet.control not in STANDARD
+        is_changed = sheet.control not in WHOLE
         key = sheet.run.key, sheet.name
         return sheet.size, sheet.is_before, is_changed, sheet.control, sheet.seed, *key
 
@@ -323,16 +308,14 @@ def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
 
 def _shown_first(sheets: Sequence[Sheet]) -> list[int]:
     """Return the places of the answers after most training and, if there are any, before it."""
-    standard = [place for place, sheet in enumerate(sheets) if sheet.control in STANDARD] or [0]
+    standard = [place for place, sheet in enumerate(sheets) if sheet.control in WHOLE] or [0]
     after = max(standard, key=lambda place: sheets[place].size)  # the first one of a size
-    items = set(sheets[after].places)
-    untrained = [place for place in standard if sheets[place].size < sheets[after].size]
+    size, items = sheets[after].size, set(sheets[after].places)
+    before = [p for p in standard if sheets[p].size < size and items & {*sheets[p].places}]
     # An inoculated model answered in the same way before; zero shot may be in another.
     is_inoculated = sheets[after].run.protocol == INOCULATION
-    for before in sorted(untrained, key=lambda place: sheets[place].is_before != is_inoculated):
-        if not items.isdisjoint(sheets[before].places):
-            return [after, before]
-    return [after]
+    before.sort(key=lambda place: sheets[place].is_before != is_inoculated)
+    return [after, *before[:1]]
 
 
 def _short(number: float) -> float:

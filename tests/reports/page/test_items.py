@@ -32,7 +32,7 @@ def test_an_item_is_held_once_a_probe(answered: Results) -> None:
     assert list(probes) == ["hypernymy", "role", "science"]
     hypernymy = probes["hypernymy"]
     assert [item.id for item in hypernymy.items] == ["q0", "q1", "q2", "q3"]
-    assert hypernymy.notes[3] == ("c1", 1, None, None)
+    assert [*hypernymy.notes.values()][3] == ("c1", 1, None, None)
     assert [(sheet.label, sheet.places) for sheet in hypernymy.sheets["m"]] == [
         ("zero shot", (0, 1, 2, 3)),
         ("before inoculation", (0, 1, 2, 3)),  # once, whatever the doses
@@ -63,7 +63,7 @@ def test_what_one_run_knows_of_an_item_holds_for_all(answered: Results) -> None:
     hypernymy = read_probes(answered)[0]["hypernymy"]
     item = next(iter(hypernymy.items))
     assert hypernymy.place(item, (None, None, "random", 2)) == 0
-    assert hypernymy.notes[0] == ("c0", 0, "random", 2)
+    assert hypernymy.notes[item] == ("c0", 0, "random", 2)
 
 
 def test_contexts_have_words_instead_of_choices(answered: Results) -> None:
