@@ -15,7 +15,7 @@ import re
 import textwrap
 import unicodedata
 from functools import cache
-from itertools import accumulate, groupby
+from itertools import accumulate
 
 import pandas as pd
 
@@ -76,13 +76,8 @@ def to_latex(table: Table) -> str:
     """Return the table as a tabular, or as a longtable where it has many rows."""
     is_long = len(table.rows) > MANY_ROWS
     columns = table.columns
-    groups = [
-        (name, len(list(of_group)))
-        for name, of_group in groupby(column.group for column in columns)
-    ]
-    is_grouped = any(name for name, _ in groups)
     labels = [(escaped(column.group), escaped(column.label)) for column in columns]
-    heads = pd.MultiIndex.from_tuples(labels) if is_grouped else [label for _, label in labels]
+    heads = pd.MultiIndex.from_tuples(labels) if table.groups else [label for _, label in labels]
     cells = [[_cell(*pair) for pair in zip(columns, row, strict=True)] for row in table.rows]
     title, label = escaped(table.title), f"tab:{table.name}"
     alignment = "".join(PROSE if column.prose else column.align[0] for column in columns)
@@ -95,11 +90,11 @@ def to_latex(table: Table) -> str:
         caption=title if is_long else None,
         label=label if is_long else None,
     )
-    if is_grouped:  # a rule below the heading of each group
-        ends = accumulate(number for _, number in groups)
+    if table.groups:  # a rule below the heading of each group
+        ends = accumulate(number for _, number in table.groups)
         rules = " ".join(
             rf"\cmidrule(lr){{{end - number + 1}-{end}}}"
-            for end, (name, number) in zip(ends, groups, strict=True)
+            for end, (name, number) in zip(ends, table.groups, strict=True)
             if name
         )
         text = re.sub(r"(?<=\\toprule\n)(.*)", lambda line: f"{line[0]}\n{rules}", text)

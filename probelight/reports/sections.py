@@ -56,11 +56,6 @@ class Made:
     tables: tuple[Table, ...]
     summary: str
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
-        return not (self.figures or self.tables or self.summary)
-
 
 def of(module: str, functions: str) -> tuple[str, ...]:
     """Return the names of a module's functions, given divided by blanks, as sections have them."""
@@ -211,8 +206,8 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
         figures = _make(section.figures, results)
         tables = _make(section.tables, results, medals)
         summary = " ".join(_make(section.summary, results, medals))
-        made = Made(section.name, section.title, figures, tables, summary)
-        found += [] if made.is_empty else [made]
+        if figures or tables or summary:
+            found.append(Made(section.name, section.title, figures, tables, summary))
     for kind in ("tables", "figures"):
         names = Counter(one.name for section in found for one in getattr(section, kind))
         if twice := [name for name, number in names.items() if number > 1]:

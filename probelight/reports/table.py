@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -28,7 +29,6 @@ from probelight.reports.words import (
 
 ACCURACY = "accuracy ci_low ci_high"
 SIZE = "num_items num_groups"
-RUNS = "_runs"  # column with the keys of the runs that a row comes from
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,13 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     frame: pd.DataFrame
     runs: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """The headings over columns, and how many each is over; none where no column has one."""
+        groups = groupby(column.group for column in self.columns)
+        spans = [(group, len(list(columns))) for group, columns in groups]
+        return spans if any(group for group, _ in spans) else []
 
 
 def table(
@@ -163,7 +170,7 @@ def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFra
 
 
 def _runs(records: Iterable[Any]) -> tuple[str, ...]:
-    keys = (getattr(record, RUNS, ()) or () for record in records)
+    keys = (getattr(record, "_runs", None) or () for record in records)
     return tuple(sorted({key for own in keys for key in ([own] if isinstance(own, str) else own)}))
 
 
@@ -281,12 +288,10 @@ def to_markdown(table: Table) -> str:
     """Return the table in Markdown, padded so that it can be read as plain text as well."""
     heads = [f"{c.group}: {c.label}" if c.group else c.label for c in table.columns]
     body = [[f"{c.text} ({c.detail})" if c.detail else c.text for c in row] for row in table.rows]
-    lines = [[markdown(one) for one in line] for line in [heads, *body]]
-    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
-    right = [column.align == "right" for column in table.columns]
-    rule = ["-" * (w - 1) + ":" if r else "-" * w for w, r in zip(widths, right, strict=True)]
-    padded = [
-        [t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True)]
-        for line in lines
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [padded[0], rule, *padded[1:]])
+    padded = []
+    for column, cells in zip(table.columns, zip(heads, *body, strict=True), strict=True):
+        texts = [markdown(cell) for cell in cells]
+        width, right = max(3, *map(len, texts)), column.align == "right"
+        texts.insert(1, f"{'-' * (width - 1)}:" if right else "-" * width)
+        padded.append([text.rjust(width) if right else text.ljust(width) for text in texts])
+    return "\n".join(f"| {' | '.join(line)} |" for line in zip(*padded, strict=True))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os.path
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from itertools import groupby
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote
@@ -22,9 +21,9 @@ from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.reports.figure import PALETTE, Figure
 from probelight.reports.overview.grid import grid
 from probelight.reports.page.items import Items
-from probelight.reports.page.provenance import commits, duration, total_seconds
+from probelight.reports.page.provenance import commits, computing_time
 from probelight.reports.sections import Made
-from probelight.reports.table import Cell, Table
+from probelight.reports.table import Table
 from probelight.reports.words import count, percent
 from probelight.results.load import Results
 
@@ -54,20 +53,15 @@ def to_html(
     environment.filters |= {
         "inline_svg": inline_svg,
         "strong_numbers": strong_numbers,
-        "groups": _groups,
         "repeats": _repeats,
         # Long names break behind their underscores.
         "breakable": lambda text: Markup(str(escape(text)).replace("_", "_<wbr>")),
         "percent": percent,
-        "lead": _lead,
+        "sentences": lambda note: re.split(r"(?<=[.!?]) (?=[A-Z“])", note, maxsplit=1),
         "terms": linked,
-        # None of the JSON ends its script element or opens a comment.
-        "json": lambda value: Markup(
-            json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
-        ),
     }
-    found = shown(sections)
-    figures = {figure.name: figure for section in found for figure in section.figures}
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    figures = {figure.name: figure for section in sections for figure in section.figures}
     names = ("page", *ITEMS_SCRIPTS) if items else ("page",)
     page, *parts = ((SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in names)
     script = page + "".join(['(() => {\n"use strict";\n', *parts, "})();\n"] if parts else "")
@@ -83,20 +77,12 @@ def to_html(
         notices=results.notices,
         overview=grid(results),
         arrows=figures.get("arrows"),
-        sections=[section for section in found if section.name != "overview"],
+        sections=[section for section in sections if section.name != "overview"],
         items=items,
-        glossary=used(text for section in found for text in _texts(section)),
+        glossary=used(text for section in sections for text in _texts(section)),
         folders=folders,
         script=Markup(script),
     )
-
-
-def shown(sections: Sequence[Made]) -> list[Made]:
-    """Return the sections without tables that have no rows, and without those left empty."""
-    found = (
-        replace(one, tables=tuple(table for table in one.tables if table.rows)) for one in sections
-    )
-    return [section for section in found if not section.is_empty]
 
 
 def policy(script: str, in_files: bool) -> str:
@@ -139,7 +125,7 @@ def facts(results: Results) -> list[str]:
     numbers = [(len(results.runs), "run"), (len(probes), "probe")]
     found = [f"Probelight report on {results.name}"]
     found += [f"{count(number)} {noun}{'' if number == 1 else 's'}" for number, noun in numbers]
-    found.append(f"{duration(total_seconds(results))} of computing")
+    found.append(f"{computing_time(results)} of computing")
     made_with = commits(results)
     if len(made_with) == 1:
         changed = " with local changes" if made_with[0].endswith("+changes") else ""
@@ -161,19 +147,18 @@ def inline_svg(figure: Figure) -> Markup:
         svg = re.sub(colour, f"var({variable})", svg, flags=re.IGNORECASE)
     role = "group" if "<a " in svg else "img"  # an image may hold nothing that can be followed
     label = f'role="{role}" aria-label="{escape(figure.title)}"'
-    width = re.search(r'width="([\d.]+)pt"', svg)
-    size = f' style="width: {float(width[1]) * 1.42:.0f}px"' if width else ""
-    # A title may hold whatever a model's name holds, a backslash too.
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', lambda m: f"{m[1]} {label}{size}", svg, count=1)
-    return Markup(re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1))
+    found = re.match(r'<svg width="([\d.]+)pt" height="[^"]*"', svg)
+    assert found, "matplotlib writes the size first"
+    style = f"width: {float(found[1]) * 1.42:.0f}px"
+    return Markup(f'<svg {label} style="{style}"{svg[found.end() :]}')
 
 
 def strong_numbers(sentence: str) -> Markup:
     """Return a sentence whose percentages stand out, those outside of brackets."""
-    parts = re.split(r"(\([^()]*\))", str(escape(sentence)))
-    strong = (re.sub(r"(\d[\d.]*%)", r"<strong>\1</strong>", part) for part in parts[::2])
-    brackets = [*parts[1::2], ""]
-    return Markup("".join(f"{a}{b}" for a, b in zip(strong, brackets, strict=True)))
+    pattern = r"(\([^()]*\))|(\d[\d.]*%)"
+    return Markup(
+        re.sub(pattern, lambda m: m[1] or f"<strong>{m[2]}</strong>", str(escape(sentence)))
+    )
 
 
 @dataclass(frozen=True)
@@ -229,29 +214,11 @@ def _texts(section: Made) -> Iterator[str]:
         yield from (text for column in table.columns for text in (column.label, column.group))
 
 
-def _lead(note: str) -> tuple[str, str]:
-    """Return a note's first sentence, and the rest of it."""
-    first, _, rest = re.sub(r"(?<=[.!?]) (?=[A-Z“])", "\n", note, count=1).partition("\n")
-    return first, rest
-
-
-def _groups(table: Table) -> list[tuple[str, int]]:
-    """Return group headings with the number of columns they span; none if no column has one."""
-    groups = groupby(column.group for column in table.columns)
-    spans = [(group, len(list(columns))) for group, columns in groups]
-    return spans if any(group for group, _ in spans) else []
-
-
 def _repeats(table: Table) -> list[int]:
     """Return how many leading text cells of each row repeat the row above; they are set quietly."""
-    repeats = []
-    above: tuple[Cell, ...] = ()
-    for row in table.rows:
-        number = 0
-        for column, cell, other in zip(table.columns, row, above, strict=False):
-            if column.align != "left" or column.code or cell != other:
-                break
-            number += 1
-        repeats.append(number if number < len(row) else 0)
-        above = row
+    repeats = [0]
+    quiet = [column.align == "left" and not column.code for column in table.columns]
+    for above, row in pairwise(table.rows):
+        same = [a and b == c for a, b, c in zip(quiet, above, row, strict=True)]
+        repeats.append(0 if all(same) else same.index(False))
     return repeats

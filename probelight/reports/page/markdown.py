@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from probelight.io.escaping import markdown, visible
-from probelight.reports.page.html import facts, shown, title
+from probelight.reports.page.html import facts, title
 from probelight.reports.sections import Made
 from probelight.reports.table import Table, to_markdown
 from probelight.reports.words import count
@@ -22,7 +22,7 @@ def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
     parts = [f"# {markdown(title(results))}", markdown(", ".join(facts(results)) + ".")]
     if results.left_out:
         parts.append(_folded("Left out of this report", _bullets(results.left_out), is_open=True))
-    for section in shown(sections):
+    for section in sections:
         parts += [f"## {markdown(section.title)}", *_section(section)]
     if results.notices:
         summary = f"{count(len(results.notices))} said by the runs"
@@ -40,7 +40,7 @@ def _section(section: Made) -> Iterator[str]:
     for figure in section.figures:
         yield f"![{markdown(figure.title)}](figures/{figure.name}.png)"
         yield _folded("How to read the figure", markdown(figure.caption))
-    for table in () if is_open else section.tables:
+    for table in () if is_open else [table for table in section.tables if table.rows]:
         rows = f"{count(len(table.rows))} row{'' if len(table.rows) == 1 else 's'}"
         note = [markdown(table.note)] if table.note else []
         yield _folded(f"{table.title} ({rows})", _table(table), *note)

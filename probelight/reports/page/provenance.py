@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from probelight.io.errors import ConfigError
 from probelight.probes.catalog import load_probe_config, probe_names
@@ -14,17 +16,13 @@ from probelight.results.details import InoculationDetails
 from probelight.results.load import Results, Run
 
 
-def duration(seconds: float) -> str:
-    """Return seconds as a person says them."""
+def computing_time(results: Results) -> str:
+    """Return the time that all runs took, as a person says it."""
+    seconds = sum(run.seconds or 0.0 for run in results.runs)
     if seconds < 120:
         return f"{seconds:.1f} s"
     minutes = seconds / 60
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
-
-
-def total_seconds(results: Results) -> float:
-    """Return the computing time of all runs."""
-    return sum(run.seconds or 0.0 for run in results.runs)
 
 
 def commits(results: Results) -> list[str]:
@@ -39,24 +37,22 @@ def models_table(results: Results) -> Table | None:
         for run in results.runs
         if run.model
     )
-    columns = [
-        text("model", "model"),
-        text("protocol", "protocol"),
-        text("sha256 of the weights", "sha256", code=True),
-        whole("runs", "runs"),
-    ]
     return table(
         "models",
         "Models",
-        "The checksum is of the weights that the run recorded. A run that trains the network (an "
-        "original task, an inoculation, a fully trained curve) records those it kept at the end; "
-        "any other the ones it was given: pretrained for zero shot and for heads on a frozen "
-        "encoder (without the heads), those of the original task before inoculation.",
+        "A run that trains the network (an original task, an inoculation, a fully trained curve) "
+        "records the weights it kept at the end; any other those it was given, without the heads "
+        "that it trains on a frozen encoder.",
         [
             {"model": model, "protocol": protocol, "sha256": sha256 or None, "runs": number}
             for (model, protocol, sha256), number in sorted(runs.items())
         ],
-        columns,
+        [
+            text("model", "model"),
+            text("protocol", "protocol"),
+            text("sha256 of the weights", "sha256", code=True),
+            whole("runs", "runs"),
+        ],
     )
 
 
@@ -69,12 +65,11 @@ def data_table(results: Results) -> Table | None:
     for run in results.runs:
         for file in run.data:
             read.setdefault((file.path, file.sha256), []).append((run, file.num_items))
-    found = [
-        (_name(path, sha256, [run for run, _ in uses]), uses[0][1], sha256)
-        for (path, sha256), uses in read.items()
-    ]
-    found.sort(key=lambda file: (file[0], file[2]))
-    records = [{"path": name, "num_items": n, "sha256": sha256} for name, n, sha256 in found]
+    records: list[dict[str, Any]] = []
+    for (path, sha256), uses in read.items():
+        name = _name(path, sha256, [run for run, _ in uses])
+        records.append({"path": name, "num_items": uses[0][1], "sha256": sha256})
+    records.sort(key=itemgetter("path", "sha256"))
     columns = [
         text("file", "path"),
         whole("items", "num_items"),
@@ -153,7 +148,7 @@ def runs_table(results: Results) -> Table | None:
         number("seconds", "seconds", lambda seconds: f"{seconds:,.1f}"),
     ]
     note = (
-        f"{duration(total_seconds(results))} of computing in all. A run's name leads to its "
+        f"{computing_time(results)} of computing in all. A run's name leads to its "
         "folder; below it is the command that made it, where that was recorded."
     )
     return table("runs", "Runs", note, records, columns)

@@ -19,14 +19,14 @@ from probelight.reports.page.html import (
     glossary,
     linked,
     policy,
-    shown,
     strong_numbers,
     title,
+    to_html,
     used,
 )
 from probelight.reports.sections import Made
 from probelight.reports.table import Cell, Table, framed, text
-from probelight.results.load import load_results
+from probelight.results.load import Results, load_results
 from tests.fixtures.diagnostics import share
 
 WriteRun = Callable[..., Path]
@@ -189,12 +189,10 @@ def test_strong_numbers_are_those_outside_of_brackets() -> None:
     )
 
 
-def test_a_table_without_rows_and_a_section_of_it_alone_are_not_shown() -> None:
+def test_a_table_without_rows_is_not_shown() -> None:
     whole = Table("w", "W", "", (text("a", "a"),), ((Cell("1"),),), framed([{"a": 1}]))
-    empty = replace(whole, name="e", rows=())
-    of_one, of_both = (Made(name, "", (), (empty,), "") for name in "ab")
-    kept = shown([of_one, replace(of_both, tables=(empty, whole))])
-    assert [(section.name, section.tables) for section in kept] == [("b", (whole,))]
+    section = Made("s", "S", (), (replace(whole, name="e", rows=()), whole), "")
+    assert re.findall(r'id="table-(\w+)"', to_html(Results("r", ()), [section])) == ["w"]
 
 
 def test_the_page_may_run_its_script_and_load_nothing(demo_report: Path) -> None:

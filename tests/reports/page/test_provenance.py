@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from probelight.probes.catalog import load_probe_config
-from probelight.reports.page.provenance import duration, total_seconds
+from probelight.reports.page.provenance import computing_time
 from probelight.reports.table import Table
-from probelight.results.load import load_results
+from probelight.results.load import Results, Run
 from tests.fixtures.report import tables
 
 WriteRun = Callable[..., Path]
@@ -21,10 +21,10 @@ def texts(table: Table) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(12.34, "12.3 s"), (150, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
+    [(12.34, "12.3 s"), (150, "2 min"), (7199, "120 min"), (9000, "2.5 h"), (None, "0.0 s")],
 )
-def test_durations(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+def test_computing_time(seconds: float | None, said: str) -> None:
+    assert computing_time(Results("r", (Run(protocol="fit", seconds=seconds),))) == said
 
 
 def test_everything_is_listed_once(
@@ -50,7 +50,7 @@ def test_everything_is_listed_once(
     assert made["data"].frame.num_items.tolist() == [1234]
     last = texts(made["runs"])[-1]
     assert last[1:] == ["zero shot", "embedded", "q", "items 10, scored 9", "1, 2", "–"]
-    assert total_seconds(load_results(tmp_path)) == 25.0
+    assert made["runs"].note.startswith("25.0 s of computing")
 
 
 def test_weights_are_told_apart_by_what_ran(
