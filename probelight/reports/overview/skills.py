@@ -1,9 +1,8 @@
 """What the results hold for and against every model and skill, and the verdict on it.
 
-First every protocol's scores are gathered; then each score has as controls all others that the
-folders have of the same without something that knowing it takes; then the verdict is judged. No
-control is one that still reads the question and was trained on more examples than the model had
-when it was scored, or that is of another probe or split. What there are no runs of is not imported.
+First every protocol's scores are gathered; the controls of one are all others of the same probe and
+split without something that knowing it takes, but none that still reads the question and was
+trained on more examples. What there are no runs of is not imported.
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import words
-from probelight.reports.estimates import WHOLE, Bounds, Estimate
+from probelight.reports.estimates import WHOLE, Estimate, verdict_of
 from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
 from probelight.reports.sections import SECTIONS
 from probelight.reports.zero_shot.scores import zero_shots
@@ -23,6 +23,7 @@ from probelight.results.load import Results, Run
 
 if TYPE_CHECKING:
     from probelight.reports.curve.curves import Curve
+    from probelight.reports.curve.curves import Point as Seeds
     from probelight.reports.inoculation.doses import Dose
 
 Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
@@ -61,12 +62,9 @@ class SkillVerdict(Verdict):
     """The verdict on a model and a skill.
 
     Attributes:
-        model: The model, as tables call it.
-        case: The scores and their controls.
         points: What it was judged by: first what was not trained, then by number of examples.
         section: Address in the page of where the numbers are.
-        gain: What inoculation gave, with its interval and whether it may be none; empty where
-            there was none.
+        gain: What inoculation gave, with its interval and whether it may be none; empty without.
         cost: What it cost on the original task, likewise.
     """
 
@@ -97,14 +95,13 @@ class Point(Score):
 
     Attributes:
         when: As of a score; empty for the head of a new network.
-        runs: What it was measured by.
         among: What it shares with its controls, where that is not the skill.
         size: Number of training examples.
         how: What it lacks, as in `Control`; empty for the skill as it is asked.
         is_partial: Whether only a part of the input was read; it is compared with all scores on
             the probe and the split.
-        curve: The curve that it is a point of, under the control that is its `source`.
-        dose: The dose of an inoculation whose metric is its `source`.
+        curve: The curve that it is a point of, and `seeds` that point.
+        dose: The dose of an inoculation, and `metric` what was measured at it.
     """
 
     skill: Skill
@@ -118,8 +115,9 @@ class Point(Score):
     chance: float | None = None
     majority: float | None = None
     curve: Curve | None = None
+    seeds: Seeds | None = None
     dose: Dose | None = None
-    source: str = ""
+    metric: str = ""
 
 
 @lru_cache(maxsize=2)
@@ -138,15 +136,13 @@ def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
         "audit": _baselines,
     }
     used = [make(results) for protocol, make in gather.items() if results.of(protocol)]
-    points = [point for made in used for point in made]
+    points = [*chain(*used)]
     by_model: dict[tuple[Skill, str], list[Point]] = {}
     for point in points:
         if not point.how:
             by_model.setdefault((point.skill, point.model), []).append(point)
-    order = [
-        *sorted(place for place in by_model if place[0].kind == "asked"),
-        *(place for place in by_model if place[0].kind != "asked"),
-    ]
+    asked = sorted(place for place in by_model if place[0].kind == "asked")
+    order = dict.fromkeys([*asked, *by_model])
     references = ("baseline", "control")
     models = [place for place in order if by_model[place][0].runs[0].role not in references]
     return tuple(_verdict(by_model[place], points) for place in models or order)
@@ -156,19 +152,19 @@ def _zero_shot(results: Results) -> Iterator[Point]:
     found = zero_shots(results).rename(columns={"accuracy": "value"})
     for row in found.astype(object).where(found.notna(), None).itertuples():
         levels = {"chance": row.floor, "majority": row.majority_accuracy}
-        yield _of_row(results.by_path[row.path], "asked", row, row.split, split=row.split, **levels)
+        yield _of_row(results.by_path[row.path], "asked", row, row.split, **levels)
 
 
 def _curves(results: Results) -> Iterator[Point]:
     """All points of all curves; of several of a model first that of LangSense, not `linear`."""
     from probelight.reports.audit import PARTIAL_KINDS
-    from probelight.reports.curve.curves import FULL, MODES, curves
+    from probelight.reports.curve.curves import FULL, curves
 
-    ranks = {mode: rank for rank, mode in enumerate(MODES)} | {"linear": len(MODES) + 1}
-    for curve in sorted(curves(results), key=lambda curve: ranks.get(curve.mode, len(MODES))):
+    ranks = {"mlp": 0, FULL: 1, "linear": 3}
+    for curve in sorted(curves(results), key=lambda curve: ranks.get(curve.mode, 2)):
         before = "" if curve.mode == FULL else BEFORE
-        for control in curve.points:
-            for size, seeds in curve.line(control).items():
+        for control, line in curve.points.items():
+            for size, seeds in line.items():
                 yield Point(
                     **vars(seeds.estimate),
                     when=after(size) if size else before,
@@ -182,7 +178,7 @@ def _curves(results: Results) -> Iterator[Point]:
                     chance=curve.chance,
                     majority=curve.majority,
                     curve=curve,
-                    source=control,
+                    seeds=seeds,
                 )
 
 
@@ -191,9 +187,9 @@ def _grids(results: Results) -> Iterator[Point]:
     from probelight.reports.grids import AGE_PANELS, SIZES, grids
 
     for grid in grids(results):
-        wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
-        about = ", ".join(filter(None, (grid.title, grid.span, wording)))
         if grid.name in (AGE_PANELS[0], SIZES):
+            wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
+            about = ", ".join(filter(None, (grid.title, grid.span, wording)))
             same = (grid.name, grid.wording, grid.values)
             chance = 1 / len(grid.candidates)
             yield _of_row(grid.run, "paired", grid.accuracy, about, among=same, chance=chance)
@@ -225,7 +221,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
                         is_partial=series.control == CHOICE_ONLY,
                         chance=dose.floor("probe"),
                         dose=dose,
-                        source=metric,
+                        metric=metric,
                     )
 
 
@@ -252,13 +248,14 @@ def _baselines(results: Results) -> Iterator[Point]:
     rows = baselines(results)
     for row in rows[rows.group == PARTIAL].itertuples():
         how = CHOICES if row.sees_choices else "from a part of the input"
-        more = {"split": row.split, "how": how, "is_partial": True, "among": "audit"}
+        more = {"how": how, "is_partial": True, "among": "audit"}
         yield _of_row(results.by_path[row.path], "asked", row, row.split, **more)
 
 
 def _of_row(run: Run, kind: Kind, row: Any, about: str, **more: Any) -> Point:
-    score, skill = vars(Estimate.of(row)), Skill(kind, row.probe, about)
-    return Point(**score, when=BEFORE, skill=skill, model=row.model, runs=(run,), **more)
+    place: dict[str, Any] = {"skill": Skill(kind, row.probe, about), "split": row.split}
+    score = vars(Estimate.of(row))
+    return Point(**score, when=BEFORE, **place, model=row.model, runs=(run,), **more)
 
 
 def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
@@ -270,17 +267,17 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         next((point for point in reversed(asked) if point.when.startswith(when)), None)
         for when in ("before", "after")
     )
-    gain = Estimate(end.value - start.value, *_gap(end, start)) if start and end else None
-    gained = cost = ""
+    least_gain = _least_gap(end, start) if start and end else None
+    gain = cost = ""
     if dose := last.dose:
-        gained = _change("gain", dose.gain)
+        gain = _change("gain", dose.gain)
         cost = _change("cost", dose.estimate("inoculation_cost"))
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
     start, end = (
         score and replace(score, controls=tuple(_controls(score, points))) for score in (start, end)
     )
     majority = first.majority if last.majority is None else last.majority
-    case = Case(last.chance, majority, start, end, gain)
+    case = Case(last.chance, majority, start, end, least_gain)
     verdict = judge(case)
     if len(curves) > 1:
         which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
@@ -293,7 +290,7 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         case=case,
         points=tuple(asked),
         section=next(one.name for one in SECTIONS if last.runs[-1].protocol in one.protocols),
-        gain=gained,
+        gain=gain,
         cost=cost,
     )
 
@@ -304,7 +301,7 @@ def _controls(point: Point, points: list[Point]) -> Iterator[Control]:
         of_place = (other.skill.probe, other.split) == (point.skill.probe, point.split)
         is_itself = other.model == point.model and not other.how
         if how and (other.size <= point.size or how == CHOICES):
-            low, _ = _gap(point, other)
+            low = _least_gap(point, other)
             of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
             is_alike = of_line and other.size == point.size
         elif other.is_partial and of_place and not how and not is_itself:
@@ -334,16 +331,13 @@ def _lacking(point: Point, other: Point) -> str:
     return RANDOM_WEIGHTS if is_twin else ""
 
 
-def _gap(point: Point, other: Point) -> Bounds:
-    """The interval of one score minus another on the same items, where these were recorded."""
+def _least_gap(point: Point, other: Point) -> float | None:
+    """The lower end of the interval of one score minus another on the same recorded items."""
     if point.dose and other.dose:
         from probelight.reports.inoculation.doses import interval_of
 
-        return interval_of([(1.0, point.dose, point.source), (-1.0, other.dose, other.source)])
-    if point.curve and other.curve:
-        ours, theirs = point.curve.line(point.source), other.curve.line(other.source)
-        return ours[point.size].minus(theirs[other.size]).bounds
-    return None, None
+        return interval_of([(1.0, point.dose, point.metric), (-1.0, other.dose, other.metric)])[0]
+    return point.seeds.minus(other.seeds).ci_low if point.seeds and other.seeds else None
 
 
 def _how(control: str) -> str:
@@ -359,6 +353,6 @@ def _change(name: str, change: Estimate | None) -> str:
     if change is None:
         return ""
     inside = words.points_between(*change.bounds)
-    may_be_none = change.ci_low is not None and change.ci_low <= 0 <= (change.ci_high or 0.0)
-    within, doubt = f" ({inside})" if inside else "", ", may be none" if may_be_none else ""
+    within = f" ({inside})" if inside else ""
+    doubt = ", may be none" if verdict_of(change.bounds, 0.0) == "not distinguishable" else ""
     return f"{name} {words.points(change.value)} points{within}{doubt}"

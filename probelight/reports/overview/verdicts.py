@@ -106,14 +106,14 @@ class Case:
         majority: That of always giving the most frequent answer, where it is known.
         start: Before training on the probe; None where there is no such score (an untrained head).
         end: After the most training; None where nothing was trained.
-        gain: The end minus the start on the same items; without interval if these are not known.
+        least_gain: Lower end of the interval of the end minus the start on the same recorded items.
     """
 
     chance: float | None
     majority: float | None = None
     start: Score | None = None
     end: Score | None = None
-    gain: Estimate | None = None
+    least_gain: float | None = None
 
     def against_chance(self, score: Score) -> str:
         """Return where a score lies against chance and the most frequent answer."""
@@ -129,9 +129,7 @@ class Case:
         """Whether the end is above the start; where there is no start, it need not be."""
         if self.start is None or self.end is None:
             return self.end is not None
-        if self.gain is not None and self.gain.ci_low is not None:
-            return self.gain.ci_low > 0
-        return above(self.end, self.start)
+        return above(self.end, self.start) if self.least_gain is None else self.least_gain > 0
 
 
 @dataclass(frozen=True)
