@@ -1,8 +1,4 @@
-"""An arrow an inoculation: what the probe gained against what the original task lost.
-
-Each of the two has a whisker at the head, its 95% interval, and each shows whether it can be told
-from none: the whisker is broken where it cannot, and the arrow is full only where both can.
-"""
+"""An arrow an inoculation: what the probe gained against what the original task lost."""
 
 from __future__ import annotations
 
@@ -44,7 +40,7 @@ def ends_of(dose: Dose) -> tuple[Point, Point] | None:
 
 
 def whiskers_of(dose: Dose, before: Point) -> list[tuple[int, float, float, bool]]:
-    """Return the intervals of the cost and the gain, without those that are not known.
+    """Return the intervals of the cost and the gain, as far as they are known.
 
     Of each the axis (0 is the cost's), both ends as scores in per cent, and whether it can be told
     from none.
@@ -71,58 +67,53 @@ def arrows_figure(results: Results) -> Figure | None:
     if not found:
         return None
     shown = found[:MOST]
-    models = list(dict.fromkeys(dose.series.model for dose, *_ in shown))
-    probes = list(dict.fromkeys(in_words(dose.series.probe) for dose, *_ in shown))
-    names = models if len(models) > 1 else probes
+    models = [dose.series.model for dose, *_ in shown]
+    probes = [in_words(dose.series.probe) for dose, *_ in shown]
+    names = models if len({*models}) > 1 else probes
     # Colours and marks go round at different paces, so that many models stay apart.
-    looks = {
-        name: Line(color, marker=marker)
-        for name, color, marker in zip(names, cycle(COLORS), cycle(MARKERS), strict=False)
-    }
-    marks = dict(islice(looks.items(), MOST_NAMED)) if len(names) > 1 else {}
+    places = zip(dict.fromkeys(names), cycle(COLORS), cycle(MARKERS), strict=False)
+    looks = {name: Line(color, marker=marker) for name, color, marker in places}
+    marks = dict(islice(looks.items(), MOST_NAMED)) if len(looks) > 1 else {}
     marks |= {"told from none": Line(MUTED, "-", "|"), "may be none": Line(MUTED, DASH, "|")}
     canvas = Canvas(figsize=(4.5, 4.2 + 0.12 * len(marks)))
     canvas.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     axis = canvas.subplots()
     axis.margins(0.14)
     _draw_chances(axis, [dose for dose, *_ in shown])
-    for dose, before, after in shown:
-        look = looks[dose.series.model if len(models) > 1 else in_words(dose.series.probe)]
+    for name, (dose, before, after) in zip(names, shown, strict=True):
+        look = looks[name] if dose.interpretable else replace(looks[name], color=MUTED)
         _draw(axis, dose, before, after, look)
         if len(shown) <= MOST_LABELLED:
             right = after[0] >= before[0]
             axis.annotate(
                 f"k = {short_count(dose.dose)}", after, xytext=(5 if right else -5, 5),
                 textcoords="offset points", fontsize=8, ha="left" if right else "right", url=LINK,
-                color=look.color if dose.interpretable else MUTED,
+                color=look.color,
             )  # fmt: skip
     axis.autoscale_view()
-    axis.set_xlim(*np.clip(axis.get_xlim(), 0, 102))
-    axis.set_ylim(*np.clip(axis.get_ylim(), 0, 102))
+    limits = np.clip([axis.get_xlim(), axis.get_ylim()], 0, 102)
+    axis.set(xlim=limits[0], ylim=limits[1])
     axis.set_xlabel("original-task accuracy, %  (← cost)")
     axis.set_ylabel("probe accuracy, %  (gain →)")
     figure.legend(canvas, marks)
-    who = models[0] if len(models) == 1 else f"{len(models)} models"
-    what = probes[0] if len(probes) == 1 else f"{len(probes)} probes"
-    named = f" The first {MOST_NAMED} of {len(names)} are named."
+    who = models[0] if len({*models}) == 1 else f"{len({*models})} models"
+    what = probes[0] if len({*probes}) == 1 else f"{len({*probes})} probes"
+    named = f" The first {MOST_NAMED} of {len(looks)} are named."
     return figure.drawn(
         "arrows",
         f"What inoculation gave and cost: {who}, {what}",
         "An arrow an inoculation, from the scores before it to those after k examples (means "
         "over seeds): up is what the probe gained, to the left what the original task lost. "
         "The whiskers at its head are the 95% intervals of the cost (across) and of the gain "
-        "(up), each full where it can be told from none and broken where it cannot; the arrow "
-        "is full only where both can. Without a whisker there is no interval; grey where the "
-        "cost cannot be read."
+        "(up), broken where it may be none; the arrow is full only where neither may. Without a "
+        "whisker there is no interval; grey where the cost cannot be read."
         + figure.left_out(len(found), MOST)
-        + (named if len(names) > MOST_NAMED else ""),
+        + (named if len(looks) > MOST_NAMED else ""),
         canvas,
     )
 
 
 def _draw(axis: Axes, dose: Dose, before: Point, after: Point, look: Line) -> None:
-    if not dose.interpretable:
-        look = replace(look, color=MUTED)
     axis.update_datalim([before, after])
     axis.plot(*before, **replace(look, dash="none", face=PAPER).style, zorder=3)
     whiskers = whiskers_of(dose, before)

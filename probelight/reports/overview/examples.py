@@ -115,27 +115,30 @@ def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Has
 
     Files that cannot be read are listed where all items are.
     """
+    skill, found = verdict.skill, dict[Hashable, _Answer]()
     for run in verdict.runs[:: -1 if learned else 1]:
-        found: dict[Hashable, _Answer] = {}
         with suppress(UnreadableResultError):
-            for asked, answer in _asked(results, run, verdict.skill):
+            is_diagnosed = skill.kind == "diagnosed"
+            answers = _words(results, run, skill) if is_diagnosed else _choices(results, run)
+            for asked, answer in answers:
                 found.setdefault(asked, answer)  # of several seeds the first one's
         if found:
-            return found
-    return {}
+            break
+    return found
 
 
-def _asked(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable, _Answer]]:
-    is_diagnosed = skill.kind == "diagnosed"
-    lines = read_context_lines(results, run) if is_diagnosed else ()
-    contexts = list(enumerate(lines, start=1))
+def _words(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable, _Answer]]:
+    contexts = list(enumerate(read_context_lines(results, run), start=1))
     if skill.about in POLARITIES:  # the two are asked about in turn
         contexts = contexts[POLARITIES.index(skill.about) :: len(POLARITIES)]
     for number, line in contexts:
         question = cut(line.context, LONGEST_QUESTION) + " ___"
         words, ease = line.predictions, line.probability
         yield line.context, _Answer(run, f"@{number}", question, {}, line.expected, words, ease)
-    for item in () if is_diagnosed else read_item_lines(results, run):
+
+
+def _choices(results: Results, run: Run) -> Iterator[tuple[Hashable, _Answer]]:
+    for item in read_item_lines(results, run):
         is_before = run.protocol == "inoculation" and item.set != AFTER_INOCULATION
         if item.control in WHOLE and not is_before:
             scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]

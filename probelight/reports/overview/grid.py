@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain, zip_longest
 from typing import Any
 
 from probelight.reports.overview.examples import example
@@ -19,6 +20,7 @@ MARKS: Mapping[Word, str] = {
     "not shown": "○",
     "cannot tell": "?",
 }
+EVIDENCE = "first_number first_value second_number second_value"
 
 
 def grid(results: Results) -> dict[str, Any] | None:
@@ -62,22 +64,18 @@ def verdicts_table(results: Results) -> Table | None:
         return Cell(f"{MARKS[verdict.word]} {verdict.words}", detail)
 
     found = verdicts(results)
-    records = []
-    for verdict in found:
-        first, second, *_ = (*verdict.evidence, (None, None), (None, None))
-        record = {
+    records = [
+        {
             **vars(verdict.skill),
             **vars(verdict),
+            **dict(zip_longest(EVIDENCE.split(), chain(*verdict.evidence))),
             "verdict": verdict.word,
-            "first_number": first[0],
-            "first_value": first[1],
-            "second_number": second[0],
-            "second_value": second[1],
             "_skill": verdict.skill.words,
             "_verdict": verdict,
             "_runs": [run.key for run in verdict.runs],
         }
-        records.append(record)
+        for verdict in found
+    ]
     rules = [f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items()]
     return table(
         "verdicts",
@@ -89,6 +87,5 @@ def verdicts_table(results: Results) -> Table | None:
         across="model",
         each=[Column("verdict", show, "left")],
         values=models_of(found),
-        csv="kind probe about model verdict in_part first_number first_value second_number "
-        "second_value gain cost reason",
+        csv=f"kind probe about model verdict in_part {EVIDENCE} gain cost reason",
     )

@@ -27,6 +27,10 @@ BARS = "▁▂▃▄▅▆▇█"
 # For terminals that show nothing else; each is one character, so that columns stay columns.
 ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
 ORDER: Sequence[Word] = ("knew it", "learned it", "cannot tell", "not shown")
+SIDES = (  # metrics of an inoculation, before it and after
+    ("probe_accuracy_before", "probe_accuracy"),
+    ("original_accuracy_before", "original_accuracy_after"),
+)
 # What gives way, one after the other, where a line is too long.
 SHORTER = (
     ("the most frequent answer", "majority"),
@@ -40,12 +44,7 @@ SHORTER = (
 
 
 def print_story(folder: Path, *end: str) -> None:
-    """Print in at most 25 lines what the results of a folder say.
-
-    Args:
-        folder: That of the results.
-        *end: One or two lines to end with, of any length.
-    """
+    """Print what the results of a folder say and one or two lines to `end` with, 25 in all."""
     console = Console()
     results = load_results(folder)
     lines = story(results)
@@ -70,12 +69,12 @@ def story(results: Results) -> list[str]:
     who, it = (f"{len(models)} models", "they") if several else (cut(models[0], LONGEST_NAME), "it")
     lines = [f"What {who} knew, what {it} learned, and what that cost (accuracy in %)", ""]
     shown = found if len(found) <= MOST_VERDICTS else found[: MOST_VERDICTS - 1]
-    names = [f"{v.skill.words}, {v.model}" if several else v.skill.words for v in shown]
-    names = [cut(name, LONGEST_NAME) for name in names]
-    for name, verdict in zip(names, shown, strict=True):
+    names = [v.skill.words + (f", {v.model}" if several else "") for v in shown]
+    names = _padded([cut(name, LONGEST_NAME) for name in names])
+    words = _padded([verdict.words for verdict in shown])
+    for verdict, name, word in zip(shown, names, words, strict=True):
         numbers = ", ".join(f"{percent(value)} {label}" for label, value in verdict.evidence)
-        word = f"{verdict.words:<{max(len(other.words) for other in shown)}}"
-        lines.append(f"{MARKS[verdict.word]} {name:<{max(map(len, names))}}  {word}  {numbers}")
+        lines.append(f"{MARKS[verdict.word]} {name}  {word}  {numbers}")
     if len(found) > len(shown):
         lines.append(f"  and {len(found) - len(shown)} more on the page")
     best_first = sorted(found, key=lambda verdict: ORDER.index(verdict.word))
@@ -108,17 +107,17 @@ def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
     """The inoculations of the first original task and probe: what both sides scored."""
     for verdict in found:
         line = [point.dose for point in verdict.points if point.dose and point.size]
-        sides = []
-        for before, after in (
-            ("probe_accuracy_before", "probe_accuracy"),
-            ("original_accuracy_before", "original_accuracy_after"),
-        ):
-            means = [
-                *(dose.mean(before) for dose in line[:1]),
-                *(dose.mean(after) for dose in line),
+        if not line:
+            continue
+        sides = [
+            [
+                m
+                for m in (line[0].mean(before), *(dose.mean(after) for dose in line))
+                if m is not None
             ]
-            sides.append([mean for mean in means if mean is not None])
-        if not all(len(side) > len(line) for side in sides):
+            for before, after in SIDES
+        ]
+        if min(map(len, sides)) <= len(line):
             continue
         changes = [
             verdict.gain.replace(" points", "") or "gain not measured",
@@ -133,26 +132,22 @@ def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
             names = ["probe", "original"]
         charts = _charts(dict(zip(names, sides, strict=True)), None)
         sizes = ", ".join(map(count, [0, *(dose.dose for dose in line)]))
-        return [
-            "",
-            f"{cut(in_words(series.probe), LONGEST_NAME)}, inoculated: {sizes} examples",
-            *(f"{chart}  {change}" for chart, change in zip(charts, changes, strict=True)),
-        ]
+        head = f"{cut(in_words(series.probe), LONGEST_NAME)}, inoculated: {sizes} examples"
+        return ["", head, *map("  ".join, zip(charts, changes, strict=True))]
     return []
 
 
 def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
     """An item of the skill with the best verdict of those that have one, and what was answered."""
-    for item in (example(results, [verdict]) for verdict in best_first):
-        if item is not None:
-            right = [text for text, is_right, _ in item.choices if is_right][:1]
-            answer = next((text for text, _, models in item.choices if models), "nothing")
-            parts = [
-                ("One item: ", item.question or "Which sentence is right?"),
-                *(("  right answer: ", text) for text in right),  # of some contexts there is none
-                (f"  {item.when} it said: ", answer),
-            ]
-            return ["", *(head + cut(text, WIDTH - len(head)) for head, text in parts)]
+    for item in filter(None, (example(results, [verdict]) for verdict in best_first)):
+        right = [text for text, is_right, _ in item.choices if is_right][:1]
+        answer = next((text for text, _, models in item.choices if models), "nothing")
+        parts = [
+            ("One item: ", item.question or "Which sentence is right?"),
+            *(("  right answer: ", text) for text in right),  # of some contexts there is none
+            (f"  {item.when} it said: ", answer),
+        ]
+        return ["", *(head + cut(text, WIDTH - len(head)) for head, text in parts)]
     return []
 
 
@@ -161,11 +156,14 @@ def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]
     values = [value for row in rows.values() for value in row]
     low = min(values) if low is None else min(low, *values)
     high = max(*values, low + LEAST_REACH)
-    wide = max(map(len, rows))
     return [
-        f"  {name:<{wide}}  {bars(row, low, high)}  {percent(row[0])} → {percent(row[-1])}"
-        for name, row in rows.items()
+        f"  {name}  {bars(row, low, high)}  {percent(row[0])} → {percent(row[-1])}"
+        for name, row in zip(_padded([*rows]), rows.values(), strict=True)
     ]
+
+
+def _padded(texts: Sequence[str]) -> list[str]:
+    return [text.ljust(max(map(len, texts))) for text in texts]
 
 
 def _fitted(line: str) -> str:

@@ -1,11 +1,8 @@
 """Whether a model knew a skill, learned it, or neither: the one rule, for page and terminal.
 
-Two claims can be made of a model: it knew the skill, by its score before any training on the probe
-(`Case.start`); or it learned it, by its score after the most training there is (`Case.end`). The
-verdict is the first that holds by `RULES`. A score is above another where the interval of their
+The verdict is the first that holds by `RULES`. A score is above another where the interval of their
 difference on the same items lies above 0; where runs did not record their items, where the two
-intervals do not meet. A control is only a condition that a claim can fail, so none raises a verdict
-but the first that is like for like.
+intervals do not meet.
 """
 
 from __future__ import annotations
@@ -48,8 +45,7 @@ class Control:
         how: Without what, or by what: "without its language", "by VecSimilarity".
         value: Its accuracy.
         is_lower: Whether the score that it is a control of is above it.
-        is_alike: Whether it is like for like; others, such as baselines of a part of the input, can
-            only speak against a score.
+        is_alike: Whether it is like for like; others can only speak against a score.
     """
 
     how: str
@@ -60,14 +56,9 @@ class Control:
 
 @dataclass(frozen=True, kw_only=True)
 class Score(Estimate):
-    """An accuracy that was measured at one time.
+    """An accuracy that was measured at one time."""
 
-    Attributes:
-        when: "before training", "after 1,000 examples".
-        controls: What it is compared with.
-    """
-
-    when: str
+    when: str  # "before training", "after 1,000 examples"
     controls: tuple[Control, ...] = ()
 
     @property
@@ -104,8 +95,8 @@ class Case:
     Attributes:
         chance: Share of right answers by guessing.
         majority: That of always giving the most frequent answer, where it is known.
-        start: Before training on the probe; None where there is no such score (an untrained head).
-        end: After the most training; None where nothing was trained.
+        start: Before any training on the probe; None of an untrained head.
+        end: After the most training there is; None where nothing was trained.
         least_gain: Lower end of the interval of the end minus the start on the same recorded items.
     """
 
@@ -137,11 +128,9 @@ class Verdict:
     """A verdict with its reason.
 
     Attributes:
-        word: What it is.
         evidence: The two numbers that say most of it; fewer where there are not as many.
         reason: Why, in a sentence or two.
-        in_part: Whether what it knew, or learned, is less than half of the way from chance to
-            perfect.
+        in_part: Whether what it knew, or learned, is less than half of the way from chance to 100%.
     """
 
     word: Word
@@ -162,7 +151,7 @@ def judge(case: Case) -> Verdict:
     name, level = "chance", case.chance
     if case.majority is not None and case.majority > (case.chance or 0.0):
         name, level = "the most frequent answer", case.majority
-    half = (case.chance or 0.0) + (1 - (case.chance or 0.0)) / 2  # from which it is not "in part"
+    half = (1 + (case.chance or 0.0)) / 2  # from which it is not "in part"
     named = f"{name} ({percent(level)}%)"
     numbers: list[Number] = [] if level is None else [(name, level)]
 
