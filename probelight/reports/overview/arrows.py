@@ -105,8 +105,8 @@ def arrows_figure(results: Results) -> Figure | None:
         "An arrow an inoculation, from the scores before it to those after k examples (means "
         "over seeds): up is what the probe gained, to the left what the original task lost. "
         "The whiskers at its head are the 95% intervals of the cost (across) and of the gain "
-        "(up), broken where it may be none; the arrow is full only where neither may. Without a "
-        "whisker there is no interval; grey where the cost cannot be read."
+        "(up), broken where it may be none; the arrow is full only where both are told from none. "
+        "Without a whisker there is no interval; grey where the cost cannot be read."
         + figure.left_out(len(found), MOST)
         + (named if len(looks) > MOST_NAMED else ""),
         canvas,

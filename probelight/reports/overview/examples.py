@@ -27,7 +27,6 @@ class Example:
     """An item or a context, and its answers.
 
     Attributes:
-        when: When the models were asked.
         silent: Models that said nothing.
         more_choices: Choices that are not shown, neither right nor chosen.
         more_models: Models whose answers are not shown.
@@ -81,12 +80,10 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
         return None
     first = next(iter(found.values()))
     num_words = NUM_WORDS if len(found) == 1 else 1
-    given = {key: list[str]() for answer in found.values() for key in answer.given[:num_words]}
-    for model, answer in found.items():
-        for key in answer.given[:1]:
-            given[key].append(model)
+    given = [key for answer in found.values() for key in answer.given[:num_words]]
     kept = dict.fromkeys([*given, *first.right])
-    every = [*kept, *(key for key, text in first.choices.items() if text and key not in kept)]
+    others = (key for key, text in first.choices.items() if text)
+    every = list(dict.fromkeys([*kept, *others]))
     shown = every[: max(MOST_CHOICES, len(kept))]
     if first.choices:
         shown.sort()
@@ -98,7 +95,7 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
             (
                 cut(first.choices.get(key, str(key)), LONGEST_CHOICE),
                 key in first.right,
-                tuple(given.get(key, ())),
+                tuple(model for model, answer in found.items() if key in answer.given[:1]),
             )
             for key in shown
         ),

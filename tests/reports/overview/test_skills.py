@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -47,17 +46,17 @@ def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> N
     assert inoculated.cost == "cost +3.8 points (+0.8 to +6.8)"
 
 
+def rising(control: str, num_train: int, seed: int) -> float:
+    return 0.5 if num_train == 0 else 0.9
+
+
 def test_a_control_that_learns_as_much_leaves_it_open(
     tmp_path: Path, write_curve_runs: Write
 ) -> None:
-    def shares(control: str, num_train: int, seed: int) -> float:
-        return 0.5 if num_train == 0 else 0.9
-
-    write_curve_runs(tmp_path, shares, sizes=(0, 62), controls=("standard", "no_language"))
+    write_curve_runs(tmp_path, rising, sizes=(0, 62), controls=("standard", "no_language"))
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
-    labels = [label for label, _ in found.evidence]
-    assert labels == ["after 62 examples", "without its language"]
+    assert [label for label, _ in found.evidence] == ["after 62 examples", "without its language"]
     assert [value for _, value in found.evidence] == pytest.approx([0.9, 0.9])
 
 
@@ -71,24 +70,22 @@ def test_of_several_curves_it_says_which_was_judged(
     assert found.reason.endswith(" By the first of 2 curves (mlp, rate 0.001).")
 
 
+@pytest.mark.parametrize(
+    ("shares", "word", "best"),
+    [
+        (lambda *_: 0.5, "learned it", 0.5),
+        (rising, "cannot tell", 0.9),
+    ],
+)
 def test_random_weights_that_learn_as_much_leave_it_open(
-    tmp_path: Path, write_curve_runs: Write
+    tmp_path: Path, write_curve_runs: Write, shares: Callable[..., float], word: str, best: float
 ) -> None:
-    def shares(control: str, num_train: int, seed: int) -> float:
-        return 0.5 if num_train == 0 else 0.9
-
-    only = {"sizes": (0, 62), "controls": ("standard",)}
-    write_curve_runs(tmp_path, shares, **only)
-    name = {"model": "embedded (random weights)"}
-    weak, strong = tmp_path / "weak", tmp_path / "strong"
-    write_curve_runs(weak, lambda *_: 0.5, **name, **only)
-    shutil.copytree(tmp_path / "runs", weak / "runs", dirs_exist_ok=True)
-    assert told(verdicts(load_results(weak))) == {("age_comparison", "embedded"): "learned it"}
-    write_curve_runs(strong, shares, **name, **only)
-    shutil.copytree(tmp_path / "runs", strong / "runs", dirs_exist_ok=True)
+    for model, line in (("embedded", rising), ("embedded (random weights)", shares)):
+        write_curve_runs(tmp_path, line, model=model, sizes=(0, 62), controls=("standard",))
     (found,) = verdicts(load_results(tmp_path))
-    assert found.word == "cannot tell"
-    assert found.evidence[1][0] == "with random weights"
+    assert (found.model, found.word) == ("embedded", word)
+    label, value = found.evidence[1]
+    assert (label, round(value, 9)) == ("with random weights", best)
 
 
 def test_baselines_are_judged_where_they_are_alone(tmp_path: Path, write_curve_runs: Write) -> None:
