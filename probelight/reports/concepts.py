@@ -166,10 +166,9 @@ def concepts_table(results: Results) -> Table | None:
         f"Of each model the {OF_EACH} concepts with several questions that it surely knows most of "
         "and least of after the largest k, by the end of the 95% interval of the share right "
         "(right on 9 of 10 is surer than on 2 of 2); of those alike, which are counted, the first "
-        "by name. Some are there by luck alone: how many, the strict share if independent says, in "
-        f"the table above. Of each up to {MOST_QUESTIONS} questions, with what most seeds answer, "
-        "and what that counts where seeds differ or choices tie. The csv file has every concept "
-        f"with several questions, and the models after the first {MOST_MODELS}.",
+        "by name. Some are there by luck alone: see “if independent” in the table above. Of each "
+        f"up to {MOST_QUESTIONS} questions, with what most seeds answer, and what that counts. The "
+        f"csv file has every concept and the models after the first {MOST_MODELS}.",
         pd.concat([concepts for _, concepts in every]) if every else [],
         [
             text("probe", "probe", "_about"),

@@ -27,6 +27,10 @@ BLOCK = ["model", "original_task", "selection"]  # heat maps next to each other
 QUESTIONS = ["probe", "report_split", "hops"]  # a row of a heat map
 WRONG = ["rank", "distractors", "distractor_hops"]  # a column of it
 FEW = 10  # items; a cell of fewer is merged with those of the next distances
+PLACES = (
+    "Hops: edges between the concept and the right answer. Wrong answers: what most of them are, "
+    "and how many edges they lie from the concept; up/down are its hypernyms or hyponyms."
+)
 MERGED = f"Distances with under {FEW} items are merged with the next ones of the same kind."
 NO_SHADE, ON_FEW = "#f4f5f7", "#5d6874"  # of a cell without or with few items; its text
 MOST_BLOCKS = 8
@@ -128,10 +132,8 @@ def difficulty_table(results: Results) -> Table | None:
     return tables.table(
         "difficulty",
         "By hops and wrong answers",
-        "Mean over seeds of the accuracy, of n items a seed; without inoculation it is under k = "
-        "0. Hops: edges between the concept and the right answer. Wrong answers: what most of them "
-        "are, and how many edges they lie from the concept; up/down are its hypernyms or hyponyms. "
-        f"{MERGED} The csv file has each by itself.",
+        "Mean over seeds of the accuracy, of n items a seed; without inoculation under k = 0. "
+        f"{PLACES} {MERGED} The csv file has each by itself.",
         cells,
         [
             text("model", "block"),
@@ -198,11 +200,8 @@ def difficulty_figure(results: Results) -> Figure | None:
         return figure.drawn(
             "difficulty",
             "Which questions it answers, by hops and wrong answers",
-            "Accuracy in per cent, mean over seeds. Downwards: edges between the concept and the "
-            "right answer. To the right: what most wrong answers are, and how many edges they lie "
-            "from the concept (up/down: its hypernyms or hyponyms). Below each is the number of "
-            f"items. {MERGED} Where even that is under {FEW}, it is in brackets and the cell has "
-            "no shade: one item may be all of it."
+            f"Accuracy in per cent, mean over seeds. {PLACES} Below each is the number of items. "
+            f"{MERGED} Where even that is under {FEW}, it is in brackets and the cell has no shade."
             f"{figure.left_out(shown.block.nunique(), MOST_BLOCKS)}",
             canvas,
         )

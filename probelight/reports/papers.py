@@ -95,9 +95,8 @@ def listed_table(results: Results) -> Table | None:
         "The papers' tables, and which of them these results hold",
         "In the tables below a number of ours is in the row of the printed one where it is of the "
         "very model (by its id on the Hub, or a released recording of it), measured on the "
-        "released items in the same way; any other model has rows of its own. A table has the name "
-        "of its csv file, which holds the paper's numbers of what was not measured too, as the "
-        "file of this list has the papers' other tables.",
+        "released items in the same way; any other model has rows of its own. Each is named like "
+        "its csv file, which has the paper's other numbers, as that of this list its other tables.",
         frame.replace({"command": {"": None}}) if papers else [],
         [
             text("paper", "paper"),

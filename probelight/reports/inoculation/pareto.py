@@ -86,8 +86,7 @@ def pareto_table(results: Results) -> Table | None:
         "The Pareto front",
         "The checkpoints that no other one of the same k and seed beats on both tasks, on the "
         "selection items, by rising score on the original task. M*_k has the best average of the "
-        "two; the last column says how many checkpoints (settings and epochs) there were. The csv "
-        "file holds all of them.",
+        "two. The last column counts the checkpoints (settings and epochs); the csv has all.",
         found,
         [
             text("probe", "probe", "_about"),
@@ -138,9 +137,9 @@ def pareto_figure(results: Results) -> Figure | None:
         "Each mark is one setting after one epoch, scored on the selection items. The stairs "
         "join the checkpoints of a seed that no other one of that seed beats on both tasks "
         "(filled marks; hollow ones are beaten). The ring is M*, the best average; along the "
-        "thin line through it averages are equal. The dotted upright line is the original "
-        "task before inoculation: what lies left of it has lost. A number counts the marks "
-        f"that lie on each other. {EXTRAS_NOTE} Each panel has its own axes."
+        "thin line through it averages are equal. What lies left of the dotted line, the original "
+        "task before inoculation, has lost. A number counts the marks that lie on each other. "
+        f"{EXTRAS_NOTE} Each panel has its own axes."
         + figures.left_out(len(panels), figures.MAX_PANELS),
         canvas,
     )

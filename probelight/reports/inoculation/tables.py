@@ -72,11 +72,10 @@ def inoculation_table(results: Results) -> Table | None:
         "inoculation",
         "Inoculation",
         "k: probe examples trained on. Rate and epoch: the setting and the checkpoint with the "
-        "best average on the selection splits (the model before inoculation is no candidate); a "
-        "dagger marks settings that were not chosen. Both scores are from the report split. "
-        f"{INTERVAL}. Cost: original-task accuracy before minus after, positive = lost. Lost / "
-        "gained: original-task items that turned wrong / right, with the exact McNemar test (by "
-        f"whole groups where items come in groups). {COLUMNS}",
+        "best average on the selection splits; a dagger marks settings that were not chosen. Both "
+        f"scores are from the report split. {INTERVAL}. Cost: original-task accuracy before minus "
+        "after. Lost / gained: its items that turned wrong / right, with the exact McNemar test "
+        f"(by whole groups where items come in groups). {COLUMNS}",
         [_record(cell, cell.measured, cell.interpretable) for cell in with_controls(results)],
         [
             WHAT,
@@ -101,10 +100,10 @@ def seeds_table(results: Results) -> Table | None:
     return table(
         "inoculation_seeds",
         "Inoculation, mean over seeds",
-        "For each seed the setting and checkpoint with the best average on the selection splits; "
-        f"all seeds are in the mean. {INTERVAL}, over groups of items and over seeds (none where a "
-        "run of several seeds did not record what each item counted); over seeds: the lowest and "
-        f"the highest seed. {COLUMNS} Group not in train: items without a relative there.",
+        "For each seed the setting and checkpoint with the best average on the selection splits. "
+        f"{INTERVAL}, over groups of items and over seeds (none where a run did not record what "
+        "each item counted); over seeds: the lowest and the highest one. "
+        f"{COLUMNS} Group not in train: items without a relative there.",
         [_means(dose) for dose in every],
         [
             WHAT,
@@ -127,10 +126,10 @@ def inoculation_parts_table(results: Results) -> Table | None:
     return table(
         "inoculation_parts",
         "Inoculation, part by part",
-        f"{INTERVAL}. Parts are named by the runs: data sets of the original task, items without "
-        "a relative in the training files, and groups of as many questions about one "
-        f"concept, with every one right (those of {POOLED_FROM} and more together; the csv file "
-        "has each size). The cost of a data set is read if it was above its own chance before.",
+        f"{INTERVAL}. Parts: data sets of the original task, items without a relative in the "
+        "training files, and clusters of as many questions about one concept, with every one right "
+        "(the csv file has each size). The cost of a data set is read if it was above its own "
+        "chance before.",
         [record for cell in cells for record in _parts(cell)],
         [
             WHAT,
