@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from probelight.reports.table import SIZE, Table, accuracy, number, share, size, table, text, whole
 from probelight.reports.words import BY_GROUPS, INTERVAL, points, probability
 from probelight.results.details import UnigramDetails
@@ -63,8 +65,8 @@ def unigrams_table(results: Results) -> Table | None:
     found = with_columns(found, gaps, {"value": "log_probability_difference"}, place)
     either = rows[rows.metric == "mean_log_probability"].drop_duplicates(place)
     found = with_columns(found, either, {"num_items": "content_words"}, place)
-    details = {run.path: run.detail(UnigramDetails) for run in runs}
-    measures = {path: known.measure.replace("_", "-") for path, known in details.items() if known}
+    details = [(run.path, run.detail(UnigramDetails)) for run in runs]
+    measures = {path: known.measure.replace("_", "-") for path, known in details if known}
     return table(
         "unigrams",
         "Does the model win that read more of the probe's words?",
@@ -77,9 +79,7 @@ def unigrams_table(results: Results) -> Table | None:
             text("probe", "probe"),
             number("accuracy, first − second", "accuracy_difference", points),
             number(
-                "log probability, first − second",
-                "log_probability_difference",
-                lambda gap: f"{gap:+.3f}".replace("-", "−"),
+                "log probability, first − second", "log_probability_difference", _formatter("+.3f")
             ),
             whole("content words", "content_words"),
         ],
@@ -92,12 +92,13 @@ def _correlation(run: Run) -> str:
     rho, p_value = by_metric.get("spearman"), by_metric.get("spearman_p")
     if rho is None or p_value is None:
         return f"{run.model}: no correlation, as one side is the same for all probes."
-    interval = "" if rho.ci_low is None else f", 95% interval {rho.ci_low:.2f} to {rho.ci_high:.2f}"
-    sentence = (
-        f"{run.model}: Spearman's correlation of the two differences is {rho.value:.2f} over "
+    form, interval = _formatter(".2f"), ""
+    if rho.ci_low is not None and rho.ci_high is not None:
+        interval = f", 95% interval {form(rho.ci_low)} to {form(rho.ci_high)}"
+    return (
+        f"{run.model}: Spearman's correlation of the two differences is {form(rho.value)} over "
         f"{rho.num_items} probes{interval}, permutation p {probability(p_value.value)}."
     )
-    return sentence.replace("-0.", "−0.").replace("-1.", "−1.")
 
 
 def fits_table(results: Results) -> Table | None:
@@ -107,10 +108,6 @@ def fits_table(results: Results) -> Table | None:
     # A metric of which no value is better than another has no best one.
     best = rows[rows.extra == "best"]
     found = with_columns(last, best, {"value": "best", "epoch": "best_epoch"}, ["path", "metric"])
-
-    def form(value: float) -> str:
-        return f"{value:.4g}".replace("-", "−")
-
     return table(
         "fits",
         "What did the fits score?",
@@ -121,10 +118,15 @@ def fits_table(results: Results) -> Table | None:
             text("model", "model"),
             text("data", "probe"),
             text("metric", "metric"),
-            number("last", "last", form),
+            number("last", "last", _formatter(".4g")),
             whole("epoch", "last_epoch"),
-            number("best", "best", form),
+            number("best", "best", _formatter(".4g")),
             whole("best epoch", "best_epoch"),
         ],
         csv="model probe mode num_train seed learning_rate metric last last_epoch best best_epoch",
     )
+
+
+def _formatter(form: str) -> Callable[[float], str]:
+    """Return what writes a number in a form, with a minus sign and no hyphen."""
+    return lambda value: format(value, form).replace("-", "−")

@@ -12,7 +12,7 @@ from probelight.reports import table as kit
 from probelight.reports.published import published
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.words import BY_GROUPS, INTERVAL, percent, points
-from probelight.results.frames import results_frame
+from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
 
 LEAK = 0.15  # this far over chance, what the choices alone give away is too much
@@ -32,8 +32,8 @@ def audited(results: Results) -> pd.DataFrame:
     so.
     """
     rows = results_frame(results).query("protocol == 'audit'")
-    chance = rows[rows.metric == "chance"].drop_duplicates(PLACE).set_index(PLACE).value
-    rows = rows.join(chance.rename("chance"), on=PLACE)
+    chance = rows[rows.metric == "chance"].drop_duplicates(PLACE)
+    rows = with_columns(rows, chance, {"value": "chance"}, PLACE)
     is_sure = rows.ci_low > rows.chance + LEAK
     is_over = (rows.value > rows.chance + LEAK) & (rows.ci_low > rows.chance)
     verdict = np.select([is_sure, is_over], ["gives itself away", "may give itself away"], "")
@@ -51,8 +51,7 @@ def baselines(results: Results) -> pd.DataFrame:
     rows = rows[(rows.metric == "accuracy") & (rows.kind != "")]
     clean = rows[rows.subset_kind == "untouched"].drop_duplicates(PLACE[:2])
     names = {"value": "untouched", "ci_low": "_untouched_low", "ci_high": "_untouched_high"}
-    clean = clean.set_index(PLACE[:2])[list(names)].rename(columns=names)
-    found = rows[rows.subset == ""].join(clean, on=PLACE[:2])
+    found = with_columns(rows[rows.subset == ""], clean, names, PLACE[:2])
     has_choices = found.control == CHOICE_ONLY
     sees_choices = has_choices | found.kind.map(PARTIAL_KINDS).eq(True)
     is_partial = has_choices | found.kind.isin([*PARTIAL_KINDS])
@@ -75,16 +74,10 @@ def audit_table(results: Results) -> Table | None:
     places["printed_split"] = places.split.where(places.split.isin(["dev", "test"]), "test")
     printed = published().query("paper == 'Richardson & Sabharwal 2020' and metric == 'accuracy'")
     group = printed.group.map({"baseline": PARTIAL, "task_specific": TRAINED})
-    printed = pd.DataFrame(
-        {
-            "probe": printed.probe,
-            "printed_split": printed.split,
-            "group": group.mask(printed.model == "random", GUESSING),
-            "model": printed.name,
-            "accuracy": printed.value,
-        }
-    ).dropna(subset="group")
-    theirs = places.merge(printed, on=["probe", "printed_split"])
+    printed = printed.assign(
+        group=group.mask(printed.model == "random", GUESSING), model=printed.name
+    ).rename(columns={"split": "printed_split", "value": "accuracy"})
+    theirs = places.merge(printed.dropna(subset="group"), on=["probe", "printed_split"])
     source = theirs.split.eq(theirs.printed_split).map({True: "paper", False: "paper, test"})
     over = theirs.accuracy - theirs.chance
     found = pd.concat([theirs.assign(source=source, _source=source, over_chance=over), ours])
@@ -98,9 +91,8 @@ def audit_table(results: Results) -> Table | None:
     return kit.table(
         "audit",
         "Can the probe be answered without its question?",
-        f"{INTERVAL} ({BY_GROUPS}). Rows marked as the paper's are those of Richardson & "
-        "Sabharwal 2020, table 7, groups 1 and 2: their vectors and encoders are others, and so "
-        "are the items of a probe that was built here, so they are set side by side, not compared. "
+        f"{INTERVAL} ({BY_GROUPS}). Paper: Richardson & Sabharwal 2020, table 7, groups 1 and 2, "
+        "with other vectors and encoders, and other items than a probe that was built here. "
         f"A probe gives itself away where what sees the choices alone is more than {100 * LEAK:g} "
         "points over chance with its whole interval; it may where the interval is only above "
         f"chance.{relatives if ours.untouched.notna().any() else ''}",
@@ -158,9 +150,9 @@ def rules_table(results: Results) -> Table | None:
 def words_table(results: Results) -> Table | None:
     """Make the table of words, and whole answers, that go with being right or wrong."""
     rows = audited(results)
-    pmi = rows[rows.metric == "pmi"].drop_duplicates(PLACE).set_index(PLACE).value
+    pmi = rows[rows.metric == "pmi"].drop_duplicates(PLACE)
     found = rows[(rows.metric == "right_share") & (rows.subset_kind == "answer_part")]
-    found = found.join(pmi.rename("pmi"), on=PLACE).dropna(subset=["chance", "pmi"])
+    found = with_columns(found, pmi, {"value": "pmi"}, PLACE).dropna(subset=["chance", "pmi"])
     found = found.rename(columns={"value": "right_share"}).assign(
         of=[part["of"] for part in found.part], text=[part["part"] for part in found.part]
     )

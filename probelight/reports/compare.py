@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -32,9 +33,8 @@ def differences(results: Results) -> pd.DataFrame:
     """Return a row for each two systems, in the order of the sets.
 
     `difference` is the accuracy of the `first` minus that of the `second`; `are_apart` where that
-    is told from chance, over all comparisons of the set. `about` names the set's split and setting,
-    `all_runs` has the number of seeds of each of its systems, `num_pairs` is that of the
-    comparisons that p-values were adjusted for.
+    is told from chance, over all comparisons of the set. `about` names the set's split and setting;
+    `num_runs`, by system, and `num_pairs` are those of `ComparisonDetails`.
     """
     rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'versus'")
     tests = rows.pivot(index=["path", "subset"], columns="metric", values="value")
@@ -55,7 +55,7 @@ def systems(results: Results) -> pd.DataFrame:
     rows = rows[rows.metric == "accuracy"].rename(columns={"value": "accuracy"})
     found = _of_sets(results, rows.sort_values("accuracy", ascending=False, kind="stable"))
     found["system"] = [part["label"] for part in found.part]
-    pairs = zip(found.all_runs, found.system, strict=True)
+    pairs = zip(found.num_runs, found.system, strict=True)
     found["num_runs"] = [runs.get(system) for runs, system in pairs]
     apart = differences(results).query("are_apart")
     letters: list[str] = []
@@ -69,39 +69,38 @@ def systems(results: Results) -> pd.DataFrame:
 
 def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in the order of the sets, with what each comparison recorded."""
-    sets = []
-    for run in results.of("compare"):
-        if (details := run.detail(ComparisonDetails)) and run.rows:
-            # A setting begins or ends with a number: of examples.
-            digits = "".join(letter for letter in details.setting if letter.isdigit())
-            split, answered, setting = run.rows[0].split, details.answered, details.setting
-            order = ORDER.index(answered), run.probe, split, int(digits or 0), setting, run.path
-            about = ", ".join(filter(None, (split, answered, setting)))
-            counts = details.num_runs, details.num_pairs
-            sets.append((order, run.path, answered, setting, about, *counts))
-    columns = ["order", "path", "answered", "setting", "about", "all_runs", "num_pairs"]
-    found = pd.DataFrame(sets, columns=columns).sort_values("order").merge(rows, on="path")
-    return found.assign(_runs=found.run)
+    sets = [
+        {"path": run.path, **vars(details)}
+        for run in results.of("compare")
+        if (details := run.detail(ComparisonDetails))
+    ]
+    columns = ["path", *(one.name for one in fields(ComparisonDetails))]
+    found = rows.merge(pd.DataFrame(sets, columns=columns), on="path")
+    digits = found.setting.astype(str).str.replace(r"\D", "", regex=True)
+    about = zip(found.split, found.answered, found.setting, strict=True)
+    found = found.assign(
+        about=[", ".join(filter(None, one)) for one in about],
+        order=found.answered.map(ORDER.index),
+        examples=pd.to_numeric(digits).fillna(0),  # a setting begins or ends with their number
+        _runs=found.run,
+    )
+    order = ["order", "probe", "split", "examples", "setting", "path"]
+    return found.sort_values(order, kind="stable", ignore_index=True)
 
 
 def systems_table(results: Results) -> Table | None:
     """Make the table of the accuracy of each system, and of which are not told apart."""
     found = systems(results)
+    sizes = map(words.sample, found.num_items, found.num_groups)
     return tables.table(
         "compared_systems",
         "Which systems are not told apart?",
         f"{words.INTERVAL} ({words.BY_GROUPS}; over seeds too where there are several). Systems "
         "that share a letter are not told apart (Piepho 2004), which does not say that they are "
         "equally good.",
-        found,
+        found.assign(_about=[", ".join(about) for about in zip(found.about, sizes, strict=True)]),
         [
-            Column(
-                "probe",
-                lambda row: Cell(
-                    row.probe, f"{row.about}, {words.sample(row.num_items, row.num_groups)}"
-                ),
-                "left",
-            ),
+            text("probe", "probe", "_about"),
             text("system", "system"),
             tables.accuracy("accuracy %"),
             text("letters", "letters"),
@@ -115,7 +114,7 @@ def differences_table(results: Results) -> Table | None:
     """Make the table of each two systems: difference, tests, and what could have been seen."""
     found = differences(results)
     tests = "p: McNemar's exact test, by groups where items come in groups."
-    if any(number > 1 for runs in found.all_runs for number in runs.values()):
+    if any(number > 1 for runs in found.num_runs for number in runs.values()):
         tests += (
             " Where a system has several seeds, that test takes each item's mean over them, and p "
             "is not below that of the interval, which knows of seeds too (Sellam et al. 2022)."
@@ -128,7 +127,7 @@ def differences_table(results: Results) -> Table | None:
         f"Benjamini and Hochberg's, over all comparisons made together ({made}); below 0.05 two "
         "systems are told apart, and 5% of such findings may be expected to be false. Could have "
         "seen: the smallest difference that these items, their groups and seeds would have shown "
-        "with probability 80% (Connor 1987); a smaller one may be there unseen.",
+        "with probability 80% (Connor 1987).",
         found,
         [
             text("probe", "probe", "about"),

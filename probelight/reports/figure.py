@@ -88,7 +88,7 @@ class Figure:
     canvas: Canvas = field(repr=False, compare=False)
 
     def pdf(self) -> bytes:
-        """The same as PDF, its letters embedded; made when asked for, as it takes the longest."""
+        """Return it as PDF, its letters embedded; made when asked for, as it takes the longest."""
         file = io.BytesIO()
         left_out = dict.fromkeys(("CreationDate", "Creator", "Producer"))
         with styled():
@@ -140,7 +140,7 @@ def model_looks(models: Iterable[str]) -> dict[str, Line]:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Everything is drawn and rendered in this context; a user's own matplotlibrc has no say."""
+    """Draw and render in one style, whatever a user's matplotlibrc says."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -148,7 +148,7 @@ def styled() -> Iterator[None]:
 
 
 def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
-    """Renders a canvas; the same canvas gives the same bytes."""
+    """Render a canvas; the same canvas gives the same bytes."""
     canvas.draw_without_rendering()
     canvas.set_layout_engine("none")  # laid out once for both: it takes longer than the drawing
     svg, png = io.StringIO(), io.BytesIO()
@@ -159,7 +159,7 @@ def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
 
 
 def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canvas, list[Axes]]:
-    """A grid of `number` panels, whose y axis is `shared` or their own; call inside `styled`."""
+    """Return a grid of panels, whose y axis is `shared` or their own; call inside `styled`."""
     columns = min(2, number)
     rows = math.ceil(number / columns)
     width = 5.4 if number == 1 else 7.4
@@ -173,7 +173,7 @@ def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canva
 
 
 def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
-    """Writes what each look means over the panels, in as many columns as the figure is wide."""
+    """Write what each look means over the panels, in as many columns as the figure is wide."""
     marks = [Line2D([], [], label=label, **look.style) for label, look in looks.items()]
     most = int(canvas.get_figwidth() / (0.55 + 0.065 * max(map(len, looks))))  # inches
     how.setdefault("ncols", max(1, min(most, len(marks))))
@@ -181,7 +181,7 @@ def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
 
 
 def head(axis: Axes, title: str, subtitle: str) -> None:
-    """Title of a panel, with what else identifies it in quieter lines below."""
+    """Write a panel's title and, in quieter lines below, what else identifies it."""
     lines = [
         part
         for line in subtitle.splitlines()
@@ -196,7 +196,7 @@ def head(axis: Axes, title: str, subtitle: str) -> None:
 
 
 def placed(canvas: Canvas, left: float, top: float, width: float, height: float) -> Axes:
-    """Adds a panel at a place in inches from the upper left corner."""
+    """Add a panel at a place in inches from the upper left corner."""
     across, down = canvas.get_size_inches()
     return canvas.add_axes(
         (left / across, 1 - (top + height) / down, width / across, height / down)
@@ -204,7 +204,7 @@ def placed(canvas: Canvas, left: float, top: float, width: float, height: float)
 
 
 def heat_map(axis: Axes, shares: Any, shades: Colormap, **how: Any) -> None:
-    """Draws a picture of cells from 0 to 1, with a line about it instead of a grid."""
+    """Draw a picture of cells from 0 to 1, with a line about it instead of a grid."""
     axis.imshow(shares, cmap=shades, vmin=0, vmax=1, interpolation="none", **how)
     axis.grid(visible=False)
     for spine in axis.spines.values():
@@ -212,25 +212,25 @@ def heat_map(axis: Axes, shares: Any, shades: Colormap, **how: Any) -> None:
 
 
 def name_cells(axis: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
-    """Writes the names of a heat map's rows and columns."""
+    """Write the names of a heat map's rows and columns."""
     axis.set_yticks(range(len(rows)), rows)
     axis.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
     axis.tick_params(length=0, labelsize=7)
 
 
 def ink_on(color: tuple[float, ...]) -> str:
-    """Black or white, whichever is easier to read on a cell of that colour."""
+    """Return black or white, whichever is easier to read on a cell of that colour."""
     grey = 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2]
     return ON_LIGHT if grey > 0.5 else ON_DARK
 
 
 def limits(values: Sequence[float | None]) -> tuple[float, float]:
-    """Limits of an accuracy axis in per cent: what is shown, with a margin, within 0 to 100."""
+    """Return the limits of an accuracy axis in per cent: what is shown, with a margin."""
     known = [100 * value for value in values if value is not None]
     margin = max(4.0, 0.08 * (max(known) - min(known)))
     return max(0.0, min(known) - margin), min(102.0, max(known) + margin)
 
 
 def left_out(number: int, most: int) -> str:
-    """Says how many panels, or whatever a figure has at `most`, it lacks."""
+    """Return how many of a figure's panels, or lines, are drawn where not all are."""
     return "" if number <= most else f" The first {most} of {number} are drawn."

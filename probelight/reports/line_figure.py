@@ -93,16 +93,8 @@ def line_figure(
 ) -> Figure:
     """Draw the first `MAX_PANELS` panels.
 
-    Args:
-        name: Name of its files.
-        title: What it shows, in a few words.
-        caption: How to read it.
-        found: The panels.
-        xlabel: What the numbers are that scores are drawn over.
-        ylabel: What the scores are.
-        looks: How those look that have no label of their own.
-        log: Whether x is a log axis, on which 0 has a place of its own.
-        shared: Whether all panels have the same y axis.
+    `looks` are those of lines and marks without a label. On a `log` axis 0 has a place of its own;
+    the y axis is `shared` by all panels or each has its own.
     """
     shown = found[:MAX_PANELS]
     most = max(sum(bool(trace.label) for trace in panel.traces) for panel in shown)
