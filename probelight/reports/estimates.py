@@ -12,11 +12,10 @@ from probelight.results.load import Results
 
 Bounds = tuple[float | None, float | None]  # of an interval; None where it is not known
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
-AT_CHANCE = "not distinguishable from chance"  # verdicts as sentences have them
-NO_BETTER = "no better than always giving the most frequent answer"
-VERDICTS: Mapping[Verdict, str] = {
+AT_CHANCE = "not distinguishable from chance"
+VERDICTS: Mapping[Verdict, str] = {  # as sentences have them
     "above": "above chance",
-    "not above the majority": NO_BETTER,
+    "not above the majority": "no better than always giving the most frequent answer",
     "not distinguishable": AT_CHANCE,
     "below": "below chance",
     "unknown": "without a chance level or an interval to compare with",
@@ -78,9 +77,8 @@ def chance_levels(results: Results) -> dict[str, float]:
     """Return the chance of each probe by its real choices, from whatever run recorded it."""
     rows = results_frame(results)
     rows = rows[rows.subset == ""]
-    names = ("floor", "floor_probe", "chance", "chance_probe")  # the first two count real choices
-    found = [rows[rows.metric.isin(names[at : at + 2])] for at in (2, 0)]
     levels: dict[str, float] = {}
-    for part in found:
-        levels |= part.drop_duplicates("probe").set_index("probe").value.to_dict()
+    for name in ("chance", "floor"):  # the second counts real choices
+        of_name = rows[rows.metric.isin([name, f"{name}_probe"])]
+        levels |= of_name.drop_duplicates("probe").set_index("probe").value.to_dict()
     return levels

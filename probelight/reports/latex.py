@@ -82,13 +82,9 @@ def to_latex(table: Table) -> str:
     title, label = escaped(table.title), f"tab:{table.name}"
     alignment = "".join(PROSE if column.prose else column.align[0] for column in columns)
     style = pd.DataFrame(cells, columns=heads).style.hide(axis="index")
+    breaks = {"environment": "longtable", "caption": title, "label": label} if is_long else {}
     text: str = style.to_latex(
-        column_format=f"@{{}}{alignment}@{{}}",
-        multicol_align="c",
-        hrules=True,
-        environment="longtable" if is_long else None,
-        caption=title if is_long else None,
-        label=label if is_long else None,
+        column_format=f"@{{}}{alignment}@{{}}", multicol_align="c", hrules=True, **breaks
     )
     if table.groups:  # a rule below the heading of each group
         ends = accumulate(number for _, number in table.groups)

@@ -39,14 +39,13 @@ def print_table(table: Table, console: Console) -> None:
     """
     heads, cells = _texts(table, " ")
     aligns = [column.align for column in table.columns]
-    parts: list[Widths] = [dict.fromkeys(range(len(heads)))]
     needed = sum(max(map(len, column)) + FRAME for column in zip(heads, *cells, strict=True))
     is_turned = needed > console.width and len(cells) <= MOST_SIDEWAYS
     if is_turned:
         cells = [list(line) for line in zip(heads, *cells, strict=True)]
         heads, aligns = [""] * len(cells[0]), ["left"] * len(cells[0])
-        parts = [dict.fromkeys(range(len(heads)))]
-    elif needed > console.width:
+    parts: list[Widths] = [dict.fromkeys(range(len(heads)))]
+    if needed > console.width and not is_turned:
         heads, cells = _texts(table, "\n")
         parts = list(_parts(heads, cells, console.width))
     title = table.title

@@ -29,7 +29,7 @@ from probelight.results.load import Results
 
 TEMPLATES = Path(__file__).parents[1]  # the overview has a part of the page
 GLOSSARY = Path(__file__).with_name("glossary.yaml")
-WORD = re.compile(r"[\w*]+(?:-[\w*]+)*")
+WORD = re.compile(r"([\w*]+(?:-[\w*]+)*)")
 SCRIPTS = Path(__file__).with_name("script")
 ITEMS_SCRIPTS = ("data", "address", "chosen", "cards", "items")  # one scope, in this order
 
@@ -136,11 +136,9 @@ def facts(results: Results) -> list[str]:
 def inline_svg(figure: Figure) -> Markup:
     """Return a figure as a part of the page, in its colours, with no outside names in it."""
     svg = figure.svg[figure.svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
-    svg = re.sub(r'\bid="', f'id="{figure.name}-', svg)
-    svg = re.sub(r'(<use[^>]*? href="#)', rf"\1{figure.name}-", svg)
-    svg = svg.replace("url(#", f"url(#{figure.name}-")
+    outside = r'<metadata>.*?</metadata>| xmlns(:\w+)?="[^"]*"'
+    svg = re.sub(outside, "", svg, flags=re.DOTALL).replace("xlink:href", "href")
+    svg = re.sub(r'(\bid="|<use[^>]*? href="#|url\(#)', rf"\1{figure.name}-", svg)
     # A link of a figure is for the pointer alone: what it leads to has a link in words too.
     svg = svg.replace(' target="_blank"', ' tabindex="-1" aria-hidden="true"')
     for colour, variable in PALETTE.items():
@@ -193,16 +191,12 @@ def used(texts: Iterable[str]) -> dict[str, Term]:
 def linked(label: str) -> Markup:
     """Return the heading of a column, with the words that the glossary has leading there."""
     names = {word: name for name, term in glossary().items() for word in term.headings}
-    parts, end, seen = [], 0, set()
-    for match in WORD.finditer(label):
-        name = names.get(match[0])
-        if name and name not in seen:
-            seen.add(name)
-            link = Markup('<a class="term" href="#term-{}" title="{}">{}</a>')
-            link = link.format(name, glossary()[name].meaning, match[0])
-            parts += [escape(label[end : match.start()]), link]
-            end = match.end()
-    return Markup("").join([*parts, escape(label[end:])])
+    link = Markup('<a class="term" href="#term-{}" title="{}">{}</a>')
+    parts = []
+    for part in WORD.split(label):
+        name = names.pop(part, "")  # the first of equal words leads there
+        parts.append(link.format(name, glossary()[name].meaning, part) if name else escape(part))
+    return Markup("").join(parts)
 
 
 def _texts(section: Made) -> Iterator[str]:

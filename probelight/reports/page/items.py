@@ -157,8 +157,8 @@ def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None
             }
             for model, sheets in probe.sheets.items()
         ]
-        columns = [*zip(Item._fields, zip(*probe.items, strict=True), strict=True)]
-        columns += zip(NOTES, zip(*probe.notes.values(), strict=True), strict=True)
+        rows = ((*item, *notes) for item, notes in probe.notes.items())
+        columns = zip((*Item._fields, *NOTES), zip(*rows, strict=True), strict=True)
         known = {
             column: values
             for column, values in columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -83,29 +84,24 @@ def _name(path: str, sha256: str, runs: list[Run]) -> str:
     if "/" in path or not Path(path).suffix:  # whole already, or no file: items made for a run
         return path
     # What all runs that read the file have in common is what it belongs to.
-    named = []
-    for run in runs:
-        details = run.detail(InoculationDetails)
-        named.append([name for name in (run.probe, details and details.original_task) if name])
+    tasks = [(run.probe, run.detail(InoculationDetails)) for run in runs]
+    named = [[name for name in (probe, of and of.original_task) if name] for probe, of in tasks]
     first, *others = [names for names in named if names] or [[]]  # an analysis over probes has none
     shared = [name for name in first if all(name in names for names in others)]
-    known = _released().get(sha256, ())
+    known = _released().get(sha256, [])
     folders = [name for name in known if name in shared] or known[:1] or shared
     return f"{' or '.join(folders)}/{path}" if folders else path
 
 
 @cache
-def _released() -> dict[str, tuple[str, ...]]:
+def _released() -> dict[str, list[str]]:
     """Return the probes of the catalogue that release a file, by its checksum."""
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, list[str]] = {}
     for name in probe_names():
-        try:
-            files = load_probe_config(name).files
-        except ConfigError:
-            continue  # a user's, half written; no reason to refuse a report
-        for file in files.values():
-            if file.sha256:
-                found[file.sha256] = (*found.get(file.sha256, ()), name)
+        with suppress(ConfigError):  # a user's, half written; no reason to refuse a report
+            for file in load_probe_config(name).files.values():
+                if file.sha256:
+                    found.setdefault(file.sha256, []).append(name)
     return found
 
 
