@@ -10,7 +10,7 @@ from probelight.reports.sections import printed
 from probelight.results.load import Results, Run, load_results
 from probelight.results.row import Row
 from tests.fixtures import subsets
-from tests.fixtures.report import named, records
+from tests.fixtures.report import named, present, records
 
 WriteRun = Callable[..., Path]
 
@@ -38,8 +38,7 @@ def test_each_seed_has_its_share_with_the_papers(
 ) -> None:
     write_run(tmp_path, "zero", taxonomy_rows(rows, None, 30))
     write_run(tmp_path, "trained", taxonomy_rows(rows, 1, 28) + taxonomy_rows(rows, 2, 20))
-    table = taxonomy_distance_table(load_results(tmp_path))
-    assert table is not None
+    table = present(taxonomy_distance_table(load_results(tmp_path)))
     texts = [[cell.text for cell in row] for row in table.rows]
     first = ["taxonomy_conjunction", "m"]
     last = ["40.0", "80%", "40", "25.0", "75.0"]
@@ -72,8 +71,7 @@ def test_the_note_has_the_correlation_with_interval_and_p(
     results = load_results(tmp_path)
     assert [made.name for made in printed("unigrams", results)] == ["unigrams"]
     assert printed("taxonomy_distance", results) == ()
-    table = unigrams_table(results)
-    assert table is not None
+    table = present(unigrams_table(results))
     assert [cell.text for cell in table.rows[0]] == ["a against b", "p", "−25.0", "+0.500", "1,200"]
     assert table.rows[0][0].detail == "zero-shot"
     assert "is −0.40 over 8 probes, 95% interval −0.90 to 0.50, permutation p = 0.330" in table.note
@@ -81,13 +79,8 @@ def test_the_note_has_the_correlation_with_interval_and_p(
 
 
 def test_the_last_validation_is_next_to_the_best() -> None:
-    common: dict[str, Any] = {
-        "protocol": "fit",
-        "model": "m",
-        "probe": "ages",
-        "seed": 1,
-        "num_train": 62,
-    }
+    common: dict[str, Any] = {"protocol": "fit", "model": "m", "probe": "ages"}
+    common |= {"seed": 1, "num_train": 62}
     rows = (
         Row(**common, metric="val/loss", value=0.25, epoch=3, extra="last"),
         Row(**common, metric="val/accuracy", value=0.5, epoch=3, extra="last"),
@@ -95,8 +88,7 @@ def test_the_last_validation_is_next_to_the_best() -> None:
         Row(**common, metric="train/loss", value=0.1, extra="other"),
     )
     run = Run(protocol="fit", model="m", probe="ages", rows=rows, key="fit-a", path="runs/fit-a")
-    table = fits_table(Results("made", (run,)))
-    assert table is not None
+    table = present(fits_table(Results("made", (run,))))
     loss, accuracy = ({name: cell.text for name, cell in named(table, i).items()} for i in (0, 1))
     assert loss == {"model": "m", "data": "ages", "metric": "val/loss", "last": "0.25",
                     "epoch": "3", "best": "–", "best epoch": "–"}  # fmt: skip

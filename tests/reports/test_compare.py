@@ -16,7 +16,7 @@ from probelight.results.details import ComparisonDetails
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
 from tests.fixtures import subsets
-from tests.fixtures.report import records
+from tests.fixtures.report import present, records
 
 NAMES = ("bert", "roberta", "electra", "random")
 
@@ -66,16 +66,14 @@ def test_systems_are_sorted_by_accuracy_with_their_letters(four: Results) -> Non
     assert list(systems(four)[["system", "letters"]].itertuples(index=False, name=None)) == [
         ("bert", "a"), ("roberta", "ab"), ("electra", "bc"), ("random", "c"),
     ]  # fmt: skip
-    table = systems_table(four)
-    assert table is not None
+    table = present(systems_table(four))
     assert [cell.text for cell in table.rows[1]] == ["age", "roberta", "80.0", "ab", "3"]
     record = records(table)[1]
     assert (record["system"], record["letters"], record["num_runs"]) == ("roberta", "ab", 3)
 
 
 def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
-    table = differences_table(four)
-    assert table is not None
+    table = present(differences_table(four))
     assert len(table.rows) == 6
     probe, pair, gap, p_value, adjusted, seen = table.rows[1]
     assert probe.detail == "test, learning curve, mlp, 62 examples"
@@ -95,9 +93,7 @@ def test_sizes_are_in_their_order_and_the_best_system_first() -> None:
     scores = {"bert": 0.7, "roberta": 0.8}
     runs = [comparison(scores, {}, size=size, seeds=1) for size in (1000, 62)]
     results = Results("made", tuple(runs))
-    table, beside = differences_table(results), systems_table(results)
-    assert table is not None
-    assert beside is not None
+    table, beside = present(differences_table(results)), present(systems_table(results))
     assert [row[0].detail for row in table.rows] == [
         "test, learning curve, mlp, 62 examples", "test, learning curve, mlp, 1,000 examples",
     ]  # fmt: skip
@@ -127,13 +123,11 @@ def test_the_paragraph_has_what_was_found(four: Results) -> None:
 def test_the_figure_has_a_line_a_difference_the_largest_kept(
     four: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figure = differences_figure(four)
-    assert figure is not None
+    figure = present(differences_figure(four))
     assert "bert − random" in figure.svg
     assert figure.svg.count("− electra") + figure.svg.count("electra −") == 3
     monkeypatch.setattr("probelight.reports.compare.MOST_DRAWN", 2)
-    figure = differences_figure(four)
-    assert figure is not None
+    figure = present(differences_figure(four))
     assert "roberta − electra" not in figure.svg
     assert "The first 2 of 6 are drawn." in figure.caption
 

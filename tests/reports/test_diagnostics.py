@@ -24,7 +24,7 @@ from probelight.reports.table import Table, to_csv, to_markdown
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
-from tests.fixtures.report import named, records, texts_of
+from tests.fixtures.report import named, present, records, texts_of
 from tests.fixtures.results import accuracy
 
 WriteRun = Callable[..., Path]
@@ -33,8 +33,7 @@ SIMP: dict[str, Any] = {"probe": "neg_simp"}
 
 
 def texts(table: Table | None) -> list[list[str]]:
-    assert table is not None
-    return [[cell.text for cell in line] for line in table.rows]
+    return [[cell.text for cell in line] for line in present(table).rows]
 
 
 def test_runs_are_set_by_set_and_those_of_one_name_have_their_folder(
@@ -90,8 +89,7 @@ def test_accuracies_of_each_part_of_a_set(tmp_path: Path, write_run: WriteRun) -
             share(13, 88, **ROLE),
         ],
     )
-    table = accuracy_table(results)
-    assert table is not None
+    table = present(accuracy_table(results))
     assert texts(table) == [
         ["CPRAG-102", "23.5 (8/34)", "52.9 (18/34)"],
         ["CPRAG-102", "22.2 (4/18)", "–"],
@@ -114,13 +112,12 @@ def test_a_mean_over_shuffles_has_its_spread_and_no_count(
     spread = share(1, 34, "accuracy@1_sd", **shuffled) | {"value": 0.031}
     rows = [share(8, 34), share(5, 34, **shuffled), spread]
     rows.append(share(5, 34, perturbation="another_one"))
-    table = accuracy_table(results_of(tmp_path, write_run, rows))
+    table = present(accuracy_table(results_of(tmp_path, write_run, rows)))
     assert texts(table) == [
         ["CPRAG-102", "23.5 (8/34)"],
         ["CPRAG-102", "14.7 ± 3.1"],
         ["CPRAG-102", "14.7 (5/34)"],
     ]
-    assert table is not None
     assert [line[0].detail for line in table.rows] == ["", "1st sentence shuffled", "another one"]
     assert records(table)[1]["accuracy@1_sd"] == 0.031
 
@@ -133,9 +130,8 @@ def test_what_survives_has_a_table_of_its_own(tmp_path: Path, write_run: WriteRu
         share(12, 18, "survival@5", **shuffled),
     ]
     results = results_of(tmp_path, write_run, rows)
-    table = survival_table(results)
+    table = present(survival_table(results))
     assert texts(table) == [["CPRAG-102", "51.0 (n = 8)", "66.7 (12/18)"]]
-    assert table is not None
     assert table.rows[0][0].detail == "1st sentence shuffled"
     assert records(table)[0]["survival@1"] == 0.51
     assert first_words_table(results) is None
@@ -164,14 +160,13 @@ def test_what_else_was_measured_is_in_the_third_table(tmp_path: Path, write_run:
         share(1, 2, "some_new_measure", perturbation="shuffled"),
         share(1, 2, "some_new_measure_sd", perturbation="shuffled") | {"value": 0.07},
     ]
-    table = first_words_table(results_of(tmp_path, write_run, rows))
+    table = present(first_words_table(results_of(tmp_path, write_run, rows)))
     assert texts(table) == [
         ["CPRAG-102", "some new measure", "50.0 ± 7.0"],
         ["NEG-136-SIMP", "first word that “a” or “an” asks for", "95.5 (42/44)"],
         ["NEG-136-SIMP", "first word that “a” or “an” asks for", "100.0 (8/8)"],
         ["NEG-136-SIMP", "errors that repeat the subject", "100.0 (11/11)"],
     ]
-    assert table is not None
     assert [line[0].detail for line in table.rows[:3]] == ["1st sentence shuffled", "", "behind an"]
 
 
@@ -179,8 +174,7 @@ def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(
     tmp_path: Path, write_run: WriteRun
 ) -> None:
     runs = [[share(right, 4, model=model)] for model, right in (("m", 1), ("m", 2), ("other", 3))]
-    table = accuracy_table(results_of(tmp_path, write_run, *runs))
-    assert table is not None
+    table = present(accuracy_table(results_of(tmp_path, write_run, *runs)))
     [*_, first, second, other] = [heading.group for heading in table.columns]
     assert other == "other"
     assert first.startswith("m (runs/run0-")
@@ -252,9 +246,7 @@ def test_a_context_has_a_row_and_a_model_a_column(tmp_path: Path, write_run: Wri
     write(tmp_path, "m-1", "neg_simp", [*first, *not_a], write_run)
     write(tmp_path, "o-1", "neg_simp", [line("He is a", "k", "x", "e"), *not_a], write_run)
     write(tmp_path, "m-2", "role", [line("She", "l", "z")], write_run)
-    role, simp = words_tables(load_results(tmp_path))
-    assert role is not None
-    assert simp is not None
+    role, simp = map(present, words_tables(load_results(tmp_path)))
     assert (role.name, simp.name) == ("diagnostics_words_role", "diagnostics_words_neg_simp")
     assert texts(simp) == [
         ["He is a", "x, e", "b, c, d, e, f", "k"],
@@ -272,9 +264,7 @@ def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path, write_run: W
     lines = [line(f"context {number}", "a", "b") for number in range(1001)]
     write(tmp_path, "m", "role_1500", lines, write_run)
     write(tmp_path, "o", "cprag", lines[:100], write_run)
-    small, large = words_tables(load_results(tmp_path))
-    assert small is not None
-    assert large is not None
+    small, large = map(present, words_tables(load_results(tmp_path)))
     assert (small.name, len(small.rows)) == ("diagnostics_words_cprag", 100)
     assert len(large.rows) == 100
     assert "Shown are 100 of 1,001 different contexts" in large.note
@@ -308,12 +298,11 @@ def test_the_figure_has_models_next_to_each_other_and_the_papers(
         share(9, 34, "accuracy@5"),
     ]
     other = [share(5, 34, model="o"), share(3, 34, model="o", perturbation="truncated")]
-    figure = accuracy_figure(results_of(tmp_path, write_run, one, other))
+    figure = present(accuracy_figure(results_of(tmp_path, write_run, one, other)))
     shown = texts_of(figure)
     assert {"23.5", "12.4–40.0", "26.5", "14.7", "8.8", "CPRAG-102", "m", "o"} <= {*shown}
     assert {"@1", "@5", "2nd sentence cut, @1", "BERT-B (paper)"} <= {*shown}
     assert "22.2" not in shown  # parts are in the table
-    assert figure is not None
     assert "Ettinger" in figure.caption
 
 
@@ -324,10 +313,9 @@ def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path, write_run:
         share(17, 18, "sensitivity", probe="neg_simp", subset=affirmative),
         share(3, 18, "sensitivity_margin", probe="neg_simp", subset=affirmative),
     ]
-    figure = sensitivity_figure(results_of(tmp_path, write_run, rows))
+    figure = present(sensitivity_figure(results_of(tmp_path, write_run, rows)))
     shown = texts_of(figure)
     assert {"affirmative", "94.4", "affirmative, by 0.01", "16.7"} <= {*shown}
-    assert figure is not None
     crosses = [line for line in figure.canvas.axes[0].lines if line.get_marker() in ("x", "+")]
     # Of BERT-B and BERT-L: prefers, and by 0.01.
     assert [line.get_xdata() for line in crosses] == [[100], [100], [94.4], [100]]

@@ -13,7 +13,7 @@ from probelight.reports.grid_figures import SHADES, age_grid_figure, size_grid_f
 from probelight.reports.grids import sizes_table
 from probelight.results.load import Results, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
-from tests.fixtures.report import records
+from tests.fixtures.report import present, records
 
 WriteRun = Callable[..., Path]
 
@@ -44,8 +44,7 @@ def test_the_same_panel_over_other_values_opens_a_row_of_its_own(
     write_grid(tmp_path / "in", write_run, rows, "A", [20, 30], always_smaller)
     write_grid(tmp_path / "out", write_run, rows, "A", [200, 300], always_smaller, "m ")
     write_grid(tmp_path / "more", write_run, rows, "A", [200, 300], always_smaller, "m", "released")
-    figure = age_grid_figure(load_results(tmp_path))
-    assert figure is not None
+    figure = present(age_grid_figure(load_results(tmp_path)))
     assert "m · paper wording" in figure.svg
     assert "m · released wording" in figure.svg
     assert figure.svg.count("A  50.0%") == 3
@@ -56,12 +55,10 @@ def test_a_users_matplotlibrc_has_no_say(
 ) -> None:
     write_grid(tmp_path, write_run, rows, "A", [20, 30], always_smaller)
     results = load_results(tmp_path)
-    before = age_grid_figure(results)
+    before = present(age_grid_figure(results))
     monkeypatch.setitem(mpl.rcParams, "image.cmap", "jet")
     monkeypatch.setitem(mpl.rcParams, "axes.labelcolor", "red")
-    after = age_grid_figure(results)
-    assert before is not None
-    assert after is not None
+    after = present(age_grid_figure(results))
     assert after.png == before.png
 
 
@@ -79,9 +76,7 @@ def test_a_tie_is_shown_as_one(tmp_path: Path, write_run: WriteRun, rows: Simple
     held = json.loads(path.read_text())
     path.write_text(json.dumps({**held, "prediction": [[None, None], [None, None]]}))
     results = load_results(tmp_path)
-    table, figure = sizes_table(results), size_grid_figure(results)
-    assert table is not None
-    assert figure is not None
+    table, figure = present(sizes_table(results)), present(size_grid_figure(results))
     assert [cell.text for cell in table.rows[0][2:]] == ["–", "tie"]
     assert [record["correct"] for record in records(table)] == [0.5, 0.5]
     assert "50.0% right, 1 of 2" in figure.svg
@@ -96,15 +91,12 @@ def test_figures_have_the_answers(
     write_grid(tmp_path, write_run, rows, "A", [20, 30], always_smaller, "other")
     write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, as_in_table_4, "roberta-large")
     results = load_results(tmp_path)
-    ages, sizes = age_grid_figure(results), size_grid_figure(results)
-    assert ages is not None
-    assert sizes is not None
+    ages, sizes = present(age_grid_figure(results)), present(size_grid_figure(results))
     for text in (">other<", ">roberta-large<", "paper 98", "paper 12", "paper always older"):
         assert text in ages.svg
     assert ages.svg.count("A  50.0%") == 2
     assert sizes.svg.count("✗") == 18  # the model's panel and the paper's
     assert "83.9% right, 47 of 56 · table 4" in sizes.svg
     assert ages.png.startswith(b"\x89PNG")
-    again = age_grid_figure(results)
-    assert again is not None
+    again = present(age_grid_figure(results))
     assert (again.svg, again.png) == (ages.svg, ages.png)

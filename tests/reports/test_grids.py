@@ -15,7 +15,7 @@ from probelight.reports.grids import Grid, grid_table, grids, sizes_table, summa
 from probelight.reports.published import published_size_errors
 from probelight.results.load import Results, Run, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
-from tests.fixtures.report import labels, named, records
+from tests.fixtures.report import labels, named, present, records
 
 
 @pytest.fixture
@@ -73,8 +73,7 @@ def test_a_damaged_grid_is_named_and_the_others_are_shown(
 def test_accuracy_is_next_to_the_papers(written: Callable[..., Results]) -> None:
     for model in ("roberta-large", "roberta-large (random weights)"):
         written("A", list(range(15, 21)), always_smaller, model)
-    table = grid_table(written("C", [1920, 1930], lambda i, j: 0.1, "roberta-large"))
-    assert table is not None
+    table = present(grid_table(written("C", [1920, 1930], lambda i, j: 0.1, "roberta-large")))
     cells = [[cell.text for cell in row] for row in table.rows]
     assert cells == [
         ["roberta-large", "A: where what", "15–20", "50.0", "98", "100.0", "50.0", "30"],
@@ -88,8 +87,7 @@ def test_accuracy_is_next_to_the_papers(written: Callable[..., Results]) -> None
 
 
 def test_the_released_wording_has_no_published_number(written: Callable[..., Results]) -> None:
-    table = grid_table(written("A", [1, 2], always_smaller, "roberta-large", "released"))
-    assert table is not None
+    table = present(grid_table(written("A", [1, 2], always_smaller, "roberta-large", "released")))
     assert "paper" not in labels(table)
     assert records(table)[0]["paper"] is None
 
@@ -97,8 +95,7 @@ def test_the_released_wording_has_no_published_number(written: Callable[..., Res
 def test_a_model_that_is_asked_otherwise_says_how(written: Callable[..., Results]) -> None:
     for mode in ("causal_likelihood", "zero_shot"):
         results = written("A", [20, 30], always_smaller, mode, mode=mode)
-    table = grid_table(results)
-    assert table is not None
+    table = present(grid_table(results))
     details = [row[0].detail for row in table.rows]
     assert details == ["paper wording, causal likelihood", "paper wording"]
 
@@ -111,8 +108,7 @@ def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
     (grid,) = grids(results)
     assert grid.accuracy.value == 47 / 56
     assert grid.published == "83.9"
-    table = sizes_table(results)
-    assert table is not None
+    table = present(sizes_table(results))
     texts = {
         (row[1].text, name): cell.text
         for row in table.rows
@@ -134,8 +130,7 @@ def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
 
 def test_another_answer_than_the_papers_is_marked(written: Callable[..., Results]) -> None:
     results = written("sizes", OBJECTS, always_smaller, "roberta-large")
-    table = sizes_table(results)
-    assert table is not None
+    table = present(sizes_table(results))
     pen = named(table, 1)["than the size of a …: nail"]
     assert (pen.text, pen.detail) == ("smaller ✗", "0.80")  # wrong here and there
     assert table.rows[2][2].text == "smaller ✗ †"  # laptop and nail: the paper has it right

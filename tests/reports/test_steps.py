@@ -10,7 +10,7 @@ import pytest
 from probelight.reports.sections import printed
 from probelight.reports.steps import step_of, steps_figures, steps_tables
 from probelight.results.load import Results, load_results
-from tests.fixtures.report import records, texts_of
+from tests.fixtures.report import present, records, texts_of
 from tests.fixtures.results import WriteRun, accuracy, zero_shot_rows
 
 
@@ -39,9 +39,7 @@ def results(tmp_path: Path, write_run: WriteRun) -> Results:
 
 
 def test_the_rows_are_revisions_by_step(results: Results) -> None:
-    zero_shot, cprag = steps_tables(results)
-    assert zero_shot is not None
-    assert cprag is not None
+    zero_shot, cprag = map(present, steps_tables(results))
     cells = [[cell.text for cell in row] for row in zero_shot.rows]
     assert cells == [
         ["0", "step0", "name", "25.0", "40"],
