@@ -24,7 +24,6 @@ from probelight.reports.released import (
     PAPER_DOSE,
     hub_model,
     on_paper_task,
-    on_released,
     paper_model,
     released_file,
 )
@@ -115,7 +114,7 @@ def _is_here(table: PaperTable, results: Results) -> bool:
     """Whether the report has, of the paper's items, the table that shows what the paper's does."""
     is_any = any(
         {row.probe for row in run.rows} & {*table.probes}
-        and (not table.splits or any(on_released(run, split) for split in table.splits))
+        and (not table.splits or any(released_file(run, split) for split in table.splits))
         for run in results.of(PROTOCOLS.get(table.command, table.command.replace("-", "_")))
     )
     if not (is_any and table.maker):
@@ -318,7 +317,7 @@ def _of_diagnostics(results: Results) -> Iterator[dict[str, Any]]:
     from probelight.reports.diagnostics import labelled_runs
 
     for run, label in labelled_runs(results):
-        for row in run.rows if on_released(run) else ():
+        for row in run.rows if released_file(run) else ():
             part = {"part": row.subset_text, "perturbation": row.perturbation}
             place = Place(row.probe, row.metric, **part)
             yield _number(place, row, label, paper_model(run), runs=(run.key,))
@@ -349,7 +348,7 @@ def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
     for series, line in doses(inoculations(results)).items():
         split, best = series.report_split, best_dose(line)
         cells = [cell for dose in line for cell in dose.runs]
-        if not all(cell.whole_split and on_released(cell.run, split) for cell in cells):
+        if not all(cell.whole_split and released_file(cell.run, split) for cell in cells):
             continue
         models = {paper_model(cell.run) for cell in cells}
         on_task = all(on_paper_task(cell.run) for cell in cells)
@@ -361,11 +360,12 @@ def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
         accuracy, strict, cost = map(
             best.estimate, ("probe_accuracy", "strict_cluster_accuracy", "inoculation_cost")
         )
-        after = {"probe_accuracy": accuracy, "strict_cluster_accuracy": strict}
-        if accuracy and strict:
-            after["delta"] = Estimate(strict.value - accuracy.value)
-        if cost:
-            after["original_task_change"] = cost.negative
+        after = {
+            "probe_accuracy": accuracy,
+            "strict_cluster_accuracy": strict,
+            "delta": accuracy and strict and Estimate(strict.value - accuracy.value),
+            "original_task_change": cost and cost.negative,
+        }
         for metric, value in after.items():
             of_original = metric == "original_task_change"
             is_readable = best.interpretable or not of_original

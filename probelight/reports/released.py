@@ -64,18 +64,13 @@ def _hub_names() -> dict[str, str]:
 def on_paper_task(run: Run) -> bool:
     """Whether a run's original task has the parts of the paper's, all their questions."""
     parts = run.detail(OriginalParts)
-    return (
-        parts is not None and set(parts.sets) - {RESERVED} == SCIENCE and parts.train_items is None
-    )
-
-
-def on_released(run: Run, split: str = "") -> bool:
-    """Whether a run read the released file of a split of its probe, and not one of its name."""
-    return released_file(run, split) is not None
+    if parts is None or parts.train_items is not None:
+        return False
+    return set(parts.sets) - {RESERVED} == SCIENCE
 
 
 def released_file(run: Run, split: str = "") -> DataUse | None:
-    """Return what a run read of the released file of a split of its probe; None for another file.
+    """Return what a run read of the released file of a split of its probe; None for a namesake.
 
     It goes by the checksum where the probe's config has one, else by the name of the file.
     """

@@ -8,7 +8,7 @@ import pytest
 
 from probelight.reports.curve.scores import is_alike, standard_curves
 from probelight.reports.published import ScoreKey
-from probelight.reports.released import on_paper_task, on_released, paper_model
+from probelight.reports.released import on_paper_task, paper_model, released_file
 from probelight.results.load import Run, load_results
 from probelight.results.record import DataUse
 from probelight.results.row import Row
@@ -97,7 +97,8 @@ def test_items_are_known_by_their_file(
     probe: str, split: str, path: str, sha256: str, expected: bool
 ) -> None:
     data = (DataUse(path="train.jsonl", sha256="1"), DataUse(path=path, sha256=sha256))
-    assert on_released(Run(protocol="curve", probe=probe, data=data), split) is expected
+    found = released_file(Run(protocol="curve", probe=probe, data=data), split)
+    assert (found is not None) is expected
 
 
 def test_a_recording_is_known_by_what_it_holds() -> None:

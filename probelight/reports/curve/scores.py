@@ -14,7 +14,7 @@ from probelight.reports import words
 from probelight.reports.curve.curves import FULL, LANGUAGE, MODES, Curve, curves, weighted_gap
 from probelight.reports.estimates import VERDICTS, Estimate, verdict_of
 from probelight.reports.published import ScoreKey, published_scores
-from probelight.reports.released import on_released
+from probelight.reports.released import released_file
 from probelight.reports.zero_shot.scores import MOST_MODELS, zero_shots
 from probelight.results.load import Results
 
@@ -74,7 +74,7 @@ def is_alike(curve: Curve, score: ScoreKey) -> bool:
     for run in curve.runs:
         sizes = [file.num_items for file in run.data]  # where no file is recorded it is whole
         is_whole = not sizes or run.counts.get("evaluation") in (None, *sizes)
-        if not (is_whole and on_released(run, curve.split)):
+        if not (is_whole and released_file(run, curve.split)):
             return False
     if control := LANGUAGE.get(score.name):
         is_printed = any(ScoreKey("ws", curve.mode) in scores for scores in printed.values())
