@@ -263,10 +263,8 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
     curves = list(dict.fromkeys(point.curve for point in asked if point.curve))
     asked = [point for point in asked if point.curve in (None, *curves[:1])]
     first, last = asked[0], asked[-1]
-    start, end = (
-        next((point for point in reversed(asked) if point.when.startswith(when)), None)
-        for when in ("before", "after")
-    )
+    start = next((point for point in reversed(asked) if point.when and not point.size), None)
+    end = last if last.size else None
     least_gain = _least_gap(end, start) if start and end else None
     gain = cost = ""
     if dose := last.dose:

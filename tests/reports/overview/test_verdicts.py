@@ -238,10 +238,6 @@ def beside(score: Score, value: float, is_alike: bool) -> Score:
     return replace(score, controls=(*score.controls, control))
 
 
-def with_score(case: Case, at: str, score: Score) -> Case:
-    return replace(case, start=score) if at == "start" else replace(case, end=score)
-
-
 def test_evidence_against_a_model_never_raises_its_verdict() -> None:
     """Over drawn cases: a further control or baseline, or a higher score of one."""
     draw = random.Random(0)
@@ -267,7 +263,7 @@ def test_evidence_against_a_model_never_raises_its_verdict() -> None:
                 higher = one.value + draw.random() * (1 - one.value)
                 worse.append(beside(replace(score, controls=others), higher, one.is_alike))
             for changed in worse:
-                now = with_score(case, at, changed)
+                now = replace(case, **{at: changed})
                 assert height(now) <= height(case), (case, now)
                 lowered += height(now) < height(case)
     assert min(seen[word] for word in ORDER) > 50
