@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
@@ -84,9 +85,8 @@ def story(results: Results) -> list[str]:
 
 def bars(values: Sequence[float], low: float, high: float) -> str:
     """Return a bar a value, from `low` to `high`, in whose place are all values beyond them."""
-    reach = max(high - low, 0.0)
-    places = [(value - low) / reach if reach else 0.0 for value in values]
-    return "".join(BARS[round(min(max(place, 0.0), 1.0) * (len(BARS) - 1))] for place in places)
+    places = np.interp(values, (low, high), (0, len(BARS) - 1))
+    return "".join(BARS[round(place)] for place in places)
 
 
 def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
@@ -107,16 +107,13 @@ def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
     """The inoculations of the first original task and probe: what both sides scored."""
     for verdict in found:
         line = [point.dose for point in verdict.points if point.dose and point.size]
-        if not line:
-            continue
-        sides = [
-            [
-                m
-                for m in (line[0].mean(before), *(dose.mean(after) for dose in line))
-                if m is not None
+        sides = []
+        for before, after in SIDES:
+            means = [
+                *(dose.mean(before) for dose in line[:1]),
+                *(dose.mean(after) for dose in line),
             ]
-            for before, after in SIDES
-        ]
+            sides.append([mean for mean in means if mean is not None])
         if min(map(len, sides)) <= len(line):
             continue
         changes = [

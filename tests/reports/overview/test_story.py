@@ -22,7 +22,6 @@ def test_bars_stand_between_their_ends() -> None:
     assert bars([0.0, 0.5, 1.0], 0.0, 1.0) == "▁▅█"  # 3.5 of 7 is rounded to the even 4
     assert bars([0.2, 0.3, 0.4], 0.2, 0.9) == "▁▂▃"  # steps of 0.1 of 0.7
     assert bars([-1.0, 2.0], 0.0, 1.0) == "▁█"
-    assert bars([0.5, 0.5], 0.5, 0.5) == "▁▁"
 
 
 def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -> None:

@@ -263,7 +263,7 @@ def test_evidence_against_a_model_never_raises_its_verdict() -> None:
                 higher = one.value + draw.random() * (1 - one.value)
                 worse.append(beside(replace(score, controls=others), higher, one.is_alike))
             for changed in worse:
-                now = replace(case, **{at: changed})
+                now = replace(case, start=changed) if at == "start" else replace(case, end=changed)
                 assert height(now) <= height(case), (case, now)
                 lowered += height(now) < height(case)
     assert min(seen[word] for word in ORDER) > 50
