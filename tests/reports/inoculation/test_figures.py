@@ -102,9 +102,6 @@ def test_trajectory_says_where_it_was_chosen_on_the_reported_items(
     assert texts_of(trajectory_figure(results)).count(on_reported) == 1
 
 
-def test_each_extra_has_a_mark_and_unknown_ones_share_one() -> None:
+def test_each_extra_has_a_mark_and_a_place_in_the_legend() -> None:
     assert [extra_mark(extra) for extra in ("none", "x1", "x2", "x9")] == ["o", "s", "^", "D"]
-
-
-def test_the_legend_names_those_that_there_are_in_their_order() -> None:
     assert [*extra_marks({"x9", "x2", "none"})] == ["extra none", "extra x2", "extra x9"]

@@ -40,11 +40,6 @@ def test_table_holds_the_front_and_the_csv_everything(sweep: Results) -> None:
     assert len(table.frame) == 6
     assert sum(table.frame.chosen) == 1
     assert table.runs[0][0].startswith("fast-")
-
-
-def test_table_says_what_is_unusual(sweep: Results) -> None:
-    table = pareto_table(sweep)
-    assert table is not None
     assert {row[0] for row in table.rows} == {
         Cell("hypernymy", "embedded, originally definitions, test")
     }

@@ -108,13 +108,10 @@ def test_splits_and_ways_of_choosing_are_lines_of_their_own(
     assert remarks == ["chosen on the reported items (test)", "dev", "test"]
 
 
+@pytest.mark.parametrize(("setups", "named"), [(["a1", "b2"], ["a1", "b2"]), (["a1"], [""])])
 def test_namesakes_of_another_setup_are_lines_of_their_own(
-    inoculated: Callable[..., Results],
+    inoculated: Callable[..., Results], setups: list[str], named: list[str]
 ) -> None:
-    for setup in ("a1", "b2"):
+    for setup in setups:
         results = inoculated(setup=setup)
-    assert [series.setup for series in doses(inoculations(results))] == ["a1", "b2"]
-
-
-def test_one_setup_is_not_named(inoculated: Callable[..., Results]) -> None:
-    assert [series.setup for series in doses(inoculations(inoculated(setup="a1")))] == [""]
+    assert [series.setup for series in doses(inoculations(results))] == named
