@@ -32,9 +32,8 @@ def taxonomy_distance_table(results: Results) -> Table | None:
         "Does the nearer hypernym win?",
         "Of the items with a distractor that is fewer edges above one of the two concepts than the "
         "right answer is (WordNet, the nearest noun senses), the share where such a distractor was "
-        f"chosen; {INTERVAL[0].lower()}{INTERVAL[1:].replace('accuracy', 'share')} ({BY_GROUPS}). "
-        "Paper: Talmor et al. 2020, over its models. By guessing: such distractors among the "
-        "choices.",
+        f"chosen. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). Paper: Talmor et al. "
+        "2020, over its models. By guessing: such distractors among the choices.",
         found.assign(_paper=found.probe.map(PAPER_NEARER), _runs=found.run),
         [
             text("probe", "probe", "split"),

@@ -13,7 +13,7 @@ import pandas as pd
 
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
-from probelight.reports.estimates import AT_CHANCE, verdict_of
+from probelight.reports.estimates import VERDICTS, verdict_of
 from probelight.reports.published import published
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.reports.words import ABSENT, between, count, listed, measure, percent
@@ -188,8 +188,8 @@ def first_words_table(results: Results) -> Table | None:
     rows = diagnosed(results)
     known = [SENSITIVITY, MARGIN, *at_each_k(results, ACCURACY), *at_each_k(results, SURVIVAL)]
     found = rows[~rows.metric.isin(known)]
-    order = [*found.metric.unique()]
-    found = found.assign(_measured=found.metric.map(measure), _order=found.metric.map(order.index))
+    order = pd.factorize(found.metric)[0]
+    found = found.assign(_measured=found.metric.map(measure), _order=order)
     return tables.table(
         "diagnostics_first_words",
         "What the first word goes by",
@@ -326,15 +326,14 @@ def summary(results: Results) -> str:
     }
     found: dict[str, list[str]] = {}
     for (model, probe, part), verdict in verdicts.items():
-        title = SETS[probe].title
-        if probe in ("cprag", "role") and not part and verdict != "unknown":
-            words = AT_CHANCE if verdict == "not distinguishable" else f"{verdict} chance"
-            start = f"How often good completions are preferred is {words}"
-            found.setdefault(start, []).append(f"{model} on {title}")
         negated = verdicts.get((model, probe, "negative"))
-        if (probe, part) == ("neg_simp", "affirmative") and negated is not None:
+        if probe in ("cprag", "role") and not part and verdict != "unknown":
+            start = f"How often good completions are preferred is {VERDICTS[verdict]}"
+        elif (probe, part) == ("neg_simp", "affirmative") and negated is not None:
             start = NEGATION.get((verdict, negated), "Not shown to be sensitive to negation")
-            found.setdefault(start, []).append(f"{model} on {title}")
+        else:
+            continue
+        found.setdefault(start, []).append(f"{model} on {SETS[probe].title}")
     sentences = [f"{start}: {listed(names)}." for start, names in found.items()]
     shown = [run for run, _ in labelled_runs(results)]
     sentences += [

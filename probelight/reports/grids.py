@@ -150,7 +150,7 @@ def _read(results: Results) -> tuple[list[Grid], list[str]]:
                 found.append(Grid(**vars(file), run=run))
         except UnreadableResultError as error:
             damaged.append(f"Not shown: {visible(str(error))}.")
-    found.sort(key=lambda g: (g.model, g.wording, g.name == SIZES, g.name, g.span))
+    found.sort(key=lambda g: (g.model, g.wording, g.name, g.span))
     return found, damaged
 
 
