@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import compress, groupby
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -128,10 +128,13 @@ def table(
         return None
     shown = frame if shown is None else shown
     plain = shown.astype(object).where(shown.notna(), None)
-    found: dict[Hashable, dict[Any, Any]] = {}  # of each row the records by value
+    found: dict[
+        Hashable, dict[Any, Any]
+    ] = {}  # of each row the records by value, the first by None
     for number, record in enumerate(plain.to_dict("records")):
         place = tuple(record[name] for name in rows.split()) if across else number
-        found.setdefault(place, {})[record.get(across)] = SimpleNamespace(**record)
+        line = SimpleNamespace(**record)
+        found.setdefault(place, {None: line})[record.get(across)] = line
     order = dict.fromkeys(shown[across]) if across and values is None else values or ()
     # The value is the group of its columns, unless they have one or are called like it.
     beside = [
@@ -139,24 +142,19 @@ def table(
         for value in order
         for column in (each(value) if callable(each) else each)
     ]
-    given = [*columns, *(column for _, column in beside)]
+    given = [*((None, column) for column in columns), *beside]
     cells: list[list[Cell]] = []
     for by_value in found.values():
-        first = next(iter(by_value.values()))
-        records = [*([first] * len(columns)), *(by_value.get(value) for value, _ in beside)]
-        line = [
-            ABSENT if record is None else column.show(record)
-            for column, record in zip(given, records, strict=True)
-        ]
-        cells.append([one if isinstance(one, Cell) else Cell(one) for one in line])
-    kept = [i for i in range(len(given)) if any(line[i].text != ABSENT for line in cells)]
+        texts = [c.show(by_value[value]) if value in by_value else ABSENT for value, c in given]
+        cells.append([one if isinstance(one, Cell) else Cell(one) for one in texts])
+    kept = [any(cell.text != ABSENT for cell in column) for column in zip(*cells, strict=True)]
     names = csv.split() or [name for name in frame.columns if not name.startswith("_")]
     return Table(
         name,
         title,
         note,
-        tuple(given[i] for i in kept),
-        tuple(tuple(line[i] for i in kept) for line in cells),
+        tuple(column for _, column in compress(given, kept)),
+        tuple(tuple(compress(line, kept)) for line in cells),
         frame[names],
         tuple(_runs(by_value.values()) for by_value in found.values()),
     )
@@ -247,15 +245,13 @@ def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:
 def _measured(
     row: Any,
     names: str,
-    form: Callable[[float], str],
-    interval: Callable[[float, float], str],
+    form: Callable[[float | None], str],
+    interval: Callable[[float | None, float | None], str],
 ) -> Cell:
     name, *ends = names.split()
     ends = ends or [f"{name}_ci_low", f"{name}_ci_high"]
     value, low, high = (getattr(row, column, None) for column in (name, *ends))
-    if value is None or missing(value):
-        return Cell(ABSENT)
-    bounds = "" if missing(low) or missing(high) else interval(low, high)  # type: ignore[arg-type]
+    bounds = "" if missing(value) else interval(low, high)
     return Cell(form(value), TOO_FEW if bounds and _has_few(row, name) else bounds)
 
 

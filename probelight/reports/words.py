@@ -5,6 +5,7 @@ A number that was not measured is None in a record and NaN in a frame; both are 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from probelight.metrics.intervals import FEW
@@ -101,8 +102,7 @@ def measure(metric: str) -> str:
 
 def in_words(name: str) -> str:
     """Return a probe's name as a person says it: "taxonomy (small)" for `taxonomy_small`."""
-    words = name.replace("_", " ")
-    return f"{words.removesuffix(' small')} (small)" if words.endswith(" small") else words
+    return re.sub(" small$", " (small)", name.replace("_", " "))
 
 
 def listed(parts: list[str]) -> str:
