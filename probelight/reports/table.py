@@ -128,9 +128,8 @@ def table(
         return None
     shown = frame if shown is None else shown
     plain = shown.astype(object).where(shown.notna(), None)
-    found: dict[
-        Hashable, dict[Any, Any]
-    ] = {}  # of each row the records by value, the first by None
+    # Of each row the records by value, and the first one by None.
+    found: dict[Hashable, dict[Any, Any]] = {}
     for number, record in enumerate(plain.to_dict("records")):
         place = tuple(record[name] for name in rows.split()) if across else number
         line = SimpleNamespace(**record)

@@ -23,7 +23,6 @@ from tests.fixtures.report import tables
 WriteRun = Callable[..., Path]
 EMPTY = Results("empty", ())
 TABLES = [name for section in SECTIONS for name in section.tables]
-PRINTED = [name for one in SECTIONS for names in one.printed.values() for name in names]
 FIGURES = [name for section in SECTIONS for name in section.figures]
 SUMMARIES = [name for section in SECTIONS for name in section.summary]
 
@@ -65,7 +64,7 @@ def test_nothing_to_show() -> None:
 
 
 def test_every_maker_that_is_named_is_there() -> None:
-    for name in TABLES + PRINTED + FIGURES + SUMMARIES:
+    for name in TABLES + FIGURES + SUMMARIES:
         assert callable(resolve_name(f"probelight.reports.{name}")), name
 
 
@@ -79,15 +78,13 @@ def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
         )
         if name.endswith(("_table", "_tables", "_figure", "_figures"))
     }
-    assert written - {"sections:made_tables"} == {*TABLES, *PRINTED, *FIGURES}
+    assert written - {"sections:made_tables"} == {*TABLES, *FIGURES}
 
 
 def test_what_is_printed_is_on_the_page() -> None:
-    """The page may have a table without the papers' numbers, by a maker with `own_` before it."""
     for section in SECTIONS:
-        on_page = {name.replace(":own_", ":") for name in section.tables}
         for protocol, names in section.printed.items():
-            assert {name.replace(":own_", ":") for name in names} <= on_page, protocol
+            assert {*names} <= {*section.tables}, protocol
 
 
 def test_two_tables_of_one_name_are_refused(
