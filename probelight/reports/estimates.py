@@ -12,11 +12,10 @@ from probelight.results.load import Results
 
 Bounds = tuple[float | None, float | None]  # of an interval; None where it is not known
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
-AT_CHANCE = "not distinguishable from chance"
 VERDICTS: Mapping[Verdict, str] = {  # as sentences have them
     "above": "above chance",
     "not above the majority": "no better than always giving the most frequent answer",
-    "not distinguishable": AT_CHANCE,
+    "not distinguishable": "not distinguishable from chance",
     "below": "below chance",
     "unknown": "without a chance level or an interval to compare with",
 }

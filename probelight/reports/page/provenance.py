@@ -12,7 +12,6 @@ from typing import Any
 from probelight.io.errors import ConfigError
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.reports.table import Column, Table, number, table, text, whole
-from probelight.reports.words import ABSENT
 from probelight.results.details import InoculationDetails
 from probelight.results.load import Results, Run
 
@@ -71,11 +70,8 @@ def data_table(results: Results) -> Table | None:
         name = _name(path, sha256, [run for run, _ in uses])
         records.append({"path": name, "num_items": uses[0][1], "sha256": sha256})
     records.sort(key=itemgetter("path", "sha256"))
-    columns = [
-        text("file", "path"),
-        whole("items", "num_items"),
-        text("sha256", "sha256", code=True),
-    ]
+    checksum = text("sha256", "sha256", code=True)
+    columns = [text("file", "path"), whole("items", "num_items"), checksum]
     return table("data", "Data files", "", records, columns)
 
 
@@ -139,12 +135,12 @@ def runs_table(results: Results) -> Table | None:
     ]
     columns = [
         text("run", "run", "command", code=True),
-        Column("protocol", lambda run: run.protocol.replace("_", " ") or ABSENT, "left"),
+        Column("protocol", lambda run: run.protocol.replace("_", " "), "left"),
         *(text(name, name) for name in ("model", "probe", "counts", "seeds")),
-        number("seconds", "seconds", lambda seconds: f"{seconds:,.1f}"),
+        number("seconds", "seconds", "{:,.1f}".format),
     ]
     note = (
-        f"{computing_time(results)} of computing in all. A run's name leads to its "
-        "folder; below it is the command that made it, where that was recorded."
+        f"{computing_time(results)} of computing in all. A run's name leads to its folder; below "
+        "is its command."
     )
     return table("runs", "Runs", note, records, columns)

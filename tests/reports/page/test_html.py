@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
@@ -174,13 +175,18 @@ def test_title_and_facts(tmp_path: Path, write_run: WriteRun, rows: SimpleNamesp
     ]
 
 
-def test_a_page_of_diagnostics_alone_tells_of_no_training(
+def test_the_title_is_of_what_was_run(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
-    write_run(tmp_path, "d", [share(8, 34)])
-    assert title(load_results(tmp_path)) == "What m expected"
-    write_run(tmp_path, "c", rows.curve("p", "standard", {62: [5]}, 10, model="m"))
-    assert title(load_results(tmp_path)) == "What m learned"
+    def asked(name: str, found: list[dict[str, object]]) -> str:
+        write_run(tmp_path, name, found)
+        return title(load_results(tmp_path))
+
+    difference = {"protocol": "compare", "model": "a - b", "probe": "p", "metric": "difference"}
+    assert asked("a", [{**difference, "value": 0}]) == "Which systems differ on the same items"
+    shutil.rmtree(tmp_path)
+    assert asked("d", [share(8, 34)]) == "What m expected"
+    assert asked("c", rows.curve("p", "standard", {62: [5]}, 10, model="m")) == "What m learned"
 
 
 def test_strong_numbers_are_those_outside_of_brackets() -> None:
@@ -208,20 +214,6 @@ def test_the_page_may_run_its_script_and_load_nothing(demo_report: Path) -> None
     assert rules["script-src"] == f"'sha256-{base64.b64encode(digest).decode()}'"
     in_files = policy(script, in_files=True)
     assert in_files.replace(" 'self' file:", "") == policy(script, in_files=False)
-
-
-def test_a_page_of_comparisons_alone_asks_which_systems_differ(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
-    row = {
-        "protocol": "compare",
-        "model": "a - b",
-        "probe": "p",
-        "metric": "difference",
-        "value": 0,
-    }
-    write_run(tmp_path, "d", [row])
-    assert title(load_results(tmp_path)) == "Which systems differ on the same items"
 
 
 def test_a_heading_leads_to_its_words() -> None:
