@@ -224,13 +224,6 @@ def ink_on(color: tuple[float, ...]) -> str:
     return ON_LIGHT if grey > 0.5 else ON_DARK
 
 
-def limits(values: Sequence[float | None]) -> tuple[float, float]:
-    """Return the limits of an accuracy axis in per cent: what is shown, with a margin."""
-    known = [100 * value for value in values if value is not None]
-    margin = max(4.0, 0.08 * (max(known) - min(known)))
-    return max(0.0, min(known) - margin), min(102.0, max(known) + margin)
-
-
 def left_out(number: int, most: int) -> str:
     """Return how many of a figure's panels, or lines, are drawn where not all are."""
     return "" if number <= most else f" The first {most} of {number} are drawn."

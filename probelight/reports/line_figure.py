@@ -22,7 +22,6 @@ from probelight.reports.figure import (
     head,
     left_out,
     legend,
-    limits,
     panels,
     styled,
 )
@@ -65,13 +64,6 @@ class Panel:
     traces: Sequence[Trace]
     chances: Mapping[str, float | None] = field(default_factory=dict)
 
-    @property
-    def values(self) -> list[float | None]:
-        """All numbers that it shows, ends of intervals included."""
-        estimates = [estimate for trace in self.traces for _, estimate in trace.points]
-        ends = [end for estimate in estimates for end in (estimate.value, *estimate.bounds)]
-        return [*ends, *self.chances.values()]
-
 
 def in_panels(found: Sequence[T]) -> list[Sequence[T]]:
     """Return what would be in a panel, divided where it is of more models than a panel has."""
@@ -101,7 +93,7 @@ def line_figure(
     canvas, axes = panels(len(shown), max(2.9, 1.4 + 0.26 * most), shared)
     for place, (axis, panel) in enumerate(zip(axes, shown, strict=True)):
         head(axis, panel.title, panel.subtitle)
-        axis.set_ylim(limits([v for p in (shown if shared else [panel]) for v in p.values]))
+        axis.set_ylim(limits(shown if shared else [panel]))
         axis.set_xlabel(xlabel)
         if place % 2 == 0 or not shared:
             axis.set_ylabel(ylabel)
@@ -117,6 +109,16 @@ def line_figure(
     if looks:
         legend(canvas, looks, handlelength=3.4)
     return drawn(name, title, caption + left_out(len(found), MAX_PANELS), canvas)
+
+
+def limits(found: Sequence[Panel]) -> tuple[float, float]:
+    """Return the ends of the y axis, in per cent: all that panels show, with a margin."""
+    values = [chance for panel in found for chance in panel.chances.values()]
+    for _, estimate in (point for panel in found for line in panel.traces for point in line.points):
+        values += (estimate.value, *estimate.bounds)
+    known = [100 * value for value in values if value is not None]
+    margin = max(4.0, 0.08 * (max(known) - min(known)))
+    return max(0.0, min(known) - margin), min(102.0, max(known) + margin)
 
 
 def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> None:

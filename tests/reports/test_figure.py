@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from probelight.reports.figure import drawn, head, limits, panels, styled
+from probelight.reports.figure import drawn, head, panels, styled
 
 
 def test_small_print_of_a_head_is_wrapped() -> None:
@@ -28,8 +26,3 @@ def test_a_pdf_embeds_its_letters_and_is_the_same_bytes_each_time() -> None:
     assert b"/Type3" not in made
     assert b"CreationDate" not in made
     assert figure.pdf() == made
-
-
-def test_limits_hold_what_is_shown() -> None:
-    assert limits([0.5, None, 0.7]) == pytest.approx((46.0, 74.0))
-    assert limits([0.0, 1.0]) == pytest.approx((0.0, 102.0))

@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 
 from probelight.reports.estimates import Estimate
 from probelight.reports.figure import LINES
-from probelight.reports.line_figure import Panel, Trace, apart, line_figure, log_positions
+from probelight.reports.line_figure import Panel, Trace, apart, limits, line_figure, log_positions
 from tests.fixtures.report import texts_of
 
 SCORES = [(0, Estimate(0.5, 0.4, 0.6)), (1000, Estimate(0.7, 0.65, 0.75))]
@@ -28,6 +28,13 @@ LATE = [(1000, Estimate(0.6, 0.5, 0.7))]
 )
 def test_labels_are_moved_apart(values: list[float], expected: list[float]) -> None:
     assert apart(values, 4.0) == pytest.approx(expected)
+
+
+def test_limits_hold_what_is_shown() -> None:
+    panel = Panel("p", "", [Trace([(1, Estimate(0.5))], LINES[0])], {"a": None, "b": 0.7})
+    assert limits([panel]) == pytest.approx((46.0, 74.0))
+    whole = Panel("q", "", [Trace([(1, Estimate(0.5, 0.0, 1.0))], LINES[0])])
+    assert limits([panel, whole]) == pytest.approx((0.0, 102.0))
 
 
 def test_zero_examples_are_left_of_the_log_axis() -> None:
