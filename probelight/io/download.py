@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
-import io
 import os
 import re
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from probelight.io.errors import RecordError
 from probelight.io.files import BLOCK, ITEMS, content_sha256, is_packed, read_blocks
 from probelight.io.package import cache_folder
 
-try:
-    import fcntl
-except ImportError:  # not on Windows; there two processes may fetch the same file twice
-    fcntl = None  # type: ignore[assignment]
+if TYPE_CHECKING:
+    from urllib3.response import BaseHTTPResponse
 
 TIMEOUT = 30.0  # seconds without a byte
 RETRIES = 4
@@ -51,7 +43,7 @@ class NotThereError(DownloadError):
 
 
 def is_offline(offline: bool | None = None) -> bool:
-    """The given choice, or whether $PROBELIGHT_OFFLINE or $HF_HUB_OFFLINE is set to yes."""
+    """Return the choice, or whether $PROBELIGHT_OFFLINE or $HF_HUB_OFFLINE is set to yes."""
     if offline is not None:
         return offline
     words = (os.environ.get(key, "") for key in ("PROBELIGHT_OFFLINE", "HF_HUB_OFFLINE"))
@@ -65,7 +57,7 @@ def fetch(
     cache_dir: str | Path | None = None,
     offline: bool | None = None,
 ) -> Path:
-    """The local path of a file, downloaded if it is not in the cache yet.
+    """Return the local path of a file, downloaded if it is not in the cache yet.
 
     Args:
         url: http(s):// address, or file:// (then the file itself is returned, checked).
@@ -81,7 +73,8 @@ def fetch(
         path = Path(unquote(parts.path))
         if not path.is_file():
             raise NotThereError(f"{url}: there is no such file")
-        _check(path, sha256, url)
+        if fault := _fault(path, sha256):
+            raise DownloadError(f"{url}: {fault}")
         return path
     if parts.scheme not in {"http", "https"}:
         raise DownloadError(f"{url}: not an http://, https:// or file:// address")
@@ -89,252 +82,117 @@ def fetch(
     # The address is hashed: names like train.jsonl repeat.
     key = hashlib.sha256(url.encode()).hexdigest()[:16]
     target = cache_folder(cache_dir) / "downloads" / f"{key}-{name}"
-    if _cached(target, sha256):
+    if target.is_file() and not _fault(target, sha256):
         return target
     if is_offline(offline):
         raise DownloadError(f"{url}: not in {target.parent}, and offline mode is on. {ADVICE}")
+    from filelock import FileLock  # not above, for quick commands
+
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(target.with_name(f".{target.name}.lock")):
-        if not _cached(target, sha256):  # another process may have been faster
+    with FileLock(target.with_name(f".{target.name}.lock")):
+        if not target.is_file() or _fault(target, sha256):  # no other process was faster
             _download(url, target, sha256)
     return target
 
 
-def _cached(target: Path, sha256: str | None) -> bool:
-    try:
-        if not target.is_file():
-            return False
-        # Without a checksum what an earlier version kept may be a page of a proxy.
-        return not _other_content(target) if sha256 is None else content_sha256(target) == sha256
-    except RecordError:  # damaged: fetch it anew
-        return False
+def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
+    """Return why a file is not the released one, as far as can be told; "" if it may be.
 
-
-def _other_content(path: Path) -> str | None:
-    """What a server sent in place of a file of items: an empty body, or an HTML page.
-
-    Raises:
-        RecordError: If the file is compressed and damaged or cut off.
-    """
-    start = next(read_blocks(path, ITEMS), b"")
-    if not start.strip(b"\xef\xbb\xbf\0\t\n\r "):
-        return "an empty body"
-    return "an HTML page" if _PAGE.match(start) else None
-
-
-def _check(
-    path: Path, sha256: str | None, url: str, *, fetched: bool = False, has_end: bool = True
-) -> None:
-    """Compare checksums; without one a file must at least be whole as far as can be told.
-
-    A compressed file tells its end itself, a plain one only if it came with its length. What was
-    `fetched` must not be what is sent in place of a file.
+    Without a checksum a compressed file tells its end itself, a plain one only if it came with its
+    length, and neither may be what proxies send in place of a file.
     """
     try:
+        start = next(read_blocks(path, ITEMS), b"")
         found = content_sha256(path)
     except RecordError as error:
-        raise DownloadError(f"{url}: {error}") from None
-    if sha256 != found and fetched and (other := _other_content(path)):
-        raise DownloadError(
-            f"{url}: {other} came in place of the file, as proxies and login pages send it; open "
-            f"the address in a browser to see what it asks for. {ADVICE}"
+        return str(error)
+    if found == sha256:
+        return ""
+    is_empty = not start.strip(b"\xef\xbb\xbf\0\t\n\r ")
+    if is_empty or _PAGE.match(start):
+        return (
+            f"{'an empty body' if is_empty else 'an HTML page'} came in place of the file, as "
+            "proxies and login pages send it; open the address in a browser to see what it asks "
+            f"for. {ADVICE}"
         )
-    if sha256 is not None and found != sha256:
-        raise DownloadError(
-            f"{url}: its content has sha256 {found} where {sha256} was released. The file was "
+    if sha256 is not None:
+        return (
+            f"its content has sha256 {found} where {sha256} was released. The file was "
             "changed or damaged; fetch it again, or read your own version with --data.path"
         )
-    if sha256 is None and not has_end and not is_packed(path):
-        raise DownloadError(
-            f"{url}: the server does not say how long the file is, so it may be cut off; write its "
+    if not has_end and not is_packed(path):
+        return (
+            "the server does not say how long the file is, so it may be cut off; write its "
             "sha256 in the probe's config, or fetch it yourself and name its folder with --mirror"
         )
+    return ""
 
 
 def _download(url: str, target: Path, sha256: str | None) -> None:
+    """Fetch a file in a few requests, each from where the last one was cut off, and check it."""
+    import requests  # not above: most commands find their files in the cache
+    import urllib3
+
     part = target.with_name(f".{target.name}.part")
+    etag = ""
+    reason: Exception | str = ""
     for attempt in range(RETRIES):
-        resumed = part.exists()
+        if attempt:
+            time.sleep(0.2 * 4 ** (attempt - 1))
+        # Without checksum and ETag nothing would tell the halves of two versions apart.
+        start = part.stat().st_size if part.exists() and (sha256 or etag) else 0
+        headers = {"User-Agent": "probelight", "Accept-Encoding": "identity"}
+        if start:
+            headers |= {"Range": f"bytes={start}-"} | ({"If-Range": etag} if etag else {})
         try:
-            has_end = _transfer(url, part, resumable=sha256 is not None)
-            _check(part, sha256, url, fetched=True, has_end=has_end)
-        except urllib.error.HTTPError as error:
-            if error.code == 416:  # there is nothing behind the part: it is not of this file
-                _forget(part)
-            elif error.code not in BUSY:
-                kind = NotThereError if error.code in {403, 404, 410} else DownloadError
-                raise kind(
-                    f"{url}: the server says {error.code} {error.reason}. {ADVICE}"
-                ) from None
-            reason: Exception = error
-        except DownloadError:
-            _forget(part)
-            if not resumed:  # two halves of different versions are worth one more try; this is not
-                raise
-            continue
-        except (OSError, http.client.HTTPException) as error:
+            with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+                code = answer.status_code
+                if code in BUSY:
+                    reason = f"{code} {answer.reason}"
+                    continue
+                elsewhere = f"bytes {start}-" not in answer.headers.get("Content-Range", "")
+                if (start and code == 416) or (code == 206 and elsewhere):
+                    part.unlink(missing_ok=True)
+                    reason = f"the server has nothing from byte {start} on"
+                    continue
+                if code not in (200, 206):
+                    error = NotThereError if code in {403, 404, 410} else DownloadError
+                    raise error(f"{url}: the server says {code} {answer.reason}. {ADVICE}")
+                etag = answer.headers.get("ETag", "")
+                etag = "" if etag.startswith("W/") else etag
+                with part.open("ab" if start and code == 206 else "wb") as stream:
+                    _receive(answer.raw, stream, url)
+                has_end = answer.raw.length_remaining is not None or answer.raw.chunked
+            if fault := _fault(part, sha256, has_end=has_end):
+                raise DownloadError(f"{url}: {fault}")
+        except DownloadError as error:
             reason = error
+            part.unlink(missing_ok=True)
+            if not start:  # two halves of different versions are worth one more try; this is not
+                raise
+        except (OSError, urllib3.exceptions.HTTPError) as error:
+            reason = error.args[0] if isinstance(error, urllib3.exceptions.HTTPError) else error
         else:
             part.replace(target)
-            _forget(part)
             return
-        if attempt + 1 < RETRIES:
-            time.sleep(0.2 * 4**attempt)
-    # "HTTP Error 503: ..." says more than its reason, "<urlopen error ...>" less.
-    why = reason.reason if type(reason) is urllib.error.URLError else reason
-    raise DownloadError(f"{url}: not fetched after {RETRIES} tries ({why}). {ADVICE}")
+    raise DownloadError(f"{url}: not fetched after {RETRIES} tries ({reason}). {ADVICE}")
 
 
-def _transfer(url: str, part: Path, *, resumable: bool) -> bool:
-    """One request: appends to what is there if the server agrees that it is the same file.
-
-    Returns:
-        Whether the server said where the file ends, so that it is known to be whole.
-    """
-    version_path = _version_path(part)
-    version = version_path.read_text() if version_path.exists() else ""
-    start = part.stat().st_size if part.exists() and (version or resumable) else 0
-    headers = {"User-Agent": "probelight", "Accept-Encoding": "identity"}
-    if start:
-        headers["Range"] = f"bytes={start}-"
-        if version:
-            headers["If-Range"] = version
-    request = urllib.request.Request(url, headers=headers)
-    with open_url(request, TIMEOUT) as answer:
-        appending = answer.status == 206 and _first_byte(answer.headers) == start
-        if answer.status == 206 and not appending:
-            _forget(part)
-            raise ConnectionError("the server sent another part than the one asked for")
-        tag = answer.headers.get("ETag", "")
-        strong = tag if not tag.startswith("W/") else ""
-        version_path.write_text(strong or answer.headers.get("Last-Modified", ""))
-        has_end = answer.length is not None or answer.chunked
-        with part.open("ab" if appending else "wb") as stream:
-            _copy(answer, stream, url)
-    return has_end
-
-
-def _copy(answer: http.client.HTTPResponse, stream: IO[bytes], url: str) -> None:
-    """Append an answer's body to a file, up to where it ends or breaks off."""
-    length, before = answer.length, stream.tell()
-    _refuse_large(before + (length or 0), url)
-    # What came is written at once, however little: read() would wait for a whole block.
+def _receive(answer: BaseHTTPResponse, stream: IO[bytes], url: str) -> None:
+    """Write a body to a file as it comes, while it is not too large and not too slow."""
+    since, received = time.monotonic(), 0
     while block := answer.read1(BLOCK):
         stream.write(block)
-        _refuse_large(stream.tell(), url)
-    stream.flush()
-    os.fsync(stream.fileno())
-    done = stream.tell() - before
-    if length is not None and done < length:
-        raise ConnectionError(f"cut off after {done} of {length} bytes")
-
-
-def _refuse_large(num_bytes: int, url: str) -> None:
-    if num_bytes > ITEMS.num_bytes:
-        raise DownloadError(
-            f"{url}: more than {ITEMS.num_bytes:,} bytes, the most of a file of {ITEMS.kind}"
-        )
-
-
-def _first_byte(headers: http.client.HTTPMessage) -> int:
-    """7 of "Content-Range: bytes 7-99/100"; -1 if it is not there."""
-    first = headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
-    return int(first) if first.isdigit() else -1
-
-
-def _version_path(part: Path) -> Path:
-    return part.with_name(f"{part.name}.version")
-
-
-def _forget(part: Path) -> None:
-    part.unlink(missing_ok=True)
-    _version_path(part).unlink(missing_ok=True)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """One process at a time; the lock ends with the process, also when it is killed."""
-    with path.open("w") as stream:
-        if fcntl is not None:
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            if fcntl is not None:
-                with suppress(OSError):
-                    fcntl.flock(stream, fcntl.LOCK_UN)
-
-
-class TooSlowError(ConnectionError):
-    """A server sends less than a download needs to end in a lifetime."""
-
-
-class _Paced(io.RawIOBase):
-    """What a socket receives; raises when too little came in a while.
-
-    Args:
-        raw: The socket's stream, which it owns.
-    """
-
-    def __init__(self, raw: io.RawIOBase) -> None:
-        self._raw = raw
-        self._since, self._received = time.monotonic(), 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        """Read what is there, at least a byte, and take the time."""
-        received = self._raw.readinto(buffer)
-        self._received += received or 0
-        elapsed = time.monotonic() - self._since
-        if elapsed > HTTP_PATIENCE:
-            if self._received < HTTP_SLOWEST * elapsed:
-                raise TooSlowError(
+        if stream.tell() + (answer.length_remaining or 0) > ITEMS.num_bytes:
+            raise DownloadError(
+                f"{url}: more than {ITEMS.num_bytes:,} bytes, the most of a file of {ITEMS.kind}"
+            )
+        received += len(block)
+        if (elapsed := time.monotonic() - since) > HTTP_PATIENCE:
+            if received < HTTP_SLOWEST * elapsed:
+                raise ConnectionError(
                     f"fewer than {HTTP_SLOWEST:,} bytes a second over {HTTP_PATIENCE:g} seconds"
                 )
-            self._since, self._received = time.monotonic(), 0
-        return received
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _Response(http.client.HTTPResponse):
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.fp = io.BufferedReader(_Paced(self.fp.detach()))
-
-
-class _Connection(http.client.HTTPConnection):
-    response_class = _Response
-
-
-class _SecureConnection(http.client.HTTPSConnection):
-    response_class = _Response
-
-
-class _Handler(urllib.request.HTTPHandler):
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_Connection, req)
-
-
-class _SecureHandler(urllib.request.HTTPSHandler):
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_SecureConnection, req)
-
-
-def open_url(request: urllib.request.Request, timeout: float) -> http.client.HTTPResponse:
-    """`urllib.request.urlopen` with the pace watched, through redirects and proxies too.
-
-    Args:
-        request: For an http:// or https:// address.
-        timeout: Seconds for one read.
-
-    Raises:
-        TooSlowError: While it is opened, and in each read of what it returns.
-        OSError: As `urlopen`.
-    """
-    opener = urllib.request.build_opener(_Handler, _SecureHandler)
-    return cast(http.client.HTTPResponse, opener.open(request, timeout=timeout))
+            since, received = time.monotonic(), 0
+    stream.flush()
+    os.fsync(stream.fileno())

@@ -38,20 +38,32 @@ def test_a_cut_transfer_goes_on_where_it_stopped(server: Server, tmp_path: Path)
     assert [wanted for _, wanted in server.asked] == [None, "bytes=100000-", "bytes=150000-"]
 
 
-def test_the_part_of_an_ended_process_is_used(server: Server, tmp_path: Path) -> None:
-    server.cut_after = [1000, 1000, 1000, 1000]
-    with pytest.raises(DownloadError, match=r"not fetched after 4 tries \(cut off after 1000 of"):
-        fetch(f"{server.url}/x", cache_dir=tmp_path)
-    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+def test_the_part_of_an_ended_process_is_used_where_a_checksum_guards_it(
+    server: Server, tmp_path: Path
+) -> None:
+    server.cut_after = [1000] * 4
+    with pytest.raises(DownloadError, match=r"not fetched after 4 tries \(.*\(1000 bytes read, 29"):
+        fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path)
+    assert fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path).read_bytes() == BODY
     assert server.asked[-1][1] == "bytes=4000-"
-
-
-def test_a_file_that_changed_meanwhile_is_fetched_whole(server: Server, tmp_path: Path) -> None:
     server.cut_after = [1000] * 4
     with pytest.raises(DownloadError):
-        fetch(f"{server.url}/x", cache_dir=tmp_path)
-    server.etag, server.body = '"v2"', BODY[::-1]
+        fetch(f"{server.url}/y", cache_dir=tmp_path)
+    server.body = BODY[::-1]
+    assert fetch(f"{server.url}/y", cache_dir=tmp_path).read_bytes() == BODY[::-1]
+    assert server.asked[-1][1] is None
+
+
+def test_a_file_that_changes_between_two_tries_is_fetched_whole(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def release(_: float) -> None:
+        server.etag, server.body = '"v2"', BODY[::-1]
+
+    monkeypatch.setattr(download.time, "sleep", release)
+    server.cut_after = [1000]
     assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY[::-1]
+    assert [wanted for _, wanted in server.asked] == [None, "bytes=1000-"]
 
 
 def test_without_version_and_checksum_nothing_is_resumed(server: Server, tmp_path: Path) -> None:
@@ -73,12 +85,14 @@ def test_the_checksum_guards_a_resumed_file_without_version(server: Server, tmp_
 def test_a_server_without_ranges_and_a_part_too_long(server: Server, tmp_path: Path) -> None:
     server.ranges, server.cut_after = False, [1000]
     assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
-    server.ranges, server.cut_after = True, [200_000] * 4
+    server.ranges, server.cut_after = True, [200_000]
     server.codes = [0, 503, 503, 503]
-    with pytest.raises(DownloadError, match="503"):
-        fetch(f"{server.url}/y", cache_dir=tmp_path)
+    short = hashlib.sha256(BODY[:1000]).hexdigest()
+    with pytest.raises(DownloadError, match=r"4 tries \(503 Service Unavailable\)"):
+        fetch(f"{server.url}/y", sha256=short, cache_dir=tmp_path)
     server.body = BODY[:1000]  # shorter than the part: the server answers 416
-    assert fetch(f"{server.url}/y", cache_dir=tmp_path).read_bytes() == BODY[:1000]
+    path = fetch(f"{server.url}/y", sha256=short, cache_dir=tmp_path)
+    assert path.read_bytes() == BODY[:1000]
 
 
 def test_a_wrong_checksum_is_refused_and_not_kept(server: Server, tmp_path: Path) -> None:
@@ -211,6 +225,14 @@ def test_a_server_that_trickles_is_given_up(
     server.pause = 0.02
     with pytest.raises(DownloadError, match=r"/x: .*fewer than 4,096 bytes a second over"):
         fetch(f"{server.url}/x", cache_dir=tmp_path)
+
+
+@pytest.mark.parametrize("patience", [60.0, 0.0])
+def test_what_comes_fast_enough_is_read_whole_however_often_it_is_measured(
+    patience: float, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "HTTP_PATIENCE", patience)
+    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
 
 
 def test_a_body_of_unknown_length_is_only_taken_if_it_tells_its_end(
