@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, TypeVar
 
-from probelight.io.files import KNOWLEDGE, read_lines
+from probelight.io.files import LARGE, read_lines
 
 T = TypeVar("T")
 _hidden = False
@@ -55,4 +55,4 @@ def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
             one, "rb", description=what, console=console, transient=True, disable=not shown
         )
 
-    yield from read_lines(path, limit=KNOWLEDGE, watched=opened)
+    yield from read_lines(path, limit=LARGE, watched=opened)

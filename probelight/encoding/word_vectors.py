@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probelight.encoding.vector_source import EMBEDDED, located, vectors_label
-from probelight.io.files import WORDS, read_lines, sha256_of
+from probelight.io.files import LARGE, read_lines, sha256_of
 
 Vector = NDArray[np.float32]
 
@@ -126,7 +126,7 @@ class WordVectors:
         self._checked = True
 
     def _lines(self) -> Iterator[tuple[int, str]]:
-        for number, line in read_lines(self.path, self.member, WORDS):
+        for number, line in read_lines(self.path, self.member, LARGE):
             if number == 1 and _is_header(line):
                 continue
             if line:

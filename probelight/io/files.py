@@ -26,7 +26,7 @@ ZIP_MAGIC = b"PK\x03\x04"
 BZIP2_MAGIC = b"BZh"
 BLOCK = 1 << 20
 _ENDING = re.compile(r"\.(tsv|csv)(\.(gz|bz2|zip))?$", re.IGNORECASE)
-KIB, MIB, GIB = 2**10, 2**20, 2**30
+MIB = 2**20
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,18 @@ class Limit:
 
     kind: str
     num_bytes: int
-    line_bytes: int
+    line_bytes: int = MIB
 
 
-# The largest known, the articles and questions of RACE in one file, has about 200 MiB.
-ITEMS = Limit("items", 512 * MIB, MIB)
-# A prompt of 25 examples stands there once for each choice of each item.
-SAMPLES = Limit("samples", 8 * GIB, 64 * MIB)
-# GloVe 840B has 5.3 GiB, fastText's largest 7; a line of 4,096 numbers 50 KiB.
-WORDS = Limit("words", 64 * GIB, MIB)
-# Read through once and not kept, so its size is the reader's patience; lines do not matter.
-TEXT = Limit("text", 4096 * GIB, 4096 * GIB)
-# Wikidata unpacks to less than 2 TiB, with entities of up to 4 MiB; ConceptNet to 10 GiB.
-KNOWLEDGE = Limit("knowledge", 16 * 1024 * GIB, 64 * MIB)
-SETTINGS = Limit("settings", 64 * KIB, 64 * KIB)
-RESULTS = Limit("results", 512 * MIB, 512 * MIB)
+# What is kept in memory. The largest set of items known, the articles and questions of RACE in one
+# file, has about 200 MiB.
+ITEMS = Limit("items", 512 * MIB)
+SETTINGS = Limit("settings", 64 * 2**10)
+RESULTS = Limit("results", 512 * MIB)
+# What is read through once, of any size: counts, word vectors, samples of another program, corpora
+# (Wikidata unpacks to nearly 2 TiB). Lines of Wikidata have up to 4 MiB, of samples with long
+# prompts more.
+LARGE = Limit("large texts", 2**62, 64 * MIB)
 
 MAX_ITEMS = 1_000_000
 # Text packs 4 to 25 times smaller. A bomb, with up to 1,032 of gzip, is only worth it when large.

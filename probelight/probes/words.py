@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.errors import RecordError
-from probelight.io.files import WORDS, read_lines
+from probelight.io.files import LARGE, read_lines
 from probelight.probes.record import Record
 
 # The closed classes of English (Quirk et al. 1985, chapter 2), the paper's list is not published.
@@ -142,7 +142,7 @@ def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
     wanted = frozenset(words)
     counts: Counter[str] = Counter()
     num_tokens = num_types = 0
-    for number, line in read_lines(path, limit=WORDS):
+    for number, line in read_lines(path, limit=LARGE):
         if not line.strip():
             continue
         parts = line.rsplit(maxsplit=1)

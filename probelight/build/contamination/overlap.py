@@ -27,7 +27,7 @@ from probelight.build.contamination.grams import (
 )
 from probelight.build.hygiene import cluster_of
 from probelight.io.errors import RecordError
-from probelight.io.files import TEXT, Watched, read_blocks
+from probelight.io.files import LARGE, Watched, read_blocks
 from probelight.probes.record import Record
 
 _ARROW = re.compile(r"=>|<=")
@@ -249,7 +249,7 @@ def _parts(path: str | Path, watched: Watched | None) -> Iterator[str]:
     """Yield the text of a file in parts that end between words."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""
-    for number, block in enumerate(read_blocks(path, TEXT, watched)):
+    for number, block in enumerate(read_blocks(path, LARGE, watched)):
         if number == 0 and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise RecordError(f"{path}: this is UTF-16; save the file as UTF-8")
         rest += decoder.decode(block)

@@ -15,7 +15,7 @@ from typing import Any
 
 from probelight.build.progress import tracked_lines
 from probelight.io.errors import RecordError
-from probelight.io.files import KNOWLEDGE, read_lines
+from probelight.io.files import LARGE, read_lines
 
 ADDRESS = "https://dumps.wikimedia.org/wikidatawiki/entities/latest-all.json.gz"
 COLUMNS = ("subject", "subject_label", "property", "object", "object_label")
@@ -80,7 +80,7 @@ def read_wikidata(
             "longer to read), or save what you need as a table parted by tabs with the columns "
             f"{', '.join(COLUMNS)}; give the path as --source, or as `source:` in --config"
         )
-    first = next((text for _, text in read_lines(path, limit=KNOWLEDGE) if text.strip()), None)
+    first = next((text for _, text in read_lines(path, limit=LARGE) if text.strip()), None)
     if first is None:
         raise RecordError(f"{path}: the file is empty")
     if not first.lstrip().startswith(("[", "{")):

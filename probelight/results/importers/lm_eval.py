@@ -20,7 +20,7 @@ from typing import Any
 
 from probelight.io.documents import json_object, kind_of, read_json
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.files import SAMPLES, DataFile, content_sha256, read_lines
+from probelight.io.files import LARGE, DataFile, content_sha256, read_lines
 from probelight.results.importers.answers import Answer, Imported, at, plain, score_of
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[.\d]*"
@@ -40,7 +40,7 @@ def read(path: Path) -> Imported:
     if found is None:
         raise UsageError(f"{path}: {_misnamed(path)}")
     answers, wheres, alone = [], dict[str, str](), 0
-    for number, text in read_lines(path, limit=SAMPLES):
+    for number, text in read_lines(path, limit=LARGE):
         if text.strip():
             with at(where := f"{path}:{number}"):
                 sample = json_object(text, hint=_hint(text))
@@ -54,7 +54,7 @@ def read(path: Path) -> Imported:
             alone += "acc_mutual_info" in sample
     if not answers:
         raise RecordError(f"{path}:1: the file is empty; it holds no sample")
-    file = DataFile(str(path), content_sha256(path, SAMPLES), len(answers))
+    file = DataFile(str(path), content_sha256(path, LARGE), len(answers))
     notices = (
         (f"{alone} items also have scores of choices without context, not read",) if alone else ()
     )
