@@ -1,18 +1,20 @@
-"""Tables as text: what parts the cells, by the ending of a file's name, and the cells of a line."""
+"""Tables as text: the cells of a line, and a whole file as a frame that knows its lines."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from probelight.io.errors import RecordError, nearest
+from probelight.io.errors import RecordError
 from probelight.io.files import delimiter_of, read_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
-    """The cells of a line, without the white space around them.
+    """Return the cells of a line, without the white space around them.
 
     Args:
         text: The line.
@@ -33,65 +35,18 @@ def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
         ) from None
 
 
-@dataclass(frozen=True)
-class Table:
-    """What a file holds.
+def read_table(path: Path) -> pd.DataFrame:
+    """Return the cells of a file with commas, or tabs where its name ends in .tsv, all as text.
 
-    Attributes:
-        path: The file.
-        header: The names of its columns, as they are there.
-        rows: Line and cells, one a column.
-    """
-
-    path: Path
-    header: tuple[str, ...]
-    rows: tuple[tuple[int, tuple[str, ...]], ...]
-
-    def places(self, known: Mapping[str, Sequence[str]]) -> dict[str, int]:
-        """Which column is what, of those that are there.
-
-        Args:
-            known: What is read, with the names that a header may give it, in lower case.
-
-        Raises:
-            RecordError: If two columns are the same.
-        """
-        found: dict[str, int] = {}
-        for place, name in enumerate(self.header):
-            what = next((what for what, names in known.items() if name.lower() in names), None)
-            if what in found:
-                raise RecordError(
-                    f"{self.path}:1: the columns {self.header[found[what]]} and {name} are both "
-                    f"the {what}"
-                )
-            if what is not None:
-                found[what] = place
-        return found
-
-    def lacking(self, what: str, names: Sequence[str]) -> RecordError:
-        """The error about a column that is not there."""
-        near = nearest(names[0], self.header)
-        if len(self.header) == 1:
-            near += " (cells are parted by commas in .csv, by tabs in .tsv)"
-        return RecordError(
-            f"{self.path}:1: no column for the {what}{near}; it is called {' or '.join(names)}, "
-            f"and here are {', '.join(self.header)}"
-        )
-
-    def unread(self, places: Mapping[str, int]) -> tuple[str, ...]:
-        """A notice of the columns that are not read; nothing where all are."""
-        names = [name for i, name in enumerate(self.header) if i not in places.values()]
-        return (f"columns that are not read: {', '.join(names)}",) if names else ()
-
-
-def read_table(path: Path) -> Table:
-    """Read a file with commas, or tabs where its name ends in .tsv.
+    The columns are called as in its header, and each row as "file:line".
 
     Raises:
         RecordError: If it is empty, no such file, or a row has another number of cells than the
             header; the message names file and line.
         OSError: If it cannot be read.
     """
+    import pandas as pd  # not above: --help is quick
+
     lines = (f"{text}\n" for _, text in read_lines(path))
     # In .tsv a quotation mark is a part of the text, as in files of minimal pairs.
     reader = (
@@ -99,28 +54,28 @@ def read_table(path: Path) -> Table:
         if delimiter_of(path) == "\t"
         else csv.reader(lines, strict=True)
     )
-    header: tuple[str, ...] = ()
-    rows = []
+    header: list[str] = []
+    rows: dict[str, list[str]] = {}
     line = 1
     try:
-        for cells in reader:
-            own = tuple(cell.strip() for cell in cells)
-            if not header and any(own):
-                header = own
-                if "" in own:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if not header and any(cells):
+                header = cells
+                if "" in cells:
                     raise RecordError(
-                        f"{path}:{line}: column {own.index('') + 1} has no name; each needs "
+                        f"{path}:{line}: column {cells.index('') + 1} has no name; each needs "
                         "one (pandas leaves its index out with to_csv(..., index=False))"
                     )
-            elif any(own):
-                if len(own) != len(header):
+            elif any(cells):
+                if len(cells) != len(header):
                     raise RecordError(
-                        f"{path}:{line}: {len(own)} cell(s), where the header has {len(header)}"
+                        f"{path}:{line}: {len(cells)} cell(s), where the header has {len(header)}"
                     )
-                rows.append((line, own))
+                rows[f"{path}:{line}"] = cells
             line = reader.line_num + 1
     except csv.Error as error:
         raise RecordError(f"{path}:{line}: {error}") from None
     if not rows:
-        raise RecordError(f"{path}:1: a header and rows are needed; there are {len(rows)} rows")
-    return Table(path, header, tuple(rows))
+        raise RecordError(f"{path}:1: a header and rows are needed; there are no rows")
+    return pd.DataFrame([*rows.values()], index=[*rows], columns=header, dtype=object)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from probelight.io.errors import RecordError
 from probelight.io.files import delimiter_of
-from probelight.io.tables import Table, cells_of, read_table
+from probelight.io.tables import cells_of, read_table
 
 
 @pytest.mark.parametrize(
@@ -27,24 +28,20 @@ def test_marks_that_do_not_fit_are_refused() -> None:
         cells_of('"a, b', ",", "pair")
 
 
-KNOWN = {"item": ("id", "item"), "score": ("score", "logprob")}
-
-
-def table(folder: Path, text: str, name: str = "a.csv") -> Table:
+def table(folder: Path, text: str, name: str = "a.csv") -> pd.DataFrame:
     (folder / name).write_text(text, encoding="utf-8")
     return read_table(folder / name)
 
 
-def test_rows_keep_their_lines_and_columns_are_found_by_name(tmp_path: Path) -> None:
-    read = table(tmp_path, 'ID,Score,more\n\n1,0.5,"two\nlines"\n2,0.25,\n')
-    assert read.rows == ((3, ("1", "0.5", "two\nlines")), (5, ("2", "0.25", "")))
-    places = read.places(KNOWN)
-    assert places == {"item": 0, "score": 1}
-    assert read.unread(places) == ("columns that are not read: more",)
+def test_cells_are_texts_that_keep_their_lines(tmp_path: Path) -> None:
+    read = table(tmp_path, 'ID,Score,more\n\n1,0.5,"two\nlines"\nNA,0.25,\n')
+    assert [*read.columns] == ["ID", "Score", "more"]
+    assert [*read.index] == [f"{tmp_path / 'a.csv'}:{line}" for line in (3, 5)]
+    assert read.to_numpy().tolist() == [["1", "0.5", "two\nlines"], ["NA", "0.25", ""]]
 
 
 def test_tabs_leave_quotation_marks_alone(tmp_path: Path) -> None:
-    assert table(tmp_path, 'id\tscore\n"1\t2\n', "a.tsv").rows == ((2, ('"1', "2")),)
+    assert table(tmp_path, 'id\tscore\n"1\t2\n', "a.tsv").to_numpy().tolist() == [['"1', "2"]]
 
 
 @pytest.mark.parametrize(
@@ -59,12 +56,3 @@ def test_tabs_leave_quotation_marks_alone(tmp_path: Path) -> None:
 def test_a_damaged_table_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(RecordError, match=said):
         table(tmp_path, text)
-
-
-def test_two_columns_of_one_kind_are_refused_and_one_that_lacks_is_named(tmp_path: Path) -> None:
-    twice = table(tmp_path, "id,item\n1,2\n")
-    with pytest.raises(RecordError, match="the columns id and item are both the item"):
-        twice.places(KNOWN)
-    assert "called score or logprob, and here are id, item" in str(
-        twice.lacking("score", KNOWN["score"])
-    )

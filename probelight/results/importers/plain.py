@@ -10,26 +10,22 @@ item is named by `id` or by `text` or both; `gold` is the text of the right cand
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines
-from probelight.io.tables import Table, read_table
-from probelight.results.importers.answers import (
-    Answer,
-    Gold,
-    Imported,
-    at,
-    place_of,
-    plain,
-    score_of,
-)
+from probelight.io.tables import read_table
+from probelight.results.importers.answers import Gold, Imported, at, plain
+from probelight.results.importers.frame import imported, known_columns
 
-NAMED = {"id": ("id",), "text": ("text", "question"), "gold": ("gold",)}
-LONG = {**NAMED, "candidate": ("candidate",), "score": ("score",)}
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES = {"id": ("id",), "text": ("text", "question"), "gold": ("gold",)}
+CANDIDATES = {**NAMES, "choice": ("candidate",), "score": ("score",)}
 
 
 def read(path: Path) -> Imported:
@@ -39,157 +35,105 @@ def read(path: Path) -> Imported:
         RecordError: If a line is not as above; the message names file and line.
     """
     notices: tuple[str, ...] = ()
-    if delimiter_of(path):
-        table = read_table(path)
-        places = table.places(LONG)
-        if {"candidate", "score"} & places.keys():
-            answers = _long(table, places)
-            notices = table.unread(places)
-        else:
-            answers = _wide(table, table.places(NAMED))
+    if not delimiter_of(path):
+        frame = _lines(path, _candidates)
+        unread = ", ".join(sorted(set().union(*frame.pop("unread"))))
+        notices = (f"keys that are not read: {unread}",) if unread else ()
     else:
-        answers, notices = _lines(path)
-    file = DataFile(str(path), content_sha256(path), len(answers))
-    return Imported(file, answers, path.name.partition(".")[0], notices=notices)
+        table = read_table(path)
+        if {"candidate", "score"}.intersection(map(str.lower, table.columns)):
+            frame, notices = known_columns(path, table, CANDIDATES, ("choice", "score"))
+        else:
+            frame = _items(path, table)
+    names = frame.reindex(columns=["id", "text"]).astype(object).fillna("")
+    if (unnamed := names.eq("").all(axis="columns")).any():
+        raise RecordError(f"{unnamed.idxmax()}: neither `id` nor `text` names the item")
+    if isinstance(frame["choice"].iloc[0], list):
+        frame = frame.assign(item=frame.index).explode(["choice", "score"])
+    else:
+        frame["item"] = [f"{of}\n{plain(text)}" for of, text in names.to_numpy()]
+    return imported(path, content_sha256(path), frame, notices)
+
+
+def _items(path: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the items of a table that has a column for each candidate."""
+    frame, _ = known_columns(path, table, NAMES, ())
+    scores = table.loc[:, [name.lower() not in sum(NAMES.values(), ()) for name in table.columns]]
+    if scores.columns.has_duplicates:
+        raise RecordError(f"{path}:1: two columns are called the same")
+    rows = [[*filter(all, row.items())] for row in scores.to_dict("records")]
+    choices = [[choice for choice, _ in row] for row in rows]
+    return frame.assign(choice=choices, score=[[score for _, score in row] for row in rows])
 
 
 def read_gold(path: Path) -> Gold:
-    """The right candidates of a second file, by id or text, and where each stands.
+    """Return the right candidates of a second file, by id or text, and where each stands.
 
     Raises:
         RecordError: If a line names no item or no gold, or an item has two.
     """
+    if delimiter_of(path):
+        frame, _ = known_columns(path, read_table(path), NAMES, ())
+    else:
+        frame = _lines(path, _names)
     found: dict[str, tuple[str, str]] = {}
-    for where, row in _named(path):
-        key = row.get("id") or plain(row.get("text", ""))
-        if not key or not row.get("gold"):
-            raise RecordError(f"{where}: `{'gold' if key else 'id` or `text'}` is missing or empty")
-        gold, earlier = found.setdefault(key, (row["gold"], where))
-        if plain(gold) != plain(row["gold"]):
-            raise RecordError(f"{where}: {key!r} has another gold, {gold!r}, at {earlier}")
-    if not found:
-        raise RecordError(f"{path}:1: the file is empty; it holds no gold")
+    for row in frame.reindex(columns=[*NAMES]).astype(object).fillna("").itertuples():
+        key = row.id or plain(row.text)
+        if not key or not row.gold:
+            raise RecordError(
+                f"{row.Index}: `{'gold' if key else 'id` or `text'}` is missing or empty"
+            )
+        gold, earlier = found.setdefault(key, (row.gold, row.Index))
+        if plain(gold) != plain(row.gold):
+            raise RecordError(f"{row.Index}: {key!r} has another gold, {gold!r}, at {earlier}")
     return Gold(DataFile(str(path), content_sha256(path), len(found)), found)
 
 
-def _named(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """What names the items of a file, and their gold."""
-    if delimiter_of(path):
-        table = read_table(path)
-        places = table.places(NAMED)
-        for line, cells in table.rows:
-            yield f"{path}:{line}", {what: cells[place] for what, place in places.items()}
-        return
+def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) -> pd.DataFrame:
+    """Return a row for each JSON object of a file, called by file and line."""
+    import pandas as pd  # not above: --help is quick
+
+    rows = {}
     for number, text in read_lines(path):
         if text.strip():
-            where = f"{path}:{number}"
-            with at(where):
-                own = _texts(json_object(text))
-            yield where, own
-
-
-def _lines(path: Path) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
-    answers, unread = [], dict[str, None]()
-    for number, text in read_lines(path):
-        if not text.strip():
-            continue
-        where = f"{path}:{number}"
-        with at(where):
-            row = json_object(text)
-            answers.append(_answer(where, _texts(row), *_scored(row)))
-        unread |= dict.fromkeys(row.keys() - {*NAMED, "question", "scores", "candidates"})
-    if not answers:
+            with at(where := f"{path}:{number}"):
+                rows[where] = parse(json_object(text))
+    if not rows:
         raise RecordError(f"{path}:1: the file is empty; it holds no item")
-    names = ", ".join(sorted(unread))
-    return tuple(answers), (f"keys that are not read: {names}",) if names else ()
+    return pd.DataFrame([*rows.values()], index=[*rows], dtype=object)
 
 
-def _scored(row: Mapping[str, Any]) -> tuple[list[str], list[object]]:
-    """The candidates of a JSON object, and their scores."""
-    if "scores" not in row:
-        raise RecordError(f"`scores` is missing{nearest('scores', list(row))}")
-    scores, candidates = row["scores"], row.get("candidates")
-    if isinstance(scores, dict) and candidates is None:
-        return list(scores), list(scores.values())
-    if not isinstance(scores, list) or not isinstance(candidates, list):
-        raise RecordError(
-            f"`scores` is {kind_of(scores)} and `candidates` {kind_of(candidates)}; give an object "
-            "of scores by candidate, or two lists"
-        )
-    if len(scores) != len(candidates):
-        raise RecordError(f"{len(candidates)} candidates, but {len(scores)} scores")
-    if strange := [one for one in candidates if not isinstance(one, str)]:
-        raise RecordError(f"a candidate is {kind_of(strange[0])}; a text is needed")
-    return candidates, scores
-
-
-def _texts(row: Mapping[str, Any]) -> dict[str, str]:
-    found = {}
-    for what, names in NAMED.items():
+def _names(row: Mapping[str, Any]) -> dict[str, object]:
+    """Return the id, text and gold of a JSON object, those that it has."""
+    found: dict[str, object] = {}
+    for ours, names in NAMES.items():
         for name in names:
-            if row.get(name) is None:
+            value = row.get(name)
+            if value is None:
                 continue
-            value = row[name]
             if isinstance(value, bool) or not isinstance(value, str | int):
                 raise RecordError(f"`{name}` is {kind_of(value)}; a text is needed")
-            if what in found:
+            if ours in found:
                 raise RecordError(f"{' and '.join(names)} are the same; give one of them")
-            found[what] = str(value)
+            found[ours] = str(value)
     return found
 
 
-def _long(table: Table, places: dict[str, int]) -> tuple[Answer, ...]:
-    for what in ("candidate", "score"):
-        if what not in places:
-            raise table.lacking(what, LONG[what])
-    rows: dict[tuple[str, str], list[tuple[str, dict[str, str]]]] = {}
-    for line, cells in table.rows:
-        own = {what: cells[place] for what, place in places.items()}
-        where = f"{table.path}:{line}"
-        earlier = rows.setdefault((own.get("id", ""), plain(own.get("text", ""))), [])
-        for place, other in earlier:
-            if plain(other["candidate"]) == plain(own["candidate"]):
-                raise RecordError(f"{where}: this candidate of this item stands at {place} too")
-            if other.get("gold") != own.get("gold"):
-                raise RecordError(f"{where}: another gold of this item stands at {place}")
-        earlier.append((where, own))
-    answers = []
-    for item in rows.values():
-        where, first = item[0]
-        candidates, scores = ([row[what] for _, row in item] for what in ("candidate", "score"))
-        with at(where):
-            answers.append(_answer(where, first, candidates, scores))
-    return tuple(answers)
-
-
-def _wide(table: Table, places: dict[str, int]) -> tuple[Answer, ...]:
-    candidates = {i: name for i, name in enumerate(table.header) if i not in places.values()}
-    if len(set(candidates.values())) < len(candidates):
-        raise RecordError(f"{table.path}:1: two columns are called the same")
-    answers = []
-    for line, cells in table.rows:
-        own = {what: cells[place] for what, place in places.items()}
-        given = {name: cells[i] for i, name in candidates.items() if cells[i]}
-        with at(where := f"{table.path}:{line}"):
-            answers.append(_answer(where, own, list(given), list(given.values())))
-    return tuple(answers)
-
-
-def _answer(
-    where: str, own: Mapping[str, str], candidates: Sequence[str], scores: Sequence[object]
-) -> Answer:
-    if not (own.get("id") or own.get("text")):
-        raise RecordError("neither `id` nor `text` names the item")
-    if len(candidates) < 2:
-        raise RecordError(f"{len(candidates)} candidate(s); at least 2 are needed")
-    pairs = zip(candidates, scores, strict=True)
-    numbers = tuple(score_of(score, f"the score of {one!r}") for one, score in pairs)
-    gold = place_of(own["gold"], candidates) if own.get("gold") else None
-    return Answer(
-        where=where,
-        id=own.get("id", ""),
-        texts=(own["text"],) if "text" in own else (),
-        choices=tuple(candidates),
-        scores=numbers,
-        gold=gold,
-    )
+def _candidates(row: Mapping[str, Any]) -> dict[str, object]:
+    """Return the names of a JSON object, its candidates, their scores, and its other keys."""
+    if "scores" not in row:
+        raise RecordError(f"`scores` is missing{nearest('scores', list(row))}")
+    scores, choices = row["scores"], row.get("candidates")
+    if isinstance(scores, dict) and choices is None:
+        choices, scores = list(scores), list(scores.values())
+    if not isinstance(scores, list) or not isinstance(choices, list):
+        raise RecordError(
+            f"`scores` is {kind_of(scores)} and `candidates` {kind_of(choices)}; give an object "
+            "of scores by candidate, or two lists"
+        )
+    if len(scores) != len(choices):
+        raise RecordError(f"{len(choices)} candidates, but {len(scores)} scores")
+    if strange := [one for one in choices if not isinstance(one, str)]:
+        raise RecordError(f"a candidate is {kind_of(strange[0])}; a text is needed")
+    unread = row.keys() - {*NAMES, "question", "scores", "candidates"}
+    return {**_names(row), "choice": choices, "score": scores, "unread": unread}

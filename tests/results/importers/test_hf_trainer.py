@@ -36,7 +36,7 @@ def test_predictions_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        ({"predictions": LOGITS * np.nan}, "row 1: a logit is nan"),
+        ({"predictions": LOGITS * np.nan}, "row 1: the score is nan"),
         ({"predictions": LOGITS[0]}, r"the shape \(2,\); a row an item"),
         ({"predictions": LOGITS[:, :1]}, "a logit a choice"),
         ({"predictions": LOGITS, "label_ids": np.array([1])}, "one whole number for each of 2"),

@@ -32,6 +32,15 @@ def test_a_row_a_choice(tmp_path: Path) -> None:
     assert (found.name, found.notices) == ("scored", ("columns that are not read: model",))
 
 
+def test_rows_of_an_item_may_lie_apart(tmp_path: Path) -> None:
+    header, *rows = LONG.splitlines()
+    first, second = read(
+        written(tmp_path, "\n".join([header, rows[2], rows[0], rows[3], rows[1]]))
+    ).answers
+    assert (first.id, first.choices, first.gold) == ("2", ("plant", "cat"), 0)
+    assert (second.id, second.scores) == ("1", (-2.5, -7.0))
+
+
 def test_surprisals_are_turned(tmp_path: Path) -> None:
     text = "ID,Sentence,Surprisal,condition\na,x y,3.5,good\na,x z,4,bad\n"
     found = read(written(tmp_path, text))
@@ -49,12 +58,15 @@ def test_a_row_a_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LONG.replace("-7,0", "x,0"), ":3: the score is 'x'; a number is needed"),
-        (LONG.replace("-7,0", "nan,0"), ":3: the score is 'nan'"),
-        (LONG.replace("-7,0", "-7,1"), ":2: item '1' has 2 right choices; one is needed"),
+        (LONG.replace("-7,0", "x,0"), ":3: the score of 'plant' is 'x'; a number is needed"),
+        (LONG.replace("-7,0", "nan,0"), ":3: the score of 'plant' is 'nan'"),
+        (LONG.replace("-7,0", "-7,1"), ":2: 2 right choices of the item; one is needed"),
         (LONG.replace("-7,0", "-7,maybe"), ":3: 'maybe' does not say whether the choice is right"),
-        (LONG.replace("plant,-7", "animal ,-7"), ":3: item '1' has this choice at .*:2 too"),
-        (LONG.replace("1,A cat  is", "1,A dog is"), ":3: item '1' has another prefix at .*:2"),
+        (LONG.replace("plant,-7", "animal ,-7"), ":3: its item has this choice at .*:2 too"),
+        (
+            LONG.replace("1,A cat  is", "1,A dog is"),
+            ":3: its item has another text or gold at .*:2",
+        ),
         (LONG.replace("1,A cat is", ",A cat is"), ":2: the item is empty"),
         (LONG.replace("score", "scoer"), ":1: no column for the score .did you mean 'scoer'"),
         (LONG.replace("prefix", "sentence"), ":1: the columns sentence and continuation are both"),

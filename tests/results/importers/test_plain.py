@@ -59,6 +59,7 @@ def test_tables(text: str, tmp_path: Path) -> None:
         (LISTS.replace('"id": "2", ', ""), ":1: neither `id` nor `text` names the item"),
         ('{"id": "1", "scores": {"a": 1}}', r":1: 1 candidate\(s\); at least 2"),
         ('{"id": "1", "scores": 1}', ":1: `scores` is a number and `candidates` missing"),
+        ('{"id": "1", "candidates": [], "scores": []}', r":1: 0 candidate\(s\); at least 2"),
         ("\n", ":1: the file is empty"),
         ("[]", ":1: a list, where an object"),
     ],
@@ -71,11 +72,13 @@ def test_odd_lines_are_refused(text: str, said: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LONG.replace("score", "scor"), ":1: no column for the score"),
-        (LONG.replace("1,plant", "1,animal"), ":3: this candidate of this item stands at .*:2 too"),
-        (LONG.replace("0.3,cät", "0.3,plant"), ":5: another gold of this item stands at .*:4"),
+        (LONG.replace("score", "scor"), ":1: no column for the score .did you mean 'scor'"),
+        (LONG.replace("1,plant", "1,animal"), ":3: its item has this choice at .*:2 too"),
+        (LONG.replace("0.3,cät", "0.3,plant"), ":5: its item has another text or gold at .*:4"),
         (WIDE.replace("plant", "animal"), ":1: two columns are called the same"),
         (WIDE.replace("0.1", "m"), ":2: the score of 'plant' is 'm'"),
+        (WIDE.replace("0.9,0.1", ","), r":2: 0 candidate\(s\); at least 2"),
+        (WIDE.replace("1,0.9", ",0.9"), ":2: neither `id` nor `text` names the item"),
     ],
 )
 def test_odd_tables_are_refused(text: str, said: str, tmp_path: Path) -> None:
