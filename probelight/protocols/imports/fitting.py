@@ -49,49 +49,46 @@ def fitted(found: Imported, data: ProbeData) -> Fitted:
     """
     if not all(answer.choices for answer in found.answers):
         return Fitted(_in_order(found, data), "order")
-    ids = {name for record in data.records for name in (record.id, record.name)}
+    records, name = data.records, data.config.name
+    ids = {of for record in records for of in (record.id, record.name)}
     by_id = any(answer.id in ids for answer in found.answers)
-    named: dict[str, list[Record]] = defaultdict(list)
-    for record in data.records:
+    called: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
         question = _question(record.stem, record.choices)
-        for name in {record.id, record.name} if by_id else {question}:
-            named[name].append(record)
-    places = {record.name: place for place, record in enumerate(data.records)}
-    scores: dict[int, list[float]] = {}
-    wheres: dict[int, str] = {}
+        for key in {record.id, record.name} if by_id else {question}:
+            called[key].append(record)
+    fits: dict[str, tuple[list[float], str]] = {}
     for answer in found.answers:
-        keys = [answer.id]
-        if not by_id:
-            keys = [_question(text, answer.choices) for text in answer.texts]
-        fitting = {record.name: record for key in keys for record in named.get(key, [])}
+        keys = [_question(text, answer.choices) for text in answer.texts]
+        fitting = {
+            record.name: record
+            for key in ([answer.id] if by_id else keys)
+            for record in called.get(key, [])
+        }
         if len(fitting) > 1:
-            names = _names([*fitting.values()])
             raise RecordError(
-                f"{answer.where}: it fits {len(fitting)} items of {data.config.name}, {names}; "
+                f"{answer.where}: it fits {len(fitting)} items of {name}, {_names([*fitting])}; "
                 "give it the id of one of them, as ID@LINE"
             )
         if not fitting:
             raise _fits_nothing(answer, data, by_id)
         [record] = fitting.values()
-        place = places[record.name]
-        if place in scores:
+        if record.name in fits:
             raise RecordError(
-                f"{answer.where}: the item {record.name} of {data.config.name} is answered at "
-                f"{wheres[place]} too"
+                f"{answer.where}: the item {record.name} of {name} is answered at "
+                f"{fits[record.name][1]} too"
             )
-        scores[place], wheres[place] = _in_its_order(answer, record), answer.where
-    if missing := [one for one in data.records if places[one.name] not in scores]:
+        fits[record.name] = _in_its_order(answer, record), answer.where
+    if missing := [record.name for record in records if record.name not in fits]:
         raise RecordError(
-            f"{found.file.path}: {len(missing)} of {len(data.records)} items of "
-            f"{data.config.name} are not answered: {_names(missing)}"
+            f"{found.file.path}: {len(missing)} of {len(records)} items of {name} are not "
+            f"answered: {_names(missing)}"
         )
-    return Fitted(
-        [scores[place] for place in range(len(data.records))], "ids" if by_id else "texts"
-    )
+    return Fitted([fits[record.name][0] for record in records], "ids" if by_id else "texts")
 
 
 def _in_order(found: Imported, data: ProbeData) -> list[list[float]]:
-    """Return the scores of answers that stand in the order of the items."""
+    """Return the scores of answers in the order of the items."""
     if len(found.answers) != len(data.records):
         raise RecordError(
             f"{found.file.path}: {len(found.answers)} rows, where {data.config.name} has "
@@ -104,7 +101,7 @@ def _in_order(found: Imported, data: ProbeData) -> list[list[float]]:
                 f"{len(record.choices)} choices"
             )
         if answer.gold not in (None, record.answer):
-            raise _other_gold(answer, record, str(answer.gold))
+            raise _other_gold(answer, record, answer.gold, record.answer)
     return [list(answer.scores) for answer in found.answers]
 
 
@@ -132,14 +129,13 @@ def _fits_nothing(answer: Answer, data: ProbeData, by_id: bool) -> RecordError:
 
 
 def _in_its_order(answer: Answer, record: Record) -> list[float]:
-    """Return the scores in the order of an item's choices, which must be its own and its gold."""
-    own = [plain(choice) for choice in answer.choices]
-    if sorted(own) != sorted(map(plain, record.choices)):
+    """Return the scores in the order of an item's choices, which must be the same and its gold."""
+    choices = [*map(plain, answer.choices)]
+    if sorted(choices) != sorted(map(plain, record.choices)):
         raise _other_candidates(answer, record)
-    if answer.gold is not None and own[answer.gold] != plain(record.gold):
-        raise _other_gold(answer, record, answer.choices[answer.gold])
-    left = list(zip(own, answer.scores, strict=True))
-    scores = []
+    if answer.gold is not None and choices[answer.gold] != plain(record.gold):
+        raise _other_gold(answer, record, answer.choices[answer.gold], record.gold)
+    left, scores = list(zip(choices, answer.scores, strict=True)), []
     for choice in map(plain, record.choices):  # one of two alike has the first score
         place = next(i for i, (text, _) in enumerate(left) if text == choice)
         scores.append(left.pop(place)[1])
@@ -148,29 +144,28 @@ def _in_its_order(answer: Answer, record: Record) -> list[float]:
 
 def _other_candidates(answer: Answer, record: Record) -> RecordError:
     """Return the error of an answer with other candidates than its item."""
-    own, its = ({plain(text) for text in texts} for texts in (answer.choices, record.choices))
+    ours, its = ({*map(plain, choices)} for choices in (record.choices, answer.choices))
     differ = [
         f"{', '.join(map(_short, sorted(texts)[:SHOWN]))} is {what}"
-        for texts, what in ((own - its, "none of the item's"), (its - own, "missing"))
+        for texts, what in ((its - ours, "none of the item's"), (ours - its, "missing"))
         if texts
     ]
     return RecordError(
         f"{answer.where}: the candidates are not those of the item {record.name}: "
-        f"{', and '.join(differ) or 'one stands there another number of times'}"
+        f"{', and '.join(differ) or 'one is there another number of times'}"
     )
 
 
-def _other_gold(answer: Answer, record: Record, said: str) -> RecordError:
+def _other_gold(answer: Answer, record: Record, its: object, ours: object) -> RecordError:
     """Return the error of an answer with another gold than its item."""
-    right = record.answer if not answer.choices else record.gold
     return RecordError(
-        f"{answer.where}: the gold is {said!r}, but that of the item {record.name} is {right!r}"
+        f"{answer.where}: the gold is {str(its)!r}, but that of the item {record.name} is {ours!r}"
     )
 
 
-def _names(records: Sequence[Record]) -> str:
-    names = ", ".join(record.name for record in records[:SHOWN])
-    return names + (f" and {len(records) - SHOWN} more" if len(records) > SHOWN else "")
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def _short(text: str) -> str:
@@ -216,7 +211,7 @@ def items_of_file(found: Imported) -> ProbeData:
     for record, answer in zip(records, found.answers, strict=True):
         if (other := first.setdefault(record.id, answer.where)) != answer.where:
             raise RecordError(
-                f"{answer.where}: the id {record.id!r} stands at {other} too; an item has one row"
+                f"{answer.where}: the id {record.id!r} is at {other} too; an item has one row"
             )
     config = config_of(found.name, setup, records, ())
     blanks = sum(r.stem != a.texts[0] for r, a in zip(records, found.answers, strict=True))
@@ -234,7 +229,7 @@ def _record(answer: Answer, number: int, setup: Setup) -> Record:
         raise RecordError(
             f"the file does not say the item's {' and '.join(lacking)}: give its probe as --probe "
             "NAME, or its file as --data.path with --data.setup"
-            + (" (or the right ones in a file of their own, as --gold)" * (lacking == ["gold"]))
+            + (" (or the right ones in a second file, as --gold)" * (lacking == ["gold"]))
         )
     assert answer.gold is not None
     return Record(

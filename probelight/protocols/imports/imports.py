@@ -14,7 +14,7 @@ from typing import Any
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
-from probelight.probes.record import groups_of, with_mask
+from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import (
     Predictions,
@@ -108,10 +108,9 @@ def import_results(
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else plain.read_gold(gold)
     paths, path_names = zip(*map(_file_and_model, files), strict=True)
-    found = [_with_masks(read(path)) for path in paths]
+    found = [read(path) for path in paths]
     names = _models(listed(model), path_names, [one.model for one in found], paths)
     if golden:
-        golden = replace(golden, right={with_mask(of): one for of, one in golden.right.items()})
         found = [replace(one, answers=with_gold(one.answers, golden)) for one in found]
     if chosen:
         sets = [chosen] * len(found)
@@ -161,15 +160,6 @@ def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet
         raise UsageError("--probe: one probe a command; give another --output_dir to the next one")
     [chosen] = load_sets(probe, data, None, mirror)
     return chosen
-
-
-def _with_masks(found: Imported) -> Imported:
-    """Let items be called by their questions with `[MASK]` too, for another program's blank."""
-    answers = (
-        replace(one, texts=tuple(dict.fromkeys([*one.texts, *map(with_mask, one.texts)])))
-        for one in found.answers
-    )
-    return replace(found, answers=tuple(answers))
 
 
 def _set_of_file(found: Imported, name: str) -> LoadedSet:

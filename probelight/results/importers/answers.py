@@ -1,28 +1,29 @@
-"""What another program's file says of items, whatever its format; it knows no probe of ours."""
+"""What another program's file has of items, whatever its format; it knows no probe of ours."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from probelight.io.errors import RecordError
 from probelight.io.files import DataFile
+from probelight.probes.record import with_mask
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a file says of one item.
+    """The scores of one item.
 
     Attributes:
         where: File and line.
         id: The item's; empty where the file names none.
         texts: What its question may be called by, the first one as the model was given it; "" where
-            there is no question before the choices, and none at all where the file does not say.
+            there is no question before the choices, and none at all where the file has none.
         choices: In the order of the file; none where only their number is known.
         scores: One a choice, higher is better; -inf is the lowest.
-        gold: Index of the right choice; None where the file does not say.
+        gold: Index of the right choice; None where the file does not tell it.
         paradigm: What a minimal pair is a pair of.
     """
 
@@ -36,22 +37,10 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Imported:
-    """What a file of another program holds.
-
-    Attributes:
-        file: The file.
-        answers: One an item, in the order of the file.
-        name: What it calls its set of items.
-        model: The model; empty where the file does not say.
-        notices: How it was read.
-    """
+class OneFile:
+    """What was read from a file."""
 
     file: DataFile
-    answers: tuple[Answer, ...]
-    name: str
-    model: str = ""
-    notices: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -60,93 +49,100 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class Gold:
+class Imported(OneFile):
+    """What a file of another program holds.
+
+    Attributes:
+        file: The file.
+        answers: One an item, in the order of the file.
+        name: What it calls its set of items.
+        model: The model; empty where the file does not tell it.
+        notices: How it was read.
+    """
+
+    answers: tuple[Answer, ...]
+    name: str
+    model: str = ""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gold(OneFile):
     """The right choices that a second file gives.
 
     Attributes:
         file: The file.
-        right: By id or question, the text of the right choice, and where it stands.
+        right: By id or question, the text of the right choice, and its file and line.
     """
 
-    file: DataFile
     right: Mapping[str, tuple[str, str]]
-
-    @property
-    def files(self) -> tuple[DataFile, ...]:
-        """The file alone."""
-        return (self.file,)
 
 
 def plain(text: str) -> str:
-    """A text with single spaces between its words: how texts of files are compared."""
+    """Return a text with single spaces between its words: how texts of files are compared."""
     return " ".join(text.split())
 
 
 def score_of(value: object, what: str = "the score") -> float:
-    """A score, of a number or its text.
+    """Return a score, of a number or its text.
 
     Raises:
         RecordError: If it is none.
     """
-    try:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError
-        number = float(value)
-    except (ValueError, OverflowError):
-        number = math.nan
+    number = math.nan
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):
+            number = float(value)
     if math.isnan(number) or number == math.inf:
         raise RecordError(f"{what} is {value!r}; a number is needed, higher is better")
     return number
 
 
 def place_of(text: str, choices: Sequence[str]) -> int:
-    """The index of a choice by its text, white space aside.
+    """Return the index of a choice by its text, white space aside.
 
     Raises:
         RecordError: If it is none of them, or several.
     """
-    own = [plain(choice) for choice in choices]
-    if own.count(plain(text)) != 1:
+    found = [place for place, choice in enumerate(choices) if plain(choice) == plain(text)]
+    if len(found) != 1:
         raise RecordError(
-            f"the gold {text!r} is {'none' if plain(text) not in own else 'several'} of the "
-            f"candidates {', '.join(map(repr, choices))}"
+            f"the gold {text!r} is {'several' if found else 'none'} of the candidates "
+            f"{', '.join(map(repr, choices))}"
         )
-    return own.index(plain(text))
+    return found[0]
 
 
 def with_gold(answers: Sequence[Answer], gold: Gold) -> tuple[Answer, ...]:
-    """The answers with the right choices that a second file gives.
-
-    Args:
-        answers: What a file says.
-        gold: What a second file says.
+    """Return the answers with the right choices that a second file gives.
 
     Raises:
-        RecordError: If an item has none, another one than its own file says, or one that is none of
-            its candidates, or a line of the second file belongs to no item.
+        RecordError: If an item has none, another one than in its file of scores, or one that is
+            none of its candidates, or a line of the second file belongs to no item.
     """
+    right = {with_mask(name): choice for name, choice in gold.right.items()}
     found, used = [], set()
     for answer in answers:
-        names = (answer.id, *map(plain, answer.texts))
-        key = next((name for name in names if name and name in gold.right), None)
+        names = (with_mask(plain(name)) for name in (answer.id, *answer.texts))
+        key = next((name for name in names if name and name in right), None)
         if key is None:
             raise RecordError(f"{answer.where}: the file of --gold has no line for this item")
-        text, where = gold.right[key]
+        text, where = right[key]
         with at(where):
             place = place_of(text, answer.choices)
         if answer.gold not in (None, place):
-            said = answer.choices[answer.gold or 0]
-            raise RecordError(f"{where}: the gold is {text!r}, but {answer.where} says {said!r}")
+            other = answer.choices[answer.gold or 0]
+            raise RecordError(f"{where}: the gold is {text!r}, but {answer.where} says {other!r}")
         used.add(key)
         found.append(replace(answer, gold=place))
-    if unused := [where for key, (_, where) in gold.right.items() if key not in used]:
+    if unused := [where for key, (_, where) in right.items() if key not in used]:
         raise RecordError(f"{unused[0]}: a gold of an item that the scores do not have")
     return tuple(found)
 
 
 @contextmanager
 def at(where: str) -> Iterator[None]:
-    """Say in errors about what is read inside where it stands."""
+    """Let errors about what is read inside begin with its file and line."""
     try:
         yield
     except RecordError as error:

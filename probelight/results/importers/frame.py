@@ -90,16 +90,15 @@ def imported(
         first, *others = item = list(group)
         choices = tuple(row.choice for row in item if isinstance(row.choice, str))
         right = [place for place, row in enumerate(item) if row.right is True]
-        scores, wheres = list[float](), dict[str, str]()
+        shared, scores, wheres = _shared(first), list[float](), dict[str, str]()
         for row in item:
             with at(row.where):
                 if not others:
                     raise RecordError(f"{len(choices)} candidate(s); at least 2 are needed")
-                if _shared(row) != _shared(first):
+                if _shared(row) != shared:
                     raise RecordError(f"its item has another text or gold at {first.where}")
-                if wheres.setdefault(plain(str(row.choice)), row.where) != row.where:
-                    where = wheres[plain(str(row.choice))]
-                    raise RecordError(f"its item has this choice at {where} too")
+                if (other := wheres.setdefault(plain(str(row.choice)), row.where)) != row.where:
+                    raise RecordError(f"its item has this choice at {other} too")
                 what = f"the score of {row.choice!r}" if choices else "the score"
                 scores.append(sign * score_of(row.score, what))
         with at(first.where):

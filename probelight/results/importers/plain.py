@@ -67,7 +67,7 @@ def _items(path: Path, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_gold(path: Path) -> Gold:
-    """Return the right candidates of a second file, by id or text, and where each stands.
+    """Return the right candidates of a second file, by id or text, with file and line.
 
     Raises:
         RecordError: If a line names no item or no gold, or an item has two.

@@ -152,7 +152,7 @@ def test_items_that_are_none_are_refused(answer: Answer, said: str) -> None:
 
 def test_an_item_of_the_file_has_one_row() -> None:
     cat = replace(SAYS_CAT, texts=("A cat is",))
-    with pytest.raises(RecordError, match="f:9: the id 'q1' stands at f:1 too"):
+    with pytest.raises(RecordError, match="f:9: the id 'q1' is at f:1 too"):
         items_of_file(says(cat, replace(cat, where="f:9")))
 
 
