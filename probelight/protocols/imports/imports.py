@@ -107,11 +107,19 @@ def import_results(
         raise UsageError("--output_dir is required: the folder of the results")
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else plain.read_gold(gold)
-    paths, path_names = zip(*map(_file_and_model, files), strict=True)
-    found = [read(path) for path in paths]
-    names = _models(listed(model), path_names, [one.model for one in found], paths)
-    if golden:
-        found = [replace(one, answers=with_gold(one.answers, golden)) for one in found]
+    found: list[Imported] = []
+    names: list[str] = []
+    for path, name in _files_with_models(files, listed(model)):
+        read_file = read(path)
+        if not (name or read_file.model):
+            raise UsageError(
+                f"{path}: it does not say whose results they are; give --model NAME, or the file "
+                f"as {path}=NAME"
+            )
+        names.append(visible(name or read_file.model))
+        if golden:
+            read_file = replace(read_file, answers=with_gold(read_file.answers, golden))
+        found.append(read_file)
     if chosen:
         sets = [chosen] * len(found)
     elif data.name:
@@ -168,44 +176,25 @@ def _set_of_file(found: Imported, name: str) -> LoadedSet:
     return LoadedSet(name, "", items_of_file(replace(found, name=name)))
 
 
-def _file_and_model(given: Path) -> tuple[Path, str]:
-    """Split FILE=MODEL; the model of a file alone is empty."""
-    path, equals, model = str(given).rpartition("=")
-    if not equals or given.exists():
-        return given, ""
-    if not path or not model.strip():
-        raise UsageError(f"{given}: there is no such file; FILE=MODEL needs both")
-    return Path(path), model.strip()
-
-
-def _models(
-    given: list[str], by_path: Sequence[str], in_file: Sequence[str], files: Sequence[Path]
-) -> list[str]:
-    """Return the model of each file.
-
-    Args:
-        given: The names of --model.
-        by_path: Of each file, the one of FILE=MODEL.
-        in_file: Of each file, the one that stands in it.
-        files: The files.
-
-    Raises:
-        UsageError: If it is not said of one, is said in two ways, or --model has others than one a
-            file.
-    """
-    if given and any(by_path):
-        raise UsageError("--model and FILE=MODEL both say whose results they are; give one of them")
-    if len(given) not in (0, 1, len(files)):
-        raise UsageError(f"--model: {len(given)} names, but {len(files)} files; give one a file")
-    names = given * (len(files) if len(given) == 1 else 1)
-    names = names or [first or second for first, second in zip(by_path, in_file, strict=True)]
-    for name, path in zip(names, files, strict=True):
-        if not name:
+def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tuple[Path, str]]:
+    """Return each file and the model that --model or FILE=MODEL names for it; "" for none."""
+    if len(models) not in (0, 1, len(files)):
+        raise UsageError(f"--model: {len(models)} names, but {len(files)} files; give one a file")
+    found = []
+    for number, given in enumerate(files):
+        name = models[number % len(models)] if models else ""
+        path, equals, model = str(given).rpartition("=")
+        if not equals or given.exists():
+            found.append((given, name))
+            continue
+        if not path or not model.strip():
+            raise UsageError(f"{given}: there is no such file; FILE=MODEL needs both")
+        if name:
             raise UsageError(
-                f"{path}: it does not say whose results they are; give --model NAME, or the file "
-                f"as {path}=NAME"
+                "--model and FILE=MODEL both say whose results they are; give one of them"
             )
-    return [visible(name) for name in names]
+        found.append((Path(path), model.strip()))
+    return found
 
 
 @dataclass(frozen=True)
@@ -213,32 +202,24 @@ class Import:
     """A run to make.
 
     Attributes:
+        model: What tables call the model.
+        probe: The name of the set.
         config: What names the run.
         items: The set.
         predictions: The scores of its items, in their order.
         files: The files that the numbers come from.
-        origin: Where they come from, readable.
-        notices: Notices about the files.
-        ranked: Whether each item's choices stand in the order of these scores.
+        notices: Where they come from, and notices about the files.
+        ranked: Whether each item's choices are in the order of these scores.
     """
 
+    model: str
+    probe: str
     config: Mapping[str, Any]
     items: LoadedSet
     predictions: Predictions
     files: tuple[FromFiles, ...]
-    origin: str
     notices: tuple[str, ...]
     ranked: bool
-
-    @property
-    def model(self) -> str:
-        """What tables call the model."""
-        return str(self.config["model"])
-
-    @property
-    def probe(self) -> str:
-        """The name of the set."""
-        return str(self.config["probe"])
 
 
 def import_of(
@@ -279,32 +260,35 @@ def import_of(
         **({"gold": gold.file.sha256} if gold else {}),
         **({"scores": scores} if scores != "as_given" else {}),
     }
+    is_probe = items.data.files != found.files
     origin = (
         f"{model} on {items.name}: imported from {Path(found.file.path).name} ({form}), measured "
         f"by another program; {len(records)} item{'s' * (len(records) > 1)} "
-        + (
-            f"fitted by their {fit.by}"
-            if items.data.files != found.files
-            else "as the file has them"
-        )
+        + (f"fitted by their {fit.by}" if is_probe else "as the file has them")
         + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )
-    files: tuple[FromFiles, ...] = (items.data, found, *([gold] if gold else []))
-    predictions = Predictions(items.name, records, fit.scores)
-    notices = (*items.data.notices, *found.notices)
-    return Import(config, items, predictions, files, origin, notices, ranked)
+    return Import(
+        model=model,
+        probe=items.name,
+        config=config,
+        items=items,
+        predictions=Predictions(items.name, records, fit.scores),
+        files=(items.data, found, *([gold] if gold else [])),
+        notices=(origin, *items.data.notices, *found.notices),
+        ranked=ranked,
+    )
 
 
 def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
-    """Return whether each item's choices stand in the order of their scores, and hardly by chance.
+    """Return whether each item's choices are in the order of their scores, and hardly by chance.
 
     Args:
         scores: Of each item, in the order of its choices.
-        free: Whether that order is the file's own. In a given order a model may answer the first
-            choice always, so that only how the others stand tells of ranks.
+        free: Whether the file chose that order. In a given one a model may answer the first choice
+            always, so that only the order of the others tells of ranks.
     """
-    falls = all(row == sorted(row, reverse=True) for row in map(list, scores))
-    rises = all(row == sorted(row) for row in map(list, scores))
+    falls = all(list(row) == sorted(row, reverse=True) for row in scores)
+    rises = all(list(row) == sorted(row) for row in scores)
     # Of n different scores, n! orders are as likely; of more than ten, ten are enough to tell.
     orders = (math.factorial(min(10, len(set(row)) - (not free))) for row in scores)
     return (falls or rises) and math.prod(1 / number for number in orders) < BY_CHANCE
@@ -346,7 +330,7 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
         probe=imported.probe,
         rows=tuple(rows),
         counts={"items": num_items, "scored": num_items},
-        notices=(imported.origin, *imported.notices, *notices),
+        notices=(*imported.notices, *notices),
         data=data_files(imported.files),
         source=ModelSource(loaded_from=f"{config[IMPORTED]['format']} import"),
         facts={IMPORTED: config[IMPORTED]},
