@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -16,12 +17,12 @@ import yaml
 
 import probelight.datamodules
 import probelight.lightning_modules
-from probelight.io.ranges import RangeError, Within, check_settings, hints_of
+from probelight.io.ranges import RangeError, Within, checked, hints_of
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.cli import dispatch
-from probelight.protocols.cli.lightning import LightningTrainer, lightning_options
+from probelight.protocols.cli.lightning import LightningTrainer, check_options, lightning_options
 
 NAMES = ("lightning_modules", "datamodules")
 
@@ -70,7 +71,12 @@ def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tupl
 
 def declared() -> list[tuple[Callable[..., Any], str, Any, Any]]:
     found = []
-    for function in (*command_functions(), *chosen_classes(), lightning_options):
+    for function in (
+        *command_functions(),
+        *chosen_classes(),
+        lightning_options,
+        LightningTrainer,
+    ):
         for name, hint in hints_of(function).items():
             if name != "return":
                 for path, limits, wrap in numbers(hint, name):
@@ -95,7 +101,7 @@ def test_what_is_outside_of_any_range_is_refused_by_name() -> None:
         [limit] = limits
         for wrong in (limit.low - 3, limit.high + 1, float("inf"), float("-inf"), float("nan")):
             with pytest.raises(RangeError) as caught:
-                check_settings(function, {name: wrap(wrong)}, "--")
+                checked(function, {name: wrap(wrong)}, "--{}".format)
             said = str(caught.value)
             assert said.startswith(f"--{path} ")
             assert said.endswith(f"give {limit}")
@@ -116,10 +122,14 @@ def test_the_configs_that_are_shipped_keep_to_the_ranges(path: Path) -> None:
     given = yaml.safe_load(path.read_text())
     if given.keys() & {"program", "method"}:  # W&B's own
         return
-    for function in (*command_functions(), lightning_options):
+    if given.keys() & {"model", "data"} and "class_path" in str(given):
+        check_options(given, "--{}".format)
+        return
+    for function in command_functions():
         if given.keys() <= {*hints_of(function), "config"}:
-            check_settings(function, given, "--")
-            return
+            with suppress(RangeError):  # of another command with arguments of these names
+                checked(function, given, "--{}".format)
+                return
     pytest.fail(f"no command takes {sorted(given)}")
 
 
@@ -214,5 +224,5 @@ def test_a_number_in_a_nested_config_is_named_with_its_place(
     path.write_text(text.replace("seeds: [0, 1, 2]", "seeds: [0, -1, 2]"))
     arguments = ["sweep", "plan", f"--config={path}", f"--output_dir={tmp_path / 'out'}"]
     assert cli.main(arguments) == cli.USAGE_ERROR
-    assert "--grid.rows[0].seeds[1] -1: give a number from 0" in capsys.readouterr().err
+    assert f"{path}: grid.rows[0].seeds[1] -1: give a number from 0" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

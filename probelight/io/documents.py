@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
@@ -28,11 +29,12 @@ MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundred
 MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
 MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
 MAX_YAML_DEPTH = 50
-_MEANT = {
+MEANT = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
     "float_type": "a number",
     "bool_type": "true or false",
+    "list_type": "a list",
     "tuple_type": "a list",
     "dict_type": "a mapping",
     "dataclass_type": "a mapping of keys to values",
@@ -94,8 +96,10 @@ def _problem(kind: type, error: ErrorDetails, within: str) -> str:
         case "unexpected_keyword_argument":
             return f"{key} is no key{nearest(last, _keys(kind, outer))}"
         case "value_error":
-            return f"{key} {error['ctx']['error']}"
-    meant = _MEANT.get(error["type"]) or error["msg"].removeprefix("Input should be ")
+            reason = str(error["ctx"]["error"])
+            is_limit = reason.startswith("give ")
+            return f"{key} is {error['input']!r}: {reason}" if is_limit else f"{key} {reason}"
+    meant = MEANT.get(error["type"]) or error["msg"].removeprefix("Input should be ")
     value = repr(error["input"])
     shown = value if len(value) <= 80 else f"{value[:80]}..."
     near = nearest(error["input"], meant.split("'")[1::2])
@@ -270,6 +274,16 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
+
+
+# As everybody else but YAML 1.1 has it: 1e-5 is a number, and a day is a text.
+_Loader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
 
 
 def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:

@@ -1,33 +1,69 @@
-"""The numbers that a setting may have: declared once, with its type, and checked before any work.
+"""The values that a setting may have: declared with its type, and checked by pydantic.
 
     epochs: NumEpochs = 4                                # an int to the type checker
     report_share: Share = 0.2
     sizes: Annotated[list[NumItems], NotEmpty()] = ...
 
-`check_settings` finds what is declared so in the hints of a function, a class or a dataclass and
-holds values against it: those that a command line or a YAML file gave, and, by `Settings`, those
-that Python gave. The upper bounds are far above what is of use; they tell a slip from a wish.
+`checked` holds values against the hints of a function, a class or a dataclass: those that a command
+line or a YAML file gave, and those that Python gave, to `Settings` or to a command's function. The
+upper bounds are far above what is of use; they tell a slip from a wish.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from probelight.io.documents import STRICT, typed
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, core_schema
+
+from probelight.io.documents import MEANT, STRICT, typed
+
+_UNION_TAG = re.compile(
+    r"int|float|bool|str|none|.*[\[(].*"
+)  # which of several types pydantic tried
 
 
 class RangeError(ValueError):
     """A setting whose value is none that it may have; the message names it and the range."""
 
 
+class Limit:
+    """What a value must be besides its type; its text says what to give."""
+
+    def admits(self, value: Any) -> bool:
+        """Whether a value of the type may be."""
+        raise NotImplementedError
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: Callable[[Any], core_schema.CoreSchema]
+    ) -> core_schema.CoreSchema:
+        def check(value: Any, convert: Callable[[Any], Any]) -> Any:
+            # To pydantic true is the number 1, and infinity is of no type.
+            is_number = isinstance(value, int | float)
+            if isinstance(value, bool) or not self.admits(value if is_number else convert(value)):
+                raise ValueError(f"give {self}")
+            return convert(value)
+
+        return core_schema.no_info_wrap_validator_function(check, handler(source))
+
+
 @dataclass(frozen=True)
-class Within:
+class Within(Limit):
     """The numbers from `low` to `high`.
 
     Args:
@@ -45,9 +81,7 @@ class Within:
     also: tuple[tuple[float, str], ...] = ()
 
     def admits(self, value: Any) -> bool:
-        """Whether this value may be; what is no number is for its type to refuse."""
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return True
+        """Whether a number is in the range, or has a meaning outside of it."""
         if any(value == number for number, _ in self.also):
             return True
         low = self.low < value if self.above else self.low <= value
@@ -65,31 +99,31 @@ class Within:
 
 
 @dataclass(frozen=True)
-class NotEmpty:
+class NotEmpty(Limit):
     """A list that must hold something."""
 
     def admits(self, value: Any) -> bool:
         """Whether there is something in it."""
-        return not isinstance(value, list | tuple | dict) or len(value) > 0
+        return len(value) > 0
 
     def __str__(self) -> str:
         return "at least one"
 
 
 @dataclass(frozen=True)
-class NotBlank:
+class NotBlank(Limit):
     """A path that must be given: an empty one would silently be the current folder."""
 
     def admits(self, value: Any) -> bool:
         """Whether there is something in it."""
-        return not isinstance(value, str) or bool(value.strip())
+        return bool(value.strip())
 
     def __str__(self) -> str:
         return "a path, which . is too for the current folder"
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Limit):
     """A name that must be known.
 
     Args:
@@ -102,7 +136,7 @@ class OneOf:
 
     def admits(self, value: Any) -> bool:
         """Whether it is one of them."""
-        return not isinstance(value, str) or value == self.also or value in self.names
+        return bool(value == self.also or value in self.names)
 
     def __str__(self) -> str:
         return f"one of {', '.join([*self.names, *filter(None, [self.also])])}"
@@ -136,9 +170,18 @@ Minutes = Annotated[float, Within(0, 100_000)]
 S = TypeVar("S", bound="Settings")
 
 
+def _split(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+Names = Annotated[Sequence[str], BeforeValidator(_split)]  # a list, or one text with commas
+
+
 @dataclass(frozen=True)
 class Settings:
-    """A dataclass of settings that checks its own numbers, however it was made.
+    """A dataclass of settings that checks its own values, however it was made.
 
     It is one itself: the command line takes a dataclass with another parent for a class to choose.
     """
@@ -146,7 +189,9 @@ class Settings:
     __pydantic_config__: ClassVar = STRICT
 
     def __post_init__(self) -> None:
-        check_settings(type(self), vars(self), f"{type(self).__name__}.")
+        kind = type(self).__name__
+        for name, value in checked(type(self), vars(self), lambda key: f"{kind}.{key}").items():
+            object.__setattr__(self, name, value)
 
 
 def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
@@ -158,21 +203,28 @@ def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
     return typed(kind, config, kind.__name__, RangeError)
 
 
-def check_settings(declared: Callable[..., Any], values: Mapping[str, Any], prefix: str) -> None:
-    """Hold values against what a function or a class declares of its arguments.
+def checked(
+    declared: Callable[..., Any], values: Mapping[str, Any], place: Callable[[str], str]
+) -> dict[str, Any]:
+    """Return values as a function or a class declares its arguments; others are left as they are.
 
     Args:
         declared: The function or class.
         values: Its arguments by name: parsed and plain, or objects.
-        prefix: What stands before a name in messages, such as "--".
+        place: Returns how messages call a setting, such as "--epochs" for "epochs".
 
     Raises:
         RangeError: At the first value that may not be.
     """
-    hints = hints_of(declared)
-    for name, value in values.items():
-        if name in hints:
-            _check(hints[name], value, f"{prefix}{name}")
+    found = dict(values)
+    for name in found.keys() & hints_of(declared).keys():
+        try:
+            found[name] = _adapter(declared, name).validate_python(values[name], strict=False)
+        except ValidationError as errors:
+            # A mistyped key is what leaves a needed one missing.
+            first = min(errors.errors(), key=lambda one: one["type"] == "missing")
+            raise RangeError(_problem(name, first, place)) from None
+    return found
 
 
 @cache
@@ -182,29 +234,49 @@ def hints_of(declared: Callable[..., Any]) -> dict[str, Any]:
     return get_type_hints(declared.__init__ if made else declared, include_extras=True)
 
 
-def _check(hint: Any, value: Any, name: str) -> None:
-    for limit in getattr(hint, "__metadata__", ()):
-        if isinstance(limit, Within | NotEmpty | NotBlank | OneOf) and not limit.admits(value):
-            shown = repr(value) if isinstance(limit, NotBlank) else value
-            raise RangeError(f"{name} {shown}: give {limit}")
-    if isinstance(value, Mapping) and "class_path" in value:  # a class that the user chose
-        module, _, kind = str(value["class_path"]).rpartition(".")
-        chosen = getattr(importlib.import_module(module), kind)
-        check_settings(chosen, value.get("init_args") or {}, f"{name}.")
-    elif dataclasses.is_dataclass(hint):
-        given = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
-        check_settings(hint, given, f"{name}.")  # type: ignore[arg-type]
-    else:
-        for part in _parts(hint, value, name):
-            _check(*part)
+def lists_of(declared: Callable[..., Any], place: str = "") -> Iterator[str]:
+    """Yield the names of the arguments that are lists, those of settings within them too."""
+    for name, hint in hints_of(declared).items():
+        is_annotated = get_origin(hint) is Annotated
+        hint = get_args(hint)[0] if is_annotated else hint
+        for one in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
+            if dataclasses.is_dataclass(one):
+                yield from lists_of(one, f"{place}{name}.")  # type: ignore[arg-type]
+            elif name != "return" and get_origin(one) in (list, Sequence):
+                yield f"{place}{name}"
 
 
-def _parts(hint: Any, value: Any, name: str) -> Iterator[tuple[Any, Any, str]]:
-    """(type, value, name) of what a list or a mapping holds, or of each type that may be meant."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Annotated or origin in (Union, UnionType):
-        yield from ((one, value, name) for one in (inner[:1] if origin is Annotated else inner))
-    elif origin in (list, tuple, Sequence) and isinstance(value, list | tuple):
-        yield from ((inner[0], one, f"{name}[{place}]") for place, one in enumerate(value))
-    elif origin in (dict, Mapping) and isinstance(value, Mapping):
-        yield from ((inner[1], one, f"{name}.{key}") for key, one in value.items())
+@cache
+def _adapter(declared: Callable[..., Any], name: str) -> TypeAdapter[Any]:
+    hint = hints_of(declared)[name]
+    if dataclasses.is_dataclass(hint):
+        return TypeAdapter(hint)
+    return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+
+
+def _problem(name: str, error: ErrorDetails, place: Callable[[str], str]) -> str:
+    """Return which value may not be, and what to give instead."""
+    for part in error["loc"]:
+        if isinstance(part, int):
+            name += f"[{part}]"
+        elif not _UNION_TAG.fullmatch(part):
+            name += f".{part}"
+    name = place(name)
+    match error["type"]:
+        case "missing":
+            return f"{name} is missing"
+        case "unexpected_keyword_argument":
+            return f"{name}: there is no such setting"
+        case "value_error":
+            return f"{name} {shown(error['input'])}: {error['ctx']['error']}"
+        case "dataclass_type":
+            what = f"{error['ctx']['class_name']}, or a mapping of its fields"
+        case kind:
+            what = MEANT.get(kind) or error["msg"].removeprefix("Input should be ")
+    return f"{name} {shown(error['input'])}: give {what}"
+
+
+def shown(value: Any) -> str:
+    """Return a value as messages have it: a text in quotes where it is blank, short."""
+    text = str(value) if str(value).strip() else repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."

@@ -22,7 +22,7 @@ from probelight.build.prediction_grids import (
     size_grid,
 )
 from probelight.io.errors import UsageError
-from probelight.io.ranges import PathText, Settings, Within
+from probelight.io.ranges import Names, PathText, Settings, Within
 from probelight.metrics.choices import best_of_each, credit_of
 from probelight.probes.record import chance_of, groups_of
 from probelight.protocols.cli.command import Command, command
@@ -119,7 +119,7 @@ DEFAULT_GRID = GridSettings()
 )
 def prediction_grid(
     output_dir: PathText,
-    models: str | list[str] = "",
+    models: Names = (),
     model: ModelSettings = DEFAULT_MODEL,
     random_weights: bool = False,
     grid: GridSettings = DEFAULT_GRID,

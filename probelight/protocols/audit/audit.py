@@ -15,7 +15,7 @@ from typing import Any
 
 from probelight.build.giveaways import STEMMER, frequency_source
 from probelight.io.errors import UsageError, nearest
-from probelight.io.ranges import PathText, settings_from
+from probelight.io.ranges import Names, PathText, settings_from
 from probelight.probes.catalog import probe_names
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.probes.record import groups_of
@@ -48,7 +48,7 @@ from probelight.protocols.engine.predictions import (
     tied_row,
     untouched_of,
 )
-from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
+from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
@@ -63,7 +63,7 @@ from probelight.results.record import RunRecord, check_data, checksums, data_fil
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
-DEFAULT_BASELINES = "choice_only,vec_similarity"
+DEFAULT_BASELINES = ("choice_only", "vec_similarity")
 
 
 @command(
@@ -77,7 +77,7 @@ DEFAULT_BASELINES = "choice_only,vec_similarity"
 def audit(
     probes: str,
     output_dir: PathText | None = None,
-    baselines: str | list[str] = DEFAULT_BASELINES,
+    baselines: Names = DEFAULT_BASELINES,
     vectors: str | None = None,
     training: AuditSettings = DEFAULT_AUDIT,
     mirror: str | None = None,
@@ -108,7 +108,7 @@ def audit(
     if output_dir is None:
         raise UsageError("give --output_dir: the results go there")
     models = _chosen_baselines(baselines, vectors)
-    configs = {name: config_of(name) for name in listed(probes)}
+    configs = {name: config_of(name) for name in probes}
     if not configs:
         raise UsageError("name a probe, or a file of items; `train.py probes list` shows probes")
     names = [config.name for config in configs.values()]
@@ -141,9 +141,9 @@ def audit(
 
 def _chosen_baselines(baselines: str | Sequence[str], vectors: str | None) -> list[ModelSettings]:
     """Return the baselines, with other vectors if those are given."""
-    names = listed(baselines)
+    names = baselines
     if not names:
-        raise UsageError(f"give --baselines, such as {DEFAULT_BASELINES}")
+        raise UsageError(f"give --baselines, such as {','.join(DEFAULT_BASELINES)}")
     known = sorted(path.stem for path in MODEL_CONFIGS.glob("*.yaml"))
     for name in names:
         if name not in known and not name.endswith((".yaml", ".yml")):

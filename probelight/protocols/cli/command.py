@@ -7,31 +7,31 @@ Mistakes are answered in one line.
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, partial
+from functools import cache, partial, wraps
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, get_args, get_origin
 
 import yaml
+from docstring_parser import parse_from_object as parse_docstring
 from jsonargparse import SUPPRESS, ArgumentParser, get_loader, set_loader
 from jsonargparse.typing import register_type
 
-from probelight.io.documents import read_yaml
 from probelight.io.escaping import visible
 from probelight.io.package import (
     PACKAGE,
     as_typed,
-    current_class_path,
     program,
-    shipped_path,
     with_current_class_paths,
 )
-from probelight.io.ranges import NotBlank, Settings, check_settings
+from probelight.io.ranges import NotBlank, Settings, checked, hints_of, lists_of
 from probelight.protocols.cli.errors import explained
+from probelight.protocols.cli.given import Given, Known, read_words
 from probelight.results.record import set_command
 
 if TYPE_CHECKING:
@@ -67,11 +67,22 @@ _DECLARED: dict[Callable[..., Any], Command] = {}
 
 
 def command(description: Command) -> Callable[[Function], Function]:
-    """Declare a function as a command, and leave it as it is."""
+    """Declare a function as a command, whose arguments are checked however it is called.
+
+    Raises:
+        RangeError: When the function is called, at the first argument that may not be.
+    """
 
     def declare(function: Function) -> Function:
-        _DECLARED[function] = description
-        return function
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            given = signature.bind(*arguments, **options).arguments
+            return function(**checked(function, given, lambda key: f"{function.__name__}: {key}"))
+
+        _DECLARED[call] = description
+        return cast(Function, call)
 
     return declare
 
@@ -81,7 +92,7 @@ def declared(function: Callable[..., Any]) -> Command:
     return _DECLARED[function]
 
 
-CONFIG_OPTIONS = {"--config", "-c"}
+HELP_ALL = "--help_all"  # jsonargparse's own help
 WIDTH = 100
 _TYPED = 26  # columns of an option as it is typed; a longer one has a line of its own
 _wrapped = partial(textwrap.wrap, break_long_words=False, break_on_hyphens=False)
@@ -197,10 +208,10 @@ def parse_and_call(name: str, function: Callable[..., Any], arguments: Sequence[
     thing = arguments[0] if named and arguments and not arguments[0].startswith("-") else ""
     kind = resolve_name(named)(thing) if thing else None
     parser = command_parser(f"{name} {thing}".strip(), function, kind)
-    given = parser.parse_args(arguments[1:] if thing else arguments)
+    parsed = parser.parse_args(arguments[1:] if thing else arguments)
     for declaring in filter(None, (function, kind)):
-        check_settings(declaring, given.as_dict(), "--")
-    parsed = parser.instantiate(given)
+        checked(declaring, parsed.as_dict(), parser.given.place)
+    parsed = parser.instantiate(parsed)
     parsed.pop("config", None)
     if kind is not None:
         settings = {field.name: parsed.pop(field.name) for field in fields(kind)}
@@ -224,16 +235,22 @@ def command_parser(
         description=(function.__doc__ or "").split("\n")[0],
         default_config_files=[PACKAGE / command.config] if command.config else [],
     )
-    parser.add_argument("--help_all", action=_HelpAll, help="show every option and exit")
     parser.add_argument("--config", action="config", help="YAML file with any of these keys")
     own = {field.name for field in fields(settings)} if settings else set()
     skipped: set[str | int] = {"name", "settings", *own} if command.named else set()
-    parser.add_function_arguments(function, as_positional=command.positional, skip=skipped)
-    for action in parser._actions:
-        kind = getattr(action, "_typehint", None)
-        if not action.option_strings and get_origin(kind) is list:
-            action.nargs, action.metavar = "+", action.dest
-            action._typehint = get_args(kind)[0]  # type: ignore[attr-defined]
+    parser.lists = [*lists_of(function), *(lists_of(settings) if settings else ())]
+    by_place = {
+        name: get_args(hint)[0]
+        for name, hint in hints_of(function).items()
+        if command.positional and name != "return" and get_origin(hint) is list
+    }
+    function = inspect.unwrap(function)
+    parser.add_function_arguments(
+        function, as_positional=command.positional, skip={*skipped, *by_place}
+    )
+    texts = {text.arg_name: text.description for text in parse_docstring(function).params}
+    for name, kind in by_place.items():
+        parser.add_argument(name, type=kind, nargs="+", help=texts[name])
     if settings:
         parser.add_class_arguments(settings)
     parser.command = command
@@ -245,8 +262,8 @@ def command_parser(
 def prepare_jsonargparse() -> None:
     """Have jsonargparse refuse empty paths, and find classes by old paths in any YAML it reads."""
 
-    def path(text: str) -> Path:
-        if not NotBlank().admits(text):  # it would be the current folder
+    def path(text: str | Path) -> Path:
+        if not NotBlank().admits(str(text)):  # it would be the current folder
             raise ValueError(f"give {NotBlank()}")
         return Path(text)
 
@@ -256,26 +273,18 @@ def prepare_jsonargparse() -> None:
 
 
 class OneLineErrors(ArgumentParser):
-    """A parser that says what is wrong and what was meant, without the list of all options."""
+    """A parser that says what is wrong and what was meant, without the list of all options.
+
+    Attributes:
+        given: The command line that it parses.
+    """
+
+    given = Given()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         prepare_jsonargparse()
         # Part of an option's name stands for none: what it stands for would change with new ones.
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
-
-    def parse_args(self, args: Any = None, *rest: Any, **options: Any) -> Any:
-        """Parse a command line, which may name shipped configs and classes by their old paths."""
-        words = list(sys.argv[1:] if args is None else args)
-        for place, word in enumerate(words):
-            if place and words[place - 1] in CONFIG_OPTIONS:
-                words[place] = shipped_path(word)
-            elif word.partition("=")[0] in CONFIG_OPTIONS:
-                name, equals, path = word.partition("=")
-                words[place] = f"{name}{equals}{shipped_path(path)}"
-            else:
-                name, equals, value = word.rpartition("=")
-                words[place] = f"{name}{equals}{current_class_path(value)}"
-        return super().parse_args(words, *rest, **options)
 
     def parse_object(self, obj: Any, *rest: Any, **options: Any) -> Any:
         """Parse a config in memory, such as the arguments that a checkpoint holds."""
@@ -296,32 +305,10 @@ class OneLineErrors(ArgumentParser):
             names = [option for option in action.option_strings if not option.endswith("+")]
             name, typed = (names[-1].lstrip("-"), names[-1]) if names else (action.dest, "")
             known[name] = typed or name.upper()
-        defaults = [str(path) for path in parser.default_config_files]
-        line = explained(message, known, [*given_configs(self.args or sys.argv), *defaults])
+        line = explained(message, known, self.given)
         prog = parser.prog.replace(" [options]", "")
         print(visible(as_typed(f"{prog}: error: {line}")), file=sys.stderr)
         self.exit(2)
-
-
-def given_configs(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the files that a command line gives with --config or -c, in its order."""
-    for word, following in zip(arguments, [*arguments, ""][1:], strict=True):
-        name, equals, value = word.partition("=")
-        if name in CONFIG_OPTIONS:
-            yield value if equals else following
-
-
-def check_configs(arguments: Sequence[str]) -> None:
-    """Read each file that a command line gives as a config, before a parser does.
-
-    That takes what has no end, writes out aliases, and names no file in what it says.
-
-    Raises:
-        ConfigError: As `read_yaml`. A file that is not there is left to the parser.
-    """
-    for path in given_configs(arguments):
-        if path and Path(path).exists():
-            read_yaml(path)
 
 
 class CommandParser(OneLineErrors):
@@ -332,13 +319,32 @@ class CommandParser(OneLineErrors):
     Attributes:
         command: What is declared of the command; None for jsonargparse's own help.
         needed: The options that must be given. While it parses, jsonargparse unmarks them.
+        lists: The names of what it takes that are lists.
     """
 
     command: Command | None = None
     needed: frozenset[str] = frozenset()
+    lists: Collection[str] = ()
+
+    @property
+    def known(self) -> Known:
+        """What the parser takes."""
+        options = [action.dest for action in self._actions if action.option_strings]
+        parts = [name.split(".") for name in options]
+        sections = {".".join(part[:depth]) for part in parts for depth in range(1, len(part))}
+        return Known(options, sections - {*self.lists}, self.lists)
+
+    def parse_args(self, args: Any = None, *rest: Any, **options: Any) -> Any:
+        """Parse a command line, which may name shipped configs and classes by their old paths."""
+        words = sys.argv[1:] if args is None else args
+        if HELP_ALL in words:
+            super().print_help()
+            self.exit(0)
+        self.given = read_words(words, self.known)
+        return super().parse_args(self.given.words, *rest, **options)
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Print the short help, or jsonargparse's own once `--help_all` has asked for it."""
+        """Print the short help; jsonargparse's own, hundreds of lines, where none is declared."""
         if self.command is None or not self.command.example:
             super().print_help(file)
             return
@@ -354,11 +360,6 @@ class CommandParser(OneLineErrors):
         prog, summary = " ".join([self.prog, *places]), self.description or ""
         print(short_help(prog, summary, options, self.command.example, num_more), file=file)
 
-    def _check_value_key(self, action: argparse.Action, value: Any, *rest: Any, **more: Any) -> Any:
-        if action.nargs == "+" and isinstance(value, str):
-            value = [value]  # a config names one without the brackets of a list
-        return super()._check_value_key(action, value, *rest, **more)
-
     def _note(self, action: argparse.Action, defaults: Any) -> str:
         """Return what stands behind an option's text: its default, or that it must be given."""
         default = defaults.get(action.dest)
@@ -367,14 +368,6 @@ class CommandParser(OneLineErrors):
         if default is None:
             return " (required)" if action.dest in self.needed else ""
         return f" (default: {str(default).lower() if isinstance(default, bool) else default})"
-
-
-class _HelpAll(argparse._HelpAction):  # jsonargparse leaves this kind out of what is parsed
-    """Prints jsonargparse's own help, hundreds of lines."""
-
-    def __call__(self, parser: Any, *args: Any, **kwargs: Any) -> None:
-        parser.command = None
-        super().__call__(parser, *args, **kwargs)
 
 
 def _typed(action: argparse.Action) -> str:

@@ -23,7 +23,7 @@ from probelight.io.process import (
     follow_first_process,
     say_stopped,
 )
-from probelight.protocols.cli.command import LIGHTNING, check_configs, fit_help, parse_and_call
+from probelight.protocols.cli.command import LIGHTNING, fit_help, parse_and_call
 from probelight.protocols.cli.errors import report_error, stdout_is_closed
 
 # The function of each command, which is imported when it is run, and its line among the commands.
@@ -176,7 +176,6 @@ def _execute(command: str, arguments: list[str]) -> int:
     """Run a known command; this is the one place that makes exit codes of errors."""
     try:
         try:
-            check_configs(arguments)
             call(command, arguments)
         except Exception as error:
             if isinstance(error, BrokenPipeError) and stdout_is_closed():

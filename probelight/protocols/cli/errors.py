@@ -13,19 +13,16 @@ import re
 import select
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from pkgutil import resolve_name
-from typing import Any
-
-import yaml
 
 from probelight.io.atomic import disk_error, line_of
 from probelight.io.errors import nearest
 from probelight.io.escaping import visible
-from probelight.io.package import PACKAGE, as_typed, shipped_path
+from probelight.io.package import as_typed
 from probelight.io.process import FAILURE, USAGE_ERROR
 from probelight.io.ranges import NotBlank
+from probelight.protocols.cli.given import Given
 
 # By name: importing them would cost what their packages cost. The last one is Lightning's.
 _USAGE_KINDS = {
@@ -66,8 +63,6 @@ def stdout_is_closed() -> bool:
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
-# Groups that people give a value, and the option of the group that they mean.
-MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}
 SHORT = {"lr": "learning_rate", "bs": "batch_size", "wd": "weight_decay"}
 CLASSES = {
     "model": "probelight.lightning_modules.masked_choice.MaskedChoice",
@@ -90,21 +85,21 @@ _STRANGE = re.compile(
 )
 
 
-def explained(message: str, known: Known, configs: Sequence[str]) -> str:
+def explained(message: str, known: Known, given: Given) -> str:
     """Return what is wrong with a command line, in one line.
 
     Args:
         message: What the parser says.
         known: All options as they are typed, by their names: "--probes" by "probes".
-        configs: The YAML files of the command.
+        given: The command line.
     """
-    for explain in (_unknown_option, _unreadable_config, _strange_key, _missing, _wrong_value):
-        if line := explain(message, known, configs):
+    for explain in (_unknown_option, _strange_key, _missing, _wrong_value):
+        if line := explain(message, known, given):
             return line
     return "; ".join(line.strip(" -") for line in message.splitlines() if line.strip())
 
 
-def _unknown_option(message: str, known: Known, configs: Sequence[str]) -> str:
+def _unknown_option(message: str, known: Known, given: Given) -> str:
     found = re.match(r"unrecognized arguments: (\S+)", message)
     if found is None:
         return ""
@@ -114,46 +109,7 @@ def _unknown_option(message: str, known: Known, configs: Sequence[str]) -> str:
     return f"there is no option {word}{_meant(word.lstrip('-'), known, '--')}; --help_all shows all"
 
 
-def _unreadable_config(message: str, known: Known, configs: Sequence[str]) -> str:
-    if found := re.search(r"File does not exist: '(.+)'", message):
-        path = Path(found[1])
-        shown, name = _shown(path), path.name
-        folders = {path.parent, Path(shipped_path(str(Path(shown).parent)))}
-        there = sorted(path.name for folder in folders for path in folder.glob("*.yaml"))
-        return f"{shown}: there is no such file{nearest(name, there)}"
-    if found := re.search(r"Path is not a file: '(.+)'", message):
-        return f"{_shown(Path(found[1]))} is a folder; give a YAML file"
-    if message.startswith("Unexpected config"):
-        if "" in configs:
-            return "--config: its value is missing"
-        wrong = [one for one in configs if not isinstance(_read(one), dict)]
-        return f"{wrong[0] if wrong else '--config'}: give a mapping of keys to values"
-    if "Problems parsing config" in message:
-        for config in configs:
-            try:
-                yaml.safe_load(Path(config).read_text(encoding="utf-8"))
-            except yaml.YAMLError as error:
-                place = getattr(error, "problem_mark", None)
-                line = f":{place.line + 1}" if place else ""
-                return f"{config}{line}: not YAML: {getattr(error, 'problem', error)}"
-            except (OSError, UnicodeDecodeError) as error:
-                return f"{config}: cannot be read: {error}"
-    if found := re.search(r"Unable to load config ['\"](.*?)['\"]", message):
-        key, value = _KEY.search(message), found[1]
-        if key is None:
-            return ""
-        group = key[1]
-        own = [name for name in known if name.startswith(f"{group}.")]
-        option = f"{group}.{MEANT.get(group, '')}"
-        said = f"--{option} {value}" if option in own else f"one of --{', --'.join(own)}"
-        preset = Path("configs") / group / f"{Path(value).name}.yaml"
-        if (PACKAGE / preset).is_file() and group == "model":
-            said = f"--config {preset} or {said}"
-        return f"--{group} {value}: there is no such YAML file; give {said}"
-    return ""
-
-
-def _strange_key(message: str, known: Known, configs: Sequence[str]) -> str:
+def _strange_key(message: str, known: Known, given: Given) -> str:
     found = _STRANGE.search(message)
     if found is None:
         return ""
@@ -163,12 +119,13 @@ def _strange_key(message: str, known: Known, configs: Sequence[str]) -> str:
         names = [f"{place.rpartition('.')[0]}.{name}" for name in _arguments(chosen[-1])]
     else:
         place = _first_unknown(place, known)
-    file = next((f"{config}: " for config in configs if _holds(_read(config), place)), "")
-    dashes, kind = ("", "key") if file else ("--", "option")
-    return f"{file}there is no {kind} {dashes}{place}{_meant(place, names, dashes)}"
+    file = given.place(place).removesuffix(place)
+    dashes, kind = ("--", "option") if file == "--" else ("", "key")
+    where = "" if dashes else file
+    return f"{where}there is no {kind} {dashes}{place}{_meant(place, names, dashes)}"
 
 
-def _missing(message: str, known: Known, configs: Sequence[str]) -> str:
+def _missing(message: str, known: Known, given: Given) -> str:
     if found := re.search(r"arguments are required: (.+)", message):
         names = [name if name in known else name.partition(".")[2] for name in found[1].split(", ")]
         also = ", or a --config with them" if len(names) > 1 else ""
@@ -178,28 +135,31 @@ def _missing(message: str, known: Known, configs: Sequence[str]) -> str:
     return ""
 
 
-def _wrong_value(message: str, known: Known, configs: Sequence[str]) -> str:
+def _wrong_value(message: str, known: Known, given: Given) -> str:
     key = _KEY.findall(message)
-    given = re.search(r"(?:Got value|Given value): (.*)", message)
+    value = re.search(r"(?:Got value|Given value): (.*)", message)
     if key and str(NotBlank()) in message:
         return f"{known.get(key[0], f'--{key[0]}')} '': give {NotBlank()}"
-    if not key or given is None:
+    if not key or value is None:
         return ""
     place = ".".join(key)
     if "dot import path" in message:
         whole = f"there is no such class; give its whole name, such as {CLASSES.get(place)}"
         parts = f"give its parts, each as --{place}.PART VALUE"
-        return f"--{place} {given[1]}: {whole if place in CLASSES else parts}"
+        return f"--{place} {value[1]}: {whole if place in CLASSES else parts}"
     literals = re.findall(r"Literal\[(.*?)\]", message)
     classes = re.findall(r"Expected a (<class '\w+'>)", message)
     words = [PLAIN_TYPES[one] for one in dict.fromkeys(classes) if one in PLAIN_TYPES]
     choices = [word.strip(" '\"") for one in literals for word in one.split(",")]
     if choices:
         words.insert(0, f"one of {', '.join(dict.fromkeys(choices))}")
+    # Of a list and its parts pydantic says it.
+    words += re.findall(r"(?:Value error, give|Input should be) (.*?) \[type=", message)[:1]
     if not words:
         return ""
-    option = known.get(place, f"--{place}")
-    return f"{option} {given[1]}: give {' or '.join(words)}{nearest(given[1], choices)}"
+    option = given.place(place) if place in known else f"--{place}"
+    option = known[place] if option == f"--{place}" and place in known else option
+    return f"{option} {value[1]}: give {' or '.join(words)}{nearest(value[1], choices)}"
 
 
 def _meant(name: str, known: Iterable[str], dashes: str) -> str:
@@ -229,26 +189,3 @@ def _first_unknown(place: str, known: Known) -> str:
 
 def _arguments(class_path: str) -> list[str]:
     return list(inspect.signature(resolve_name(class_path)).parameters)
-
-
-def _read(config: str) -> Any:
-    try:
-        return yaml.safe_load(Path(config).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return None
-
-
-def _holds(found: Any, place: str) -> bool:
-    """Whether what a file holds has this key, also below names, in lists and in `init_args`."""
-    if isinstance(found, list):
-        return any(_holds(one, place) for one in found)
-    if not isinstance(found, dict):
-        return False
-    first, _, rest = place.partition(".")
-    if first in found and (not rest or _holds(found[first], rest)):
-        return True
-    return any(_holds(one, place) for one in found.values())
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

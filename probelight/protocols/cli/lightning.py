@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 from pytorch_lightning import LightningDataModule, LightningModule
@@ -37,11 +39,12 @@ from probelight.io.ranges import (
     Seed,
     Share,
     Within,
-    check_settings,
+    checked,
 )
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.protocols.cli.command import OneLineErrors
+from probelight.protocols.cli.given import Known, read_words
 from probelight.protocols.engine.fit_record import fit_record
 from probelight.protocols.engine.training import (
     quiet_lightning,
@@ -78,7 +81,8 @@ class ProbelightCLI(LightningCLI):
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse them and check the numbers, before anything is seeded, loaded or written."""
         super().parse_arguments(parser, args)
-        check_settings(lightning_options, self.config[self.config.subcommand].as_dict(), "--")
+        given = self.config[self.config.subcommand].as_dict()
+        check_options(given, FitArgumentParser.given.place)
 
     def instantiate_classes(self) -> None:
         """Make one error of a model that cannot be loaded, without jsonargparse's list of types."""
@@ -168,6 +172,9 @@ class ProbelightCLI(LightningCLI):
 
 def run_cli(arguments: list[str]) -> None:
     """Run `fit`, `validate`, `test` or `predict` with LightningCLI."""
+    # The classes that are chosen have options of their own.
+    given = read_words(arguments, Known(sections=("model", "data", "trainer")))
+    FitArgumentParser.given = given  # and that of the parsers of the subcommands
     quiet_lightning()
     with stoppable():
         ProbelightCLI(
@@ -175,7 +182,7 @@ def run_cli(arguments: list[str]) -> None:
             LightningDataModule,
             subclass_mode_model=True,
             subclass_mode_data=True,
-            args=arguments,
+            args=given.words,
             save_config_callback=SaveConfigCallback,
             save_config_kwargs={"overwrite": True},
             seed_everything_default=0,
@@ -223,9 +230,6 @@ class LightningTrainer:
 
 
 def lightning_options(
-    trainer: LightningTrainer,
-    model: Any,
-    data: Any,
     seed_everything: Seed | bool = 0,
     checkpoint_every: NumSteps | None = None,
     checkpoint_minutes: Minutes = 2.0,
@@ -233,4 +237,28 @@ def lightning_options(
     output_dir: PathText = "runs/fit",
     ckpt_path: PathText | None = None,
 ) -> None:
-    """The options as they are checked; `model` and `data` are classes that declare their own."""
+    """The options of ours as they are checked."""
+
+
+def check_options(given: Mapping[str, Any], place: Callable[[str], str]) -> None:
+    """Hold the options of LightningCLI against what we, its Trainer and the classes declare.
+
+    Args:
+        given: The options of a command.
+        place: As in `checked`.
+
+    Raises:
+        RangeError: At the first value that may not be.
+    """
+
+    def within(section: str) -> Callable[[str], str]:
+        return lambda key: place(f"{section}.{key}")
+
+    checked(lightning_options, given, place)
+    trainer = given.get("trainer") or {}
+    numbers = {name: value for name, value in trainer.items() if type(value) in (int, float)}
+    checked(LightningTrainer, numbers, within("trainer"))
+    for section in ("model", "data"):
+        if chosen := given.get(section):
+            made = resolve_name(chosen["class_path"])
+            checked(made, chosen.get("init_args") or {}, within(section))

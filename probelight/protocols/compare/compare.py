@@ -13,6 +13,7 @@ from pathlib import Path
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
+from probelight.io.ranges import Names
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.compare.blocks import (
     ALONE,
@@ -25,7 +26,6 @@ from probelight.protocols.compare.blocks import (
     rows_of,
 )
 from probelight.protocols.compare.systems import RunAnswers, answers_of, systems_of
-from probelight.protocols.engine.settings import listed
 from probelight.protocols.imports.imports import IMPORTED
 from probelight.results.details import ComparisonDetails
 from probelight.results.load import UnreadableResultError, distinct_ends, load_results
@@ -40,9 +40,7 @@ from probelight.results.run_folder import CommandFolder
         positional=True,
     )
 )
-def compare(
-    folders: list[Path], output_dir: Path | None = None, probes: str | list[str] = ""
-) -> Path:
+def compare(folders: list[Path], output_dir: Path | None = None, probes: Names = ()) -> Path:
     """Compares models, or settings, by what they answered of the same items.
 
     A model in one setting, with all its seeds, is a system. Of every two: their difference, tests
@@ -70,7 +68,7 @@ def compare(
     if output_dir is None:
         raise UsageError("where does the comparison go? Give --output_dir FOLDER")
     answers, left_out, damaged = _read_answers(folders)
-    chosen, known = listed(probes), [run.key.probe for run in answers]
+    chosen, known = probes, [run.key.probe for run in answers]
     for name in chosen:
         if name not in known:
             there = ", ".join(sorted(set(known))) or "nothing"

@@ -21,11 +21,10 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text, visible
 from probelight.io.files import regular_file
-from probelight.io.ranges import NumItems, ShareOrNone, Within
+from probelight.io.ranges import Names, NumItems, ShareOrNone, Within
 from probelight.metrics.intervals import Term, accuracy_interval, num_groups, sum_interval
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.contamination.overlaps import ItemFile, OverlapSearch, held_out
-from probelight.protocols.engine.settings import listed
 from probelight.results.load import Results, UnreadableResultError, load_results
 from probelight.results.predictions import read_item_lines
 
@@ -44,8 +43,8 @@ ItemScores = dict[int, dict[int, float]]  # by seed (0 where there is none), by 
 )
 def contamination(
     probe: str,
-    against: str | list[str] = "",
-    corpus: str | list[str] = "",
+    against: Names = (),
+    corpus: Names = (),
     results: Path | None = None,
     output_dir: Path | None = None,
     ngram: Annotated[int, Within(1, 100)] = 8,
@@ -79,7 +78,7 @@ def contamination(
     from probelight.reports.table import to_csv
     from probelight.reports.terminal import print_table
 
-    names, texts = list(dict.fromkeys(listed(against))), list(dict.fromkeys(listed(corpus)))
+    names, texts = list(dict.fromkeys(against)), list(dict.fromkeys(corpus))
     if not names and not texts:
         raise UsageError("give --against NAMES_OR_FILES, --corpus TEXT_FILES or both")
     # What is wrong with a path is said before minutes are spent on others.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from probelight.io.errors import UsageError
-from probelight.io.ranges import PathText
+from probelight.io.ranges import Names, PathText
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.probes.controls import STANDARD
 from probelight.protocols.cli.command import Command, command
@@ -36,7 +36,6 @@ from probelight.protocols.engine.settings import (
     DEFAULT_MODEL,
     ModelSettings,
     SplitFiles,
-    listed,
 )
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
@@ -63,15 +62,15 @@ DEFAULT_GRID = CurveSettings()
 )
 def curve(
     output_dir: PathText,
-    probes: str | list[str] = "",
+    probes: Names = (),
     data: SplitFiles = DEFAULT_FILES,
-    models: str | list[str] = "",
+    models: Names = (),
     model: ModelSettings = DEFAULT_MODEL,
     random_weights: bool = False,
     setup: Literal["mc_qa"] | None = None,
     variant: str | None = None,
     first_stage: str | None = None,
-    phrasings: str | list[str] = "",
+    phrasings: Names = (),
     grid: CurveSettings = DEFAULT_GRID,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
@@ -101,7 +100,7 @@ def curve(
         engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
     """
-    names, phrased = listed(probes), listed(phrasings)
+    names, phrased = probes, phrasings
     user_files = own_files(data, "--phrasings" if phrased else "--probes", bool(names or phrased))
     if not (names or phrased or user_files):
         raise UsageError(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.errors import UsageError, nearest
-from probelight.io.ranges import NumShuffles, PathText
+from probelight.io.ranges import Names, NumShuffles, PathText
 from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set, perturbations_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.diagnostics.measures import (
@@ -38,7 +38,7 @@ from probelight.protocols.engine.models import (
     refuse_untrained,
     source_of,
 )
-from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
+from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
@@ -77,10 +77,10 @@ SHUFFLES = "shuffles"  # in the config of a job
 )
 def diagnose(
     output_dir: PathText,
-    models: str | list[str] = "",
+    models: Names = (),
     model: ModelSettings = DEFAULT_MODEL,
     random_weights: bool = False,
-    sets: str | list[str] = "",
+    sets: Names = (),
     recorded: PathText | None = None,
     mirror: str | None = None,
     shuffles: NumShuffles = 100,
@@ -120,7 +120,7 @@ def diagnose(
     """
     names = _chosen_sets(sets)
     chosen: list[ModelSettings] = []
-    if listed(models) or model != DEFAULT_MODEL or random_weights or recorded is None:
+    if models or model != DEFAULT_MODEL or random_weights or recorded is None:
         chosen = chosen_models(models, model, random_weights)
         refuse_untrained(chosen, "diagnose")
     if write_recorded is not None:
@@ -146,8 +146,8 @@ def diagnose(
     return rows
 
 
-def _chosen_sets(sets: str | list[str]) -> list[str]:
-    chosen = listed(sets) or list(SETS)
+def _chosen_sets(sets: Sequence[str]) -> list[str]:
+    chosen = list(sets) or list(SETS)
     for name in chosen:
         if name not in SETS:
             near = nearest(name.lower(), list(SETS))

@@ -32,7 +32,6 @@ from probelight.protocols.engine.settings import (
     MODEL_TYPES,
     TRANSFORMER,
     ModelSettings,
-    listed,
     saved_model_type,
 )
 from probelight.results.load import distinct_ends
@@ -58,7 +57,7 @@ def chosen_models(
             name are distinguished by their paths.
         PretrainedError: If there is no model of a name.
     """
-    given = listed(names)
+    given = names
     if given and model != DEFAULT_MODEL:
         raise UsageError("give either --models a,b or --model, not both")
     models = [with_model_type(model)]

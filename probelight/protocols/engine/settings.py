@@ -21,6 +21,7 @@ from probelight.io.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,
+    Names,
     NumEpochs,
     OneOf,
     PathText,
@@ -273,7 +274,7 @@ class ModelSettings(Settings):
 
 
 @dataclass(frozen=True)
-class FileSettings:
+class FileSettings(Settings):
     """A probe of one's own, without a config.
 
     Args:
@@ -288,12 +289,12 @@ class FileSettings:
 
     path: str | None = None
     setup: Setup | None = None
-    choices: str | list[str] = ""
+    choices: Names = ()
     name: str | None = None
 
 
 @dataclass(frozen=True)
-class SplitFiles:
+class SplitFiles(Settings):
     """The files of a probe of one's own, without a config, where something is trained.
 
     Args:
@@ -311,7 +312,7 @@ class SplitFiles:
     dev: str | None = None
     test: str | None = None
     setup: Literal["mc_mlm", "mc_qa"] | None = None
-    choices: str | list[str] = ""
+    choices: Names = ()
     name: str | None = None
 
     @property
@@ -363,22 +364,15 @@ DEFAULT_FILE = FileSettings()
 DEFAULT_FILES = SplitFiles()
 
 
-def own_choices(choices: str | Sequence[str]) -> list[str]:
-    """The choices that `--data.choices` gives to every item.
+def own_choices(given: Sequence[str]) -> list[str]:
+    """Return the choices that `--data.choices` gives to every item.
 
     Raises:
         UsageError: If there is one alone, or one is given twice.
     """
-    given = listed(choices)
     if len(given) == 1 or len(set(given)) < len(given):
         raise UsageError(
             f"--data.choices {','.join(given)}: give two or more that differ, with commas between "
             "them"
         )
-    return given
-
-
-def listed(names: str | Sequence[str]) -> list[str]:
-    """Names given as a list, or in one text with commas."""
-    parts = names.split(",") if isinstance(names, str) else names
-    return [name.strip() for name in parts if name.strip()]
+    return list(given)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from probelight.io.errors import UsageError
+from probelight.io.ranges import Names
 from probelight.probes.record import Record
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
@@ -35,8 +36,8 @@ MOST_IDS = 5  # that a message names
 def explain(
     item: str,
     model: ModelSettings = DEFAULT_MODEL,
-    models: str | list[str] = "",
-    probes: str | list[str] = "",
+    models: Names = (),
+    probes: Names = (),
     data: FileSettings = DEFAULT_FILE,
     split: str | None = None,
     mirror: str | None = None,

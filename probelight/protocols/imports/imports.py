@@ -14,6 +14,7 @@ from typing import Any
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
+from probelight.io.ranges import Names
 from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import (
@@ -22,7 +23,7 @@ from probelight.protocols.engine.predictions import (
     near_tie_notices,
     score_notices,
 )
-from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings, listed
+from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings
 from probelight.protocols.imports.fitting import (
     KeptScores,
     fitted,
@@ -63,7 +64,7 @@ def import_results(
     files: list[Path],
     output_dir: str = "",
     probe: str = "",
-    model: str | list[str] = "",
+    model: Names = (),
     gold: Path | None = None,
     scores: KeptScores = "as_given",
     mirror: str | None = None,
@@ -109,7 +110,7 @@ def import_results(
     golden = None if gold is None else plain.read_gold(gold)
     found: list[Imported] = []
     names: list[str] = []
-    for path, name in _files_with_models(files, listed(model)):
+    for path, name in _files_with_models(files, model):
         read_file = read(path)
         if not (name or read_file.model):
             raise UsageError(
@@ -166,7 +167,7 @@ def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet
         raise UsageError("give --probe or --data.path, not both")
     if "," in probe:
         raise UsageError("--probe: one probe a command; give another --output_dir to the next one")
-    [chosen] = load_sets(probe, data, None, mirror)
+    [chosen] = load_sets([probe] if probe else [], data, None, mirror)
     return chosen
 
 

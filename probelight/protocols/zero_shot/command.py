@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
-from probelight.io.ranges import PathText
+from probelight.io.ranges import Names, PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, load_probe_config, probe_names
 from probelight.probes.record import Record, Setup, groups_of
@@ -32,7 +32,6 @@ from probelight.protocols.engine.settings import (
     TRANSFORMER,
     FileSettings,
     ModelSettings,
-    listed,
     own_choices,
 )
 from probelight.protocols.jobs.job import (
@@ -73,13 +72,13 @@ EVALUATION_SPLITS = ("dev", "test")
 def zero_shot(
     output_dir: PathText,
     model: ModelSettings = DEFAULT_MODEL,
-    models: str | list[str] = "",
-    probes: str | list[str] = "",
+    models: Names = (),
+    probes: Names = (),
     data: FileSettings = DEFAULT_FILE,
     split: str | None = None,
     mirror: str | None = None,
     ranks: bool = False,
-    scoring: str | list[str] = "",
+    scoring: Names = (),
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -149,13 +148,13 @@ def zero_shot(
     )
 
 
-def chosen_rules(scoring: str | list[str]) -> list[str]:
+def chosen_rules(scoring: Sequence[str]) -> list[str]:
     """Return the rules that are asked for, in the order of `RULES`.
 
     Raises:
         UsageError: If there is no such rule, or one is given twice.
     """
-    given = listed(scoring)
+    given = scoring
     for rule in given:
         if rule not in RULES:
             near = nearest(rule.lower(), RULES)
@@ -184,7 +183,7 @@ class LoadedSet(NamedTuple):
 
 
 def load_sets(
-    probes: str | list[str], data: FileSettings, split: str | None, mirror: str | None
+    probes: Sequence[str], data: FileSettings, split: str | None, mirror: str | None
 ) -> list[LoadedSet]:
     """Load each set that is asked for.
 
@@ -193,7 +192,7 @@ def load_sets(
             without `data.setup` and is no table, `data.name` comes without `data.path`, or two
             probes have one name.
     """
-    names = listed(probes)
+    names = probes
     if bool(names) == bool(data.path):
         raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
     choices = own_choices(data.choices)

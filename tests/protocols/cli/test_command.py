@@ -3,42 +3,56 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from pytorch_lightning import Trainer
 
-from probelight.io.errors import ConfigError
-from probelight.io.ranges import NumItems, RangeError
+from probelight.io.ranges import Names, NumItems, RangeError
 from probelight.protocols import cli
 from probelight.protocols.cli import dispatch
 from probelight.protocols.cli.command import (
     LIGHTNING,
     Command,
+    CommandParser,
     OneLineErrors,
     Option,
-    check_configs,
     command,
     command_parser,
     declared,
     fit_help,
-    given_configs,
     parse_and_call,
     short_help,
 )
+from probelight.protocols.inoculation.command import inoculate
 from tests.fixtures.checkout import ROOT
 
 
-def test_a_command_is_the_function_that_it_was_and_what_is_said_of_it() -> None:
-    def paint(what: str) -> str:
-        return what
-
+def test_a_command_takes_from_python_what_its_line_takes() -> None:
     said = Command(example="train.py paint --what house", shown="what")
-    assert command(said)(paint) is paint
+
+    @command(said)
+    def paint(what: Names, coats: NumItems = 1) -> tuple[Sequence[str], int]:
+        return what, coats
+
     assert declared(paint) is said
+    assert paint("house, barn") == (["house", "barn"], 1)
+    assert paint(["house"], coats=2) == (["house"], 2)
+    with pytest.raises(RangeError, match=r"^paint: coats 0: give a number from 1"):
+        paint([], 0)
+    with pytest.raises(RangeError, match=r"^paint: what 3: give "):
+        paint(3)
+    with pytest.raises(TypeError, match="colour"):
+        paint([], colour="red")
     with pytest.raises(KeyError):
         declared(declared)
+
+
+def test_inoculate_refuses_a_name_where_it_takes_settings() -> None:
+    with pytest.raises(RangeError, match=r"^inoculate: original science: give OriginalTask, or a"):
+        inoculate("runs/never", original="science")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", dispatch.PROTOCOLS)
@@ -146,18 +160,6 @@ def test_the_help_of_fit_names_the_classes_that_it_takes() -> None:
         assert line in fit_help("fit")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--config", "a.yaml", "--seed", "1", "--config=b.yaml"],
-        ["-c", "a.yaml", "-c", "b.yaml"],
-        ["fit", "--config=a.yaml", "--config", "b.yaml"],
-    ],
-)
-def test_the_configs_of_a_command_line_in_its_order(arguments: list[str]) -> None:
-    assert list(given_configs(arguments)) == ["a.yaml", "b.yaml"]
-
-
 def test_a_mistake_is_one_line_and_the_code_of_a_usage_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -176,7 +178,7 @@ def test_a_mistake_in_a_config_names_the_file(
 ) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("epoch: 3\n")
-    parser = OneLineErrors(prog="train.py x")
+    parser = CommandParser(prog="train.py x")
     parser.add_argument("--config", action="config")
     parser.add_argument("--epochs", type=int, default=1)
     with pytest.raises(SystemExit, match="2"):
@@ -308,35 +310,8 @@ def test_help_all_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None
     out = capsys.readouterr().out
     assert "--colours.second" in out
     assert "--coats" in out
-    assert "--help_all" in out
 
 
 def test_what_is_said_of_a_command_stands_beside_its_function() -> None:
     assert declared(paint).shown == "what colours.first"
     assert command_parser("paint", paint).needed == {"what"}
-
-
-@pytest.mark.parametrize("as_one", [True, False])
-def test_the_configs_of_a_command_line_are_read_before_its_parser_does(
-    as_one: bool, tmp_path: Path
-) -> None:
-    good, twice = tmp_path / "good.yaml", tmp_path / "twice.yaml"
-    good.write_text("a: 1\n")
-    twice.write_text("a: 1\na: 2\n")
-
-    def config(path: Path) -> list[str]:
-        return [f"--config={path}"] if as_one else ["--config", str(path)]
-
-    check_configs(["sweep", "run", *config(good), "--output_dir", str(twice)])
-    with pytest.raises(ConfigError, match=r"twice\.yaml: line 2: .* the key 'a' is given twice"):
-        check_configs(["sweep", "run", *config(good), *config(twice)])
-
-
-def test_what_is_not_there_is_left_to_the_parser(tmp_path: Path) -> None:
-    check_configs(["fit", f"--config={tmp_path}/none.yaml"])
-    check_configs(["fit", f"--configs={tmp_path}"])  # another option
-
-
-@pytest.mark.parametrize("arguments", [[], ["--config"], ["--config="], ["report", "--config", ""]])
-def test_a_config_without_a_name_is_left_to_the_parser(arguments: list[str]) -> None:
-    check_configs(arguments)

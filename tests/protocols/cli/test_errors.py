@@ -87,7 +87,7 @@ MISTAKES = [
         "configs/model/embeded.yaml: there is no such file (did you mean 'embedded.yaml'?)",
     ),
     (["curve", OUT, "--lr", "0.1"], "no option --lr (did you mean --grid.learning_rate?)"),
-    (["curve", OUT, "--grid.sizes=62,125"], "--grid.sizes 62,125: give a list, such as [a,b]"),
+    (["curve", OUT, "--grid.sizes=62,x"], "--grid.sizes x: give a whole number"),
     ([*INOCULATE, "--dose"], "--dose: its value is missing"),
     (
         [*INOCULATE, "--model.revision=abc"],

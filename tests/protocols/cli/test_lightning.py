@@ -12,11 +12,11 @@ import pytest
 import torch
 import yaml
 
-from probelight.io.ranges import RangeError, check_settings
+from probelight.io.ranges import RangeError
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
-from probelight.protocols.cli.lightning import lightning_options
+from probelight.protocols.cli.lightning import check_options
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import read_metrics
 from tests.fixtures.checkout import ROOT
@@ -162,7 +162,7 @@ def test_a_config_and_a_state_from_before_the_modules_moved_are_read(
     ],
 )
 def test_what_lightning_takes_is_taken(settings: dict[str, Any]) -> None:
-    check_settings(lightning_options, settings, "--")
+    check_options(settings, "--{}".format)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_lightning_takes_is_taken(settings: dict[str, Any]) -> None:
 )
 def test_what_it_would_find_late_is_refused_by_name(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(RangeError) as refused:
-        check_settings(lightning_options, settings, "--")
+        check_options(settings, "--{}".format)
     assert said in str(refused.value)
 
 

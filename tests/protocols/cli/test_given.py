@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from probelight.io.errors import ConfigError, UsageError
+from probelight.protocols.cli.given import Known, read_words
+
+KNOWN = Known(
+    [
+        *("output_dir", "seed", "probes", "grid.sizes", "grid.full.epochs"),
+        *("model.name_or_path", "model.max_length"),
+    ],
+    ["model", "grid", "grid.full"],
+    ["probes", "grid.sizes", "folders"],
+)
+
+
+def words(*given: str) -> list[str]:
+    return read_words(given, KNOWN).words
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["--output-dir", "a-b", "--seed=-1"], ["--output_dir", "a-b", "--seed=-1"]),
+        (["--model.max-length=8"], ["--model.max_length=8"]),
+        (["--seeed", "--o-p"], ["--seeed", "--o-p"]),  # no options: shown as they were typed
+        (["a.jsonl=gpt-2", "-mirror"], ["a.jsonl=gpt-2", "-mirror"]),
+        (
+            ["--probes", "a, b@1,", "--grid.sizes=62,1e3"],
+            ['--probes=["a", "b@1"]', "--grid.sizes=[62, 1e3]"],
+        ),
+        (
+            ["--probes=[a,b]", "--probes", "", "--probes=null"],
+            ["--probes=[a,b]", "--probes=[]", "--probes=null"],
+        ),
+        (["--model", "{name_or_path: x}"], ["--model={name_or_path: x}"]),
+    ],
+)
+def test_an_option_may_be_written_with_hyphens(given: list[str], expected: list[str]) -> None:
+    assert words(*given) == expected
+
+
+def test_files_of_a_command_line_are_given_to_the_parser_as_text(tmp_path: Path) -> None:
+    config, model, own = tmp_path / "a.yaml", tmp_path / "model.yaml", tmp_path / "own.yaml"
+    config.write_text("seed: 1\nfolders: a, b\nmodel:\n  # max_length: 8\ngrid: {full: }\n")
+    model.write_text("model: {max_length: 100}\n")
+    own.write_text("name_or_path: gpt2\n")
+    line = ["--config", str(config), f"--model={model}", "--model", str(own), "-c", str(config)]
+    given = read_words([*line, "--seed", "2"], KNOWN)
+    assert given.words == [
+        '--config={"seed": 1, "folders": ["a", "b"], "grid": {}}',
+        '--model={"max_length": 100}',
+        '--model={"name_or_path": "gpt2"}',
+        '-c={"seed": 1, "folders": ["a", "b"], "grid": {}}',
+        "--seed",
+        "2",
+    ]
+    assert given.place("seed") == "--seed"  # the command line holds
+    assert given.place("model.max_length") == f"{model}: model.max_length"
+    assert given.place("grid.full.epochs") == "--grid.full.epochs"
+
+
+def test_a_place_in_a_list_of_a_file_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text("grid: {rows: [{seeds: [1, 2]}]}\n")
+    given = read_words([f"--config={path}"], KNOWN)
+    assert given.place("grid.rows[0].seeds[1]") == f"{path}: grid.rows[0].seeds[1]"
+    given = read_words([f"--config={path}", "--grid.rows=[]"], KNOWN)
+    assert given.place("grid.rows[0].seeds[1]") == "--grid.rows[0].seeds[1]"
+
+
+@pytest.mark.parametrize("option", ["--config", "--model", "--grid.full"])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: 1\na: 2\n", "line 2: .*the key 'a' is given twice"),
+        ("- a\n", "give a mapping of keys to values"),
+        ("a: [1\n", "not readable as YAML"),
+        ("[" * 2000, "values within values"),
+        ("a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+            f"{new}: &{new} [{','.join(['*' + old] * 9)}]\n"
+            for old, new in zip("abcdefg", "bcdefgh", strict=True)
+        ), "its aliases stand for more than"),
+    ],
+    ids=["twice", "list", "brackets", "depth", "aliases"],
+)  # fmt: skip
+def test_every_file_is_read_by_the_guarded_reader(
+    option: str, text: str, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=rf"a\.yaml: .*{reason}"):
+        words(option, str(path))
+
+
+@pytest.mark.parametrize("option", ["--config", "--model"])
+def test_a_pipe_is_refused_and_not_waited_for(option: str, tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    caught: list[Exception] = []
+
+    def read() -> None:
+        try:
+            words(option, str(path))
+        except ConfigError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert [str(error).startswith(f"{path}: ") for error in caught] == [True]
+
+
+def test_what_is_no_file_is_answered_with_what_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "curve.yaml").touch()
+    with pytest.raises(ConfigError, match=r"curv\.yaml: there is no such file .*'curve\.yaml'"):
+        words("--config", str(tmp_path / "curv.yaml"))
+    with pytest.raises(UsageError, match=r"^--model gpt2: .* give --model\.name_or_path gpt2$"):
+        words("--model", "gpt2")
+    for line in (["--config"], ["--config="], ["-c", ""], ["--model"]):
+        with pytest.raises(UsageError, match="its value is missing"):
+            words(*line)
