@@ -6,7 +6,8 @@
 
 `checked` holds values against the hints of a function, a class or a dataclass: those that a command
 line or a YAML file gave, and those that Python gave, to `Settings` or to a command's function. The
-upper bounds are far above what is of use; they tell a slip from a wish.
+upper bounds are far above what is of use; they tell a slip from a wish. pydantic is imported when
+the first value is checked: a command's help does without, and takes half as long.
 """
 
 from __future__ import annotations
@@ -28,9 +29,6 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, core_schema
-
 from probelight.io.documents import MEANT, STRICT, typed
 
 _UNION_TAG = re.compile(
@@ -49,9 +47,9 @@ class Limit:
         """Whether a value of the type may be."""
         raise NotImplementedError
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: Callable[[Any], core_schema.CoreSchema]
-    ) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core.core_schema import no_info_wrap_validator_function
+
         def check(value: Any, convert: Callable[[Any], Any]) -> Any:
             # To pydantic true is the number 1, and infinity is of no type.
             is_number = isinstance(value, int | float)
@@ -59,7 +57,7 @@ class Limit:
                 raise ValueError(f"give {self}")
             return convert(value)
 
-        return core_schema.no_info_wrap_validator_function(check, handler(source))
+        return no_info_wrap_validator_function(check, handler(source))
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Within(Limit):
             return True
         low = self.low < value if self.above else self.low <= value
         high = value < self.high if self.below else value <= self.high
-        return low and high  # false for nan
+        return bool(low and high)  # false for nan
 
     def __str__(self) -> str:
         if self.above or self.below:
@@ -170,13 +168,21 @@ Minutes = Annotated[float, Within(0, 100_000)]
 S = TypeVar("S", bound="Settings")
 
 
-def _split(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    return [part.strip() for part in value.split(",") if part.strip()]
+class ByCommas:
+    """A list that may be one text with commas."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core.core_schema import no_info_before_validator_function
+
+        def split(value: Any) -> Any:
+            if not isinstance(value, str):
+                return value
+            return [part.strip() for part in value.split(",") if part.strip()]
+
+        return no_info_before_validator_function(split, handler(source))
 
 
-Names = Annotated[Sequence[str], BeforeValidator(_split)]  # a list, or one text with commas
+Names = Annotated[Sequence[str], ByCommas()]
 
 
 @dataclass(frozen=True)
@@ -189,9 +195,23 @@ class Settings:
     __pydantic_config__: ClassVar = STRICT
 
     def __post_init__(self) -> None:
-        kind = type(self).__name__
-        for name, value in checked(type(self), vars(self), lambda key: f"{kind}.{key}").items():
+        kind = type(self)
+        given = {
+            name: value for name, value in vars(self).items() if value != _defaults(kind)[name]
+        }
+        for name, value in checked(kind, given, lambda key: f"{kind.__name__}.{key}").items():
             object.__setattr__(self, name, value)
+
+
+@cache
+def _defaults(kind: type[Any]) -> dict[str, Any]:
+    """Return the defaults, which need no check: a command's help makes them all."""
+    return {
+        field.name: field.default
+        if field.default_factory is dataclasses.MISSING
+        else field.default_factory()
+        for field in dataclasses.fields(kind)
+    }
 
 
 def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
@@ -217,6 +237,10 @@ def checked(
         RangeError: At the first value that may not be.
     """
     found = dict(values)
+    if not found:
+        return found
+    from pydantic import ValidationError
+
     for name in found.keys() & hints_of(declared).keys():
         try:
             found[name] = _adapter(declared, name).validate_python(values[name], strict=False)
@@ -247,14 +271,16 @@ def lists_of(declared: Callable[..., Any], place: str = "") -> Iterator[str]:
 
 
 @cache
-def _adapter(declared: Callable[..., Any], name: str) -> TypeAdapter[Any]:
+def _adapter(declared: Callable[..., Any], name: str) -> Any:
+    from pydantic import ConfigDict, TypeAdapter
+
     hint = hints_of(declared)[name]
     if dataclasses.is_dataclass(hint):
         return TypeAdapter(hint)
     return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
 
 
-def _problem(name: str, error: ErrorDetails, place: Callable[[str], str]) -> str:
+def _problem(name: str, error: Mapping[str, Any], place: Callable[[str], str]) -> str:
     """Return which value may not be, and what to give instead."""
     for part in error["loc"]:
         if isinstance(part, int):

@@ -7,6 +7,7 @@ import pytest
 
 from probelight.io.ranges import (
     LearningRate,
+    Names,
     NotEmpty,
     NumDevices,
     NumItems,
@@ -102,3 +103,18 @@ def test_settings_are_made_again_from_their_plain_values() -> None:
         assert settings_from(Outer, asdict(settings)) == settings
     with pytest.raises(RangeError, match=r"^Outer: `inner.share` is 2: give a number more than 0"):
         settings_from(Outer, {"name": "c", "inner": {"share": 2}})
+
+
+def test_names_are_a_list_or_one_text_with_commas() -> None:
+    def take(names: Names = ()) -> None: ...
+
+    for given in (" a, b ,,c", ["a", "b", "c"]):
+        assert checked(take, {"names": given}, str) == {"names": ["a", "b", "c"]}
+    assert checked(take, {"names": ""}, str) == {"names": []}
+    with pytest.raises(RangeError, match=r"^names\[1\] 2: give text in quotes"):
+        checked(take, {"names": ["a", 2]}, str)
+
+
+def test_true_is_no_number() -> None:
+    with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] True: give a number from 1"):
+        Inner(sizes=[True, 2])

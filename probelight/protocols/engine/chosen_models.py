@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jsonargparse import ArgumentParser
-
+from probelight.io.documents import read_yaml, typed
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import user_path
@@ -37,6 +36,7 @@ from probelight.protocols.engine.settings import (
 from probelight.results.load import distinct_ends
 
 MODEL_CONFIGS = CONFIGS / "model"
+DEFAULT = vars(DEFAULT_MODEL)
 
 
 def chosen_models(
@@ -46,9 +46,9 @@ def chosen_models(
 
     Args:
         names: Configs in configs/model/ (names or paths of .yaml files), folders, or names on the
-            Hub, separated by commas; empty takes `model`. What stands behind an `@` is a revision
-            on the Hub, and part of the name in tables.
-        model: The one model where no names are given.
+            Hub; none takes `model`. What is behind an `@` is a revision on the Hub, and part of the
+            name in tables.
+        model: The one model where no names are given, else what else holds for all of them.
         random_weights: Add the same architectures with fresh weights.
 
     Raises:
@@ -57,13 +57,10 @@ def chosen_models(
             name are distinguished by their paths.
         PretrainedError: If there is no model of a name.
     """
-    given = names
-    if given and model != DEFAULT_MODEL:
-        raise UsageError("give either --models a,b or --model, not both")
-    models = [with_model_type(model)]
-    if given:
-        models = _named_apart([with_model_type(model_of(name)) for name in given])
-        for place, name in enumerate(given):
+    models = [with_model_type(model)] if not names else []
+    if names:
+        models = _named_apart([_with_shared(with_model_type(model_of(n)), model) for n in names])
+        for place, name in enumerate(names):
             if (revision := split_revision(name)[1]) is not None:
                 label = replace(models[place], random_weights=False).label
                 models[place] = replace(models[place], name=f"{label}@{revision}")
@@ -80,6 +77,16 @@ def chosen_models(
             "(`name:` in a config of a model)"
         )
     return models
+
+
+def _with_shared(one: ModelSettings, shared: ModelSettings) -> ModelSettings:
+    """Return a named model with what is given for all of `--models`."""
+    changes = {name: value for name, value in vars(shared).items() if value != DEFAULT[name]}
+    if which := changes.keys() & {"name_or_path", "revision", "random_weights", "kind", "name"}:
+        raise UsageError(f"give either --models a,b or --model.{min(which)}, not both")
+    if not model_type_of(one).is_baseline:
+        changes.pop("vectors", None)  # that others have none of
+    return replace(one, **changes)
 
 
 def _named_apart(models: Sequence[ModelSettings]) -> list[ModelSettings]:
@@ -123,15 +130,10 @@ def split_revision(name: str) -> tuple[str, str | None]:
 
 
 def _read(path: Path) -> ModelSettings:
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--model", type=ModelSettings, default=ModelSettings())
-    try:
-        settings: Any = parser.instantiate(parser.parse_path(str(path)))["model"]
-    except Exception as error:
-        # jsonargparse lets errors of several kinds through, YAML's among them.
-        first = str(error).strip().splitlines()[0]
-        raise UsageError(f"{path}: no config of a model: {first}") from error
-    return ModelSettings(**{f.name: getattr(settings, f.name) for f in fields(ModelSettings)})
+    content = read_yaml(path)
+    if not isinstance(content, dict) or content.keys() != {"model"}:
+        raise UsageError(f"{path}: no config of a model; give its settings below `model:`")
+    return typed(ModelSettings, content["model"] or {}, str(path), UsageError, within="model")
 
 
 # A class that ends so was trained for something else than to say which words come.

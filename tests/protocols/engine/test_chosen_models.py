@@ -27,7 +27,9 @@ def test_names_configs_and_folders_stand_for_models(
     hub_cache("other/one", {"main": BERT})
     path = tmp_path / "mine.yaml"
     path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
-    models = chosen_models(f"embedded, bert-base-uncased,{path},other/one", ModelSettings(), False)
+    models = chosen_models(
+        f"embedded,bert-base-uncased,{path},other/one".split(","), ModelSettings(), False
+    )
     assert [(m.name_or_path, m.head, m.max_length) for m in models] == [
         ("embedded", "mlp", 256),
         ("bert-base-uncased", "mlp", 256),
@@ -37,23 +39,31 @@ def test_names_configs_and_folders_stand_for_models(
     assert [m.kind for m in models] == ["transformer"] * 4
     line = "other/one: masked language model (architectures BertForMaskedLM)\n"
     assert capsys.readouterr().out == line  # of what a config says, nothing is found out
-    assert chosen_models("", ModelSettings(name_or_path="one"), False) == [
+    assert chosen_models((), ModelSettings(name_or_path="one"), False) == [
         ModelSettings(name_or_path="one")
     ]
 
 
+def test_what_else_is_said_of_the_model_holds_for_all_that_are_named() -> None:
+    shared = ModelSettings(multi_token="skip", max_length=64, vectors="v.txt")
+    embedded, esim = chosen_models(["embedded", "esim"], shared, False)
+    assert (embedded.multi_token, embedded.max_length, embedded.vectors) == ("skip", 64, "embedded")
+    assert (esim.kind, esim.max_length, esim.vectors) == ("esim", 64, "v.txt")
+
+
 def test_every_transformer_gets_its_random_weights_control() -> None:
     esim = ModelSettings(kind="esim")
-    models = chosen_models("", ModelSettings(), True) + chosen_models("", esim, True)
+    models = chosen_models((), ModelSettings(), True) + chosen_models((), esim, True)
     assert [m.label for m in models[:2]] == ["embedded", "embedded (random weights)"]
     assert models[2:] == [esim]
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="either --models a,b or --model"):
-        chosen_models("embedded", ModelSettings(head="linear"), False)
+    for field, value in (("name_or_path", "x"), ("random_weights", True), ("kind", "causal")):
+        with pytest.raises(UsageError, match=rf"either --models a,b or --model\.{field}, not both"):
+            chosen_models(["embedded"], ModelSettings(**{field: value}), False)
     with pytest.raises(UsageError, match="two models are called 'embedded'"):
-        chosen_models("embedded,embedded", ModelSettings(), False)
+        chosen_models(["embedded", "embedded"], ModelSettings(), False)
     with pytest.raises(UsageError, match=r"none\.yaml: there is no such file"):
         model_of(str(tmp_path / "none.yaml"))
     path = tmp_path / "wrong.yaml"
@@ -64,7 +74,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 
 def test_folders_of_one_name_are_told_apart_by_path(tmp_path: Path) -> None:
     one, other = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
-    models = chosen_models(f"{one},{other},embedded", ModelSettings(), True)
+    models = chosen_models(f"{one},{other},embedded".split(","), ModelSettings(), True)
     names = ["a/best", "b/best", "embedded"]
     assert [m.label for m in models] == [*names, *(f"{name} (random weights)" for name in names)]
     assert models[2].name is None
@@ -77,12 +87,12 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
     hub_cache("org/name", revisions)
     hub_cache("copy/name", revisions)
     names = "org/name@step1000,org/name,org/name@main,org/name@refs/pr/1"
-    models = chosen_models(names, ModelSettings(), True)[:4]
+    models = chosen_models(names.split(","), ModelSettings(), True)[:4]
     assert [m.label for m in models] == ["name@step1000", "name", "name@main", "name@refs/pr/1"]
     assert [m.revision for m in models] == ["step1000", None, "main", "refs/pr/1"]
     assert {m.name_or_path for m in models} == {"org/name"}
 
-    models = chosen_models("org/name@step1000,copy/name@step1000", ModelSettings(), True)
+    models = chosen_models(["org/name@step1000", "copy/name@step1000"], ModelSettings(), True)
     assert models[0].label == "org/name@step1000"
     assert models[3].label == "copy/name@step1000 (random weights)"
 
@@ -90,7 +100,7 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
     assert (preset.name_or_path, preset.revision) == ("bert-base-uncased", "abc")
 
     there = folder(tmp_path / "runs@home" / "model@2")
-    assert [m.label for m in chosen_models(str(there), ModelSettings(), False)] == ["model@2"]
+    assert [m.label for m in chosen_models([str(there)], ModelSettings(), False)] == ["model@2"]
 
 
 @pytest.mark.parametrize(
@@ -108,13 +118,13 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
 def test_a_revision_that_is_not_there_is_named(name: str, said: str, hub_cache: HubCache) -> None:
     hub_cache("org/name", {"step1000": BERT})
     with pytest.raises((UsageError, PretrainedError), match=said):
-        chosen_models(name, ModelSettings(), False)
+        chosen_models([name], ModelSettings(), False)
 
 
 def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None:
     there = folder(tmp_path / "model")
     for options in ({}, {"name_or_path": str(there)}, {"kind": "esim"}, {"kind": "auto"}):
         with pytest.raises(UsageError, match=r"model\.revision abc: .* not on the Hub.*leave it"):
-            chosen_models("", ModelSettings(revision="abc", **options), False)
+            chosen_models((), ModelSettings(revision="abc", **options), False)
     with pytest.raises(PretrainedError, match="it is not on the Hub, so it has no revision 'abc'"):
         read_config(str(there), "abc")  # whoever loads it, `fit` too

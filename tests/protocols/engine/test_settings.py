@@ -23,7 +23,6 @@ from probelight.protocols.engine.settings import (
     ModelSettings,
     ModelType,
     SplitFiles,
-    listed,
 )
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
@@ -234,11 +233,6 @@ def test_a_config_has_a_form_of_likelihoods_only_where_it_is_not_the_original() 
         UsageError, match=r"model\.pll within_word_l2r .* kind seq2seq masks nothing"
     ):
         ModelSettings(kind="seq2seq", pll="within_word_l2r")
-
-
-def test_names_are_listed_by_commas_or_as_a_list() -> None:
-    assert listed(" a, b ,,c") == listed(["a", " b", "", "c"]) == ["a", "b", "c"]
-    assert listed("") == []
 
 
 def test_the_files_that_are_given() -> None:

@@ -12,7 +12,7 @@ MODEL = ModelSettings("somewhere/bert")
 
 
 def test_what_decides_the_numbers_is_in_the_config_and_nothing_else_is() -> None:
-    [one] = load_sets("age_small", FileSettings(), None, None)
+    [one] = load_sets(["age_small"], FileSettings(), None, None)
     job = zero_shot_jobs([one], [MODEL], TrainerSettings(max_eval_tokens=64))[0]
     assert job.config == {
         "protocol": "zero_shot",
@@ -34,7 +34,7 @@ def test_what_decides_the_numbers_is_in_the_config_and_nothing_else_is() -> None
 
 
 def test_the_domain_stem_decides_numbers_where_it_is_asked_for() -> None:
-    [one] = load_sets("age_small", FileSettings(), None, None)
+    [one] = load_sets(["age_small"], FileSettings(), None, None)
     job = zero_shot_jobs([one], [MODEL], TrainerSettings(), rules=["sum", "pmi"])[0]
     assert (job.config["scoring"], job.config["domain_stem"]) == (["sum", "pmi"], "[MASK] .")
     config = replace(one.data.config, domain_stem="Older is [MASK] .")

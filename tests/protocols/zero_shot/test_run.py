@@ -63,7 +63,7 @@ def test_an_accuracy_has_what_it_must_be_read_beside(
 
 def test_a_set_that_changed_behind_the_plan_is_refused(tmp_path: Path) -> None:
     context = RunContext(TrainerSettings(accelerator="cpu", progress_bar=False))
-    [one] = load_sets("age_small", DEFAULT_FILE, None, None)
+    [one] = load_sets(["age_small"], DEFAULT_FILE, None, None)
     [job] = zero_shot_jobs([one], [ModelSettings()], context.trainer)
     config = {**job.config, "data": ["0" * 64]}
     run = RunFolder(tmp_path / "runs", job.name, config)

@@ -17,7 +17,7 @@ NONE = FileSettings()
 
 
 def test_each_probe_has_its_own_split_that_of_all_or_dev() -> None:
-    found = load_sets("age_small, taxonomy_small:test", NONE, None, None)
+    found = load_sets(["age_small", "taxonomy_small:test"], NONE, None, None)
     assert [(one.name, one.split) for one in found] == [
         ("age_small", "dev"),
         ("taxonomy_small", "test"),
@@ -29,7 +29,7 @@ def test_each_probe_has_its_own_split_that_of_all_or_dev() -> None:
 def test_a_file_of_ones_own_is_called_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "whales.jsonl.gz"
     write_ai2(path, [Record("1", "a whale is [MASK] than a mouse .", ("larger", "smaller"), 0)])
-    [one] = load_sets("", FileSettings(str(path), "mc_mlm"), None, None)
+    [one] = load_sets((), FileSettings(str(path), "mc_mlm"), None, None)
     assert (one.name, one.split, len(one.data.records)) == ("whales", "", 1)
     assert checksums(one.data) == [one.data.files[0].sha256]
 
@@ -37,15 +37,15 @@ def test_a_file_of_ones_own_is_called_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("probes", "data", "said"),
     [
-        ("", NONE, "give either --probes a,b,c or --data.path FILE"),
-        ("age_small", FileSettings("a.jsonl", "mc_qa"), "give either --probes a,b,c or"),
-        ("", FileSettings("a.jsonl"), "--data.path needs --data.setup mc_mlm or"),
-        ("", FileSettings("a.csv", choices="big"), "--data.choices big: give two or more"),
-        ("", FileSettings("a.csv", choices="big, big"), "--data.choices big,big: give two or more"),
-        ("age_small", FileSettings(choices="a,b"), "--data.choices are of a table"),
+        ([], NONE, "give either --probes a,b,c or --data.path FILE"),
+        (["age_small"], FileSettings("a.jsonl", "mc_qa"), "give either --probes a,b,c or"),
+        ([], FileSettings("a.jsonl"), "--data.path needs --data.setup mc_mlm or"),
+        ([], FileSettings("a.csv", choices="big"), "--data.choices big: give two or more"),
+        ([], FileSettings("a.csv", choices="big, big"), "--data.choices big,big: give two or more"),
+        (["age_small"], FileSettings(choices="a,b"), "--data.choices are of a table"),
     ],
 )
-def test_neither_and_both_are_refused(probes: str, data: FileSettings, said: str) -> None:
+def test_neither_and_both_are_refused(probes: list[str], data: FileSettings, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         load_sets(probes, data, None, None)
 
@@ -58,10 +58,10 @@ def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
     table = tmp_path / "told.csv"
     table.write_text("sentence,gold\na whale is [MASK] .,large\n")
     mirror = str(tiny_probes / "mirror")
-    named = f"age_small:test,{tiny_probes / 'first.yaml'}"
+    named = ["age_small:test", str(tiny_probes / "first.yaml")]
     for sets in (
-        load_sets("", FileSettings(str(table), choices="small,large"), None, None),
-        load_sets("", FileSettings(str(path), "mc_mlm"), None, None),
+        load_sets((), FileSettings(str(table), choices="small,large"), None, None),
+        load_sets((), FileSettings(str(path), "mc_mlm"), None, None),
         load_sets(named, NONE, None, mirror),
     ):
         planned = RunContext(mirror=mirror, own=own_configs(sets))
@@ -81,4 +81,4 @@ def test_two_probes_of_one_name_are_refused(tmp_path: Path, tiny_probes: Path) -
     (tmp_path / "first.yaml").write_text(text.replace("a test", "another"))
     named = f"{tiny_probes / 'first.yaml'}:test,{tmp_path / 'first.yaml'}:test"
     with pytest.raises(UsageError, match="two probes are called 'first'"):
-        load_sets(named, NONE, None, str(tiny_probes / "mirror"))
+        load_sets(named.split(","), NONE, None, str(tiny_probes / "mirror"))
