@@ -195,7 +195,7 @@ class Settings:
     __pydantic_config__: ClassVar = STRICT
 
     def __post_init__(self) -> None:
-        kind = type(self)
+        kind: Any = type(self)  # classes are hashable
         given = {
             name: value for name, value in vars(self).items() if value != _defaults(kind)[name]
         }

@@ -68,7 +68,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         model_of(str(tmp_path / "none.yaml"))
     path = tmp_path / "wrong.yaml"
     path.write_text("model: {name: some/model}\n")
-    with pytest.raises(UsageError, match=r"wrong.yaml: no config of a model"):
+    with pytest.raises(UsageError, match=r"wrong.yaml: `model` model.name some.model is what"):
         model_of(str(path))
 
 
