@@ -6,7 +6,6 @@ A file is given to the parser as the text of its mapping: the parser opens none 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,13 +91,13 @@ def read_words(words: Sequence[str], known: Known) -> Given:
             name = f"--{key}" if name.startswith("--") else name
         is_config = name in CONFIG_OPTIONS
         if is_config or (name.startswith("--") and key in {*known.sections, *known.lists}):
-            is_given = bool(equals)
-            if not is_given and (following := next(left, None)) is not None:
-                value, is_given = following, True
-            if not (value or (is_given and key in known.lists)):
+            following = value if equals else next(left, None)
+            if following is None or (not following and key not in known.lists):
                 raise UsageError(f"{name}: its value is missing")
+            value = following
             if key in known.lists:
-                value = value if value.startswith("[") or value == "null" else _as_list(value)
+                is_yaml = value.startswith("[") or value == "null"
+                value = value if is_yaml else json.dumps(_parts(value))
             else:
                 value = _mapping(value, "" if is_config else key, known, given.files)
             given.words.append(f"{name}={value}")
@@ -109,12 +108,8 @@ def read_words(words: Sequence[str], known: Known) -> Given:
     return given
 
 
-def _as_list(text: str) -> str:
-    """Return the parts of a text as a YAML list; what is a number stays one."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    numbers = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?", re.IGNORECASE)
-    quoted = [part if numbers.fullmatch(part) else json.dumps(part) for part in parts]
-    return f"[{', '.join(quoted)}]"
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _mapping(value: str, section: str, known: Known, files: dict[str, Any]) -> str:
@@ -158,7 +153,7 @@ def _fitted(content: Mapping[str, Any], place: str, known: Known) -> dict[str, A
         if isinstance(value, Mapping) and name in known.sections:
             value = _fitted(value, name, known)
         elif isinstance(value, str) and name in known.lists:
-            value = [part.strip() for part in value.split(",") if part.strip()]
+            value = _parts(value)
         if value is not None or name not in known.sections:
             found[key] = value
     return found
