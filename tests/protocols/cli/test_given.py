@@ -32,7 +32,7 @@ def words(*given: str) -> list[str]:
         (["a.jsonl=gpt-2", "-mirror"], ["a.jsonl=gpt-2", "-mirror"]),
         (
             ["--probes", "a, b@1,", "--grid.sizes=62,1e3"],
-            ['--probes=["a", "b@1"]', "--grid.sizes=[62, 1e3]"],
+            ['--probes=["a", "b@1"]', '--grid.sizes=["62", "1e3"]'],
         ),
         (
             ["--probes=[a,b]", "--probes", "", "--probes=null"],
