@@ -81,7 +81,8 @@ Known = Mapping[str, str]
 _KEY = re.compile(r'Parser key "([\w.]+)"')
 _CLASS = re.compile(r"given class_path '([\w.]+)'")
 _STRANGE = re.compile(
-    r"(?:Group '(?P<group>[\w.]+)' does not accept option|Option) '(?P<key>[\w.]+)'"
+    r"(?:Group '(?P<group>[\w.]+)' does not accept option|Subcommand '\w+' does not accept option"
+    r"|Option) '(?P<key>[\w.]+)'"
 )
 
 

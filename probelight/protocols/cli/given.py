@@ -134,8 +134,8 @@ def _mapping(value: str, section: str, known: Known, files: dict[str, Any]) -> s
 
 def _no_file(value: str, section: str) -> UsageError | ConfigError:
     """Return what to answer to a value that is no file."""
-    if section:
-        meant = f"--{section}.{MEANT.get(section, 'OPTION')} {value}"
+    if section in MEANT:
+        meant = f"--{section}.{MEANT[section]} {value}"
         preset = Path("configs") / section / f"{Path(value).name}.yaml"
         if (PACKAGE / preset).is_file() and section == "model":
             meant = f"--config {preset} or {meant}"

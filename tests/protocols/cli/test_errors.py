@@ -140,6 +140,7 @@ FILES = [
         "  init_args: {learning_rat: 1}\n",
         "there is no key model.learning_rat (did you mean model.learning_rate?)",
     ),
+    ("fit", "grid: {sizes: [62]}\n", "there is no key grid"),
     (
         "sweep plan",
         "grid:\n  models: {a: {}}\n  originals: {b: {name: c, sets: [], selection_itms: 3}}\n",

@@ -122,6 +122,8 @@ def test_what_is_no_file_is_answered_with_what_was_meant(tmp_path: Path) -> None
         words("--config", str(tmp_path / "curv.yaml"))
     with pytest.raises(UsageError, match=r"^--model gpt2: .* give --model\.name_or_path gpt2$"):
         words("--model", "gpt2")
+    with pytest.raises(ConfigError, match=r"curv\.yaml: there is no such file .*'curve\.yaml'"):
+        words("--grid", str(tmp_path / "curv.yaml"))
     for line in (["--config"], ["--config="], ["-c", ""], ["--model"]):
         with pytest.raises(UsageError, match="its value is missing"):
             words(*line)
