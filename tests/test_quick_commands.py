@@ -25,8 +25,8 @@ HEAVY = [
     "datasets",
     "ray",
 ]
-# What commands that read no file of a person or of a run do without too.
-READERS = ["pydantic", "pandas"]
+# What commands that read no run do without too.
+READERS = ["pandas"]
 # Runs command lines one after the other and prints those that brought one of the modules.
 LOOK = """
 import json, sys

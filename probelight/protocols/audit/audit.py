@@ -108,7 +108,7 @@ def audit(
     if output_dir is None:
         raise UsageError("give --output_dir: the results go there")
     models = _chosen_baselines(baselines, vectors)
-    configs = {name: config_of(name) for name in probes}
+    configs = {name: config_of(name) for name in map(str.strip, probes.split(",")) if name}
     if not configs:
         raise UsageError("name a probe, or a file of items; `train.py probes list` shows probes")
     names = [config.name for config in configs.values()]
