@@ -22,7 +22,7 @@ from probelight.io.ranges import (
     Width,
     Within,
 )
-from probelight.lightning_modules.optimization import adamw, trapezoid
+from probelight.lightning_modules.base import adamw, trapezoid
 
 IGNORE = -100
 

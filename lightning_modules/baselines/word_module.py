@@ -13,9 +13,8 @@ from torch import Tensor, nn
 
 from probelight.io.atomic import whole_folder
 from probelight.io.files import user_path
-from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.base import ChoiceModule, halved_on_plateau
 from probelight.lightning_modules.baselines.token_vectors import Origin, TokenVectors
-from probelight.lightning_modules.optimization import halved_on_plateau
 from probelight.models.checkpoint_files import (
     WORD_FORMAT,
     WORD_SETTINGS,

@@ -17,8 +17,7 @@ from probelight.metrics.clusters import strict_if_independent
 from probelight.metrics.intervals import FEW, Interval, Term
 from probelight.reports import table as tables
 from probelight.reports.estimates import Estimate, named
-from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.runs import Series, inoculations
+from probelight.reports.inoculation.runs import Series, doses, inoculations
 from probelight.reports.table import Cell, Column, Table, accuracy, framed, share, text, whole
 from probelight.reports.words import ABSENT, INTERVAL, listed
 from probelight.reports.zero_shot.scores import zero_shots

@@ -342,8 +342,7 @@ def _of_audits(results: Results) -> Iterator[dict[str, Any]]:
 
 def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
     """Yield what all of a released split gave before each inoculation and after its best dose."""
-    from probelight.reports.inoculation.doses import best_dose, doses
-    from probelight.reports.inoculation.runs import inoculations
+    from probelight.reports.inoculation.runs import best_dose, doses, inoculations
 
     for series, line in doses(inoculations(results)).items():
         split, best = series.report_split, best_dose(line)

@@ -8,8 +8,7 @@ from itertools import groupby, product
 
 from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
-from probelight.reports.inoculation.doses import TASKS, Dose, doses
-from probelight.reports.inoculation.runs import Inoculation, with_controls
+from probelight.reports.inoculation.runs import TASKS, Dose, Inoculation, doses, with_controls
 from probelight.reports.line_figure import MOST_MODELS, Panel, Trace, in_panels, line_figure
 from probelight.reports.words import count, dotted, in_words, rate
 from probelight.results.load import Results

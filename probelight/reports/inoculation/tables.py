@@ -12,8 +12,14 @@ from probelight.metrics.intervals import wilson
 from probelight.reports import table as tables
 from probelight.reports import words
 from probelight.reports.estimates import VERDICTS, Verdict, named, verdict_of
-from probelight.reports.inoculation.doses import TASKS, Dose, doses
-from probelight.reports.inoculation.runs import Inoculation, above_chance, with_controls
+from probelight.reports.inoculation.runs import (
+    TASKS,
+    Dose,
+    Inoculation,
+    above_chance,
+    doses,
+    with_controls,
+)
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
 from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE
 from probelight.results.frames import results_frame

@@ -18,7 +18,7 @@ from probelight.reports.words import in_words, percent, short_count
 from probelight.results.load import Results
 
 if TYPE_CHECKING:
-    from probelight.reports.inoculation.doses import Dose
+    from probelight.reports.inoculation.runs import Dose
 
 MOST = 200  # arrows
 MOST_LABELLED = 12  # arrows that have their dose at the head
@@ -59,8 +59,7 @@ def arrows_figure(results: Results) -> Figure | None:
     """Draw every inoculation as an arrow from the scores before it to those after it."""
     if not results.of("inoculation"):
         return None
-    from probelight.reports.inoculation.doses import doses
-    from probelight.reports.inoculation.runs import inoculations
+    from probelight.reports.inoculation.runs import doses, inoculations
 
     lines = doses(inoculations(results)).values()
     found = [(dose, *ends) for line in lines for dose in line if (ends := ends_of(dose))]

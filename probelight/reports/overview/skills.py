@@ -24,7 +24,7 @@ from probelight.results.load import Results, Run
 if TYPE_CHECKING:
     from probelight.reports.curve.curves import Curve
     from probelight.reports.curve.curves import Point as Seeds
-    from probelight.reports.inoculation.doses import Dose
+    from probelight.reports.inoculation.runs import Dose
 
 Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
 POLARITIES = ("affirmative", "negative")  # texts of the parts
@@ -196,8 +196,7 @@ def _grids(results: Results) -> Iterator[Point]:
 
 
 def _inoculations(results: Results) -> Iterator[Point]:
-    from probelight.reports.inoculation.doses import doses
-    from probelight.reports.inoculation.runs import with_controls
+    from probelight.reports.inoculation.runs import doses, with_controls
 
     for series, line in doses(with_controls(results)).items():
         original = series.original_task and f"originally {words.in_words(series.original_task)}"
@@ -332,7 +331,7 @@ def _lacking(point: Point, other: Point) -> str:
 def _least_gap(point: Point, other: Point) -> float | None:
     """The lower end of the interval of one score minus another on the same recorded items."""
     if point.dose and other.dose:
-        from probelight.reports.inoculation.doses import interval_of
+        from probelight.reports.inoculation.runs import interval_of
 
         return interval_of([(1.0, point.dose, point.metric), (-1.0, other.dose, other.metric)])[0]
     return point.seeds.minus(other.seeds).ci_low if point.seeds and other.seeds else None

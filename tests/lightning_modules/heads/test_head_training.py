@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM
 
+from probelight.lightning_modules.base import adamw_groups, slanted_triangular
 from probelight.lightning_modules.heads import head_training
 from probelight.lightning_modules.heads.head_training import (
     HeadPlan,
@@ -23,7 +24,6 @@ from probelight.lightning_modules.heads.head_training import (
     train_stack,
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
-from probelight.lightning_modules.optimization import adamw_groups, slanted_triangular
 from probelight.models.candidate_head import CandidateHead
 
 NUM_ITEMS, HIDDEN, VOCAB = 40, 16, 30

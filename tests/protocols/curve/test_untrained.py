@@ -14,9 +14,9 @@ from torch.nn import functional as F
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from probelight.io.errors import UsageError
+from probelight.lightning_modules.base import slanted_triangular
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
 from probelight.lightning_modules.heads.head_training import sample_orders
-from probelight.lightning_modules.optimization import slanted_triangular
 from probelight.probes.record import Record
 from probelight.protocols.curve.command import curve_jobs, trace_curves
 from probelight.protocols.curve.curve import Curve

@@ -14,8 +14,7 @@ from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.reports.concepts import answers
-from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.runs import with_controls
+from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.overview.skills import CHOICES, verdicts
 from probelight.results.load import load_results
 from tests.fixtures.rows import read_results

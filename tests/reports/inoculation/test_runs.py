@@ -1,13 +1,25 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
-from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.runs import Series, inoculations
+from probelight.metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
+from probelight.reports.estimates import Bounds
+from probelight.reports.inoculation.runs import (
+    Dose,
+    Series,
+    best_dose,
+    doses,
+    inoculations,
+    interval_of,
+)
+from probelight.results.hits import Side, read_sides
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
 
@@ -115,3 +127,145 @@ def test_namesakes_of_another_setup_are_lines_of_their_own(
     for setup in setups:
         results = inoculated(setup=setup)
     assert [series.setup for series in doses(inoculations(results))] == named
+
+
+WriteRun = Callable[..., Path]
+
+
+GROUPS = [item // 2 for item in range(200)]
+
+
+def text(right: np.ndarray) -> str:
+    return "".join(str(int(own)) for own in right)
+
+
+def hits(seed: int) -> dict[str, Any]:
+    """Three of five right before; each seed loses another 10, 20 or 30 of a hundred items."""
+    before = np.arange(200) % 5 < 3
+    rng = np.random.default_rng(seed)
+    after = before & (rng.random(200) > 0.1 * seed)
+    side = {"items": "x", "groups": GROUPS, "before": text(before), "after": text(after)}
+    probe = {**side, "untouched": "01" * 100, "clusters": GROUPS}
+    return {"probe": probe, "original": side}
+
+
+def over_seeds(metric: str, runs: Sequence[Mapping[str, Side]]) -> Bounds:
+    found: Any = [
+        SimpleNamespace(seed=seed, run=SimpleNamespace(sides=sides))
+        for seed, sides in enumerate(runs)
+    ]
+    return interval_of([(1.0, Dose(Series("m", "p", "o"), 100, tuple(found)), metric)])
+
+
+def test_items_and_seeds_are_both_in_the_interval() -> None:
+    runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2, 3)]
+    after = {seed: np.array(run["original"].credit["after"]) for seed, run in enumerate(runs)}
+    groups = np.array(GROUPS)
+    found = over_seeds("original_accuracy_after", runs)
+    assert found == sum_interval([Term(1.0, after)], groups)[1:]
+    averaged = np.mean([accuracy_interval(own, groups) for own in after.values()], axis=0)
+    assert found[1] is not None
+    assert found[0] is not None
+    # The seeds' accuracies are some 6 points apart: the mean of their ends knows nothing of that.
+    assert found[1] - found[0] > 1.5 * (averaged[2] - averaged[1])
+
+
+def test_the_cost_has_the_same_items_on_both_sides() -> None:
+    runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2, 3)]
+    before = {seed: np.array(run["original"].credit["before"]) for seed, run in enumerate(runs)}
+    after = {seed: np.array(run["original"].credit["after"]) for seed, run in enumerate(runs)}
+    terms = [Term(1.0, before), Term(-1.0, after)]
+    expected = sum_interval(terms, np.array(GROUPS), DIFFERENCES)
+    assert over_seeds("inoculation_cost", runs) == expected[1:]
+    lost = [np.mean(before[seed] - after[seed]) for seed in range(3)]
+    assert expected.value == pytest.approx(np.mean(lost))
+
+
+def test_whole_clusters_and_untouched_items() -> None:
+    runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2)]
+    low, high = over_seeds("strict_cluster_accuracy_before", runs)
+    # Of ten items in five pairs three pairs have an item with 3 or 4 behind its tens: 2 are whole.
+    pairs = np.array([a % 5 < 3 and (a + 1) % 5 < 3 for a in range(0, 200, 2)])
+    assert (low, high) == pytest.approx(sum_interval([Term(1.0, {0: 1.0 * pairs})])[1:])
+    kept = {s: np.array(run["probe"].credit["after"])[1::2] for s, run in enumerate(runs)}
+    expected = sum_interval([Term(1.0, kept)])[1:]
+    assert over_seeds("probe_accuracy_group_not_in_train", runs) == pytest.approx(expected)
+
+
+def test_other_items_have_no_interval_together() -> None:
+    one, other = hits(1), hits(2)
+    other["original"] |= {"items": "y"}
+    runs = [read_sides(value, "hits.json") for value in (one, other)]
+    assert over_seeds("original_accuracy_after", runs) == (None, None)
+    assert over_seeds("probe_accuracy", [runs[0], {}]) == (None, None)
+    assert over_seeds("aggregate", runs) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ({"probe": 3}, "no `probe` and `original`"),
+        ({"original": {"items": "x", "groups": []}}, "original: groups: not a list of indices"),
+        ({"original": {"groups": [0, 1], "before": "0x", "after": "01"}}, "before: not a text of"),
+        ({"original": {"groups": [0, 1], "before": "011", "after": "01"}}, "3 items, but 2 groups"),
+    ],
+)
+def test_damaged_files_are_named(damage: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_sides({**hits(1), **damage}, "hits.json")
+
+
+def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for seed in (1, 2, 3):
+        found = rows.inoculation(
+            probe_correct=(120, 100),
+            original_correct=(120, 100),
+            num_probe=200,
+            num_original=200,
+            seed=seed,
+        )
+        facts = {"hits_file": "hits.json", "cost_interpretable": True}
+        folder = write_run(tmp_path, f"s{seed}", found, **facts)
+        (folder / "hits.json").write_text(json.dumps(hits(seed)))
+    [line] = doses(inoculations(load_results(tmp_path))).values()
+    [dose] = line
+    runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2, 3)]
+    assert dose.interval("inoculation_cost") == over_seeds("inoculation_cost", runs)
+    # The probe's items counted what the original task's did: what the one lost, the other did too.
+    low, high = over_seeds("inoculation_cost", runs)
+    assert low is not None
+    assert high is not None
+    assert dose.gain is not None
+    assert dose.gain.value == pytest.approx((100 - 120) / 200)
+    assert (dose.gain.ci_low, dose.gain.ci_high) == pytest.approx((-high, -low))
+    assert dose.interval("aggregate") == (None, None)
+    assert dose.estimate("probe_accuracy_group_not_in_train") is None  # no such rows
+    (folder / "hits.json").write_text("{}")
+    results = load_results(tmp_path)
+    assert "(it has no `probe` and `original`)" in results.left_out[0]
+    [line] = doses(inoculations(results)).values()
+    assert line[0].interval("inoculation_cost") == (None, None)
+
+
+def test_seeds_are_averaged(inoculated: Callable[..., Results]) -> None:
+    seeds = ({"seed": seed, "probe_correct": (200, 300 + 100 * seed)} for seed in (1, 2))
+    ((dose,),) = doses(inoculations(inoculated(*seeds))).values()
+    assert dose.values("probe_accuracy") == [0.4, 0.5]
+    assert dose.mean("probe_accuracy") == pytest.approx(0.45)
+    assert dose.mean("inoculation_cost") == pytest.approx(10 / 500)
+    # Without what each item counted nothing is known about the mean of two seeds.
+    assert dose.interval("inoculation_cost") == (None, None)
+    assert dose.interval("aggregate") == (None, None)
+    assert dose.mean("absent") is None
+
+
+def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., Results]) -> None:
+    for dose, selected, reported in ((100, 0.6, 500), (1000, 0.8, 400), (3000, 0.8, 900)):
+        selection = [(0.2, 0.6), (selected, 0.6)]
+        results = inoculated(
+            {"dose": dose, "probe_correct": (200, reported), "selection": selection}
+        )
+    (line,) = doses(inoculations(results)).values()
+    assert best_dose(line).dose == 1000

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.runs import inoculations
+from probelight.reports.inoculation.runs import Dose, doses, inoculations
 from probelight.reports.overview import arrows
 from probelight.reports.overview.arrows import arrows_figure
 from probelight.reports.page.html import inline_svg
