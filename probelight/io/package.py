@@ -129,7 +129,8 @@ _MOVED = (
         "protocols.diagnostics.diagnose",
         "measure_model measure_recorded",
     ),
-    ("protocols.inoculation.runs", "protocols.inoculation.jobs", "run_job"),
+    ("protocols.inoculation.jobs", "protocols.inoculation.command", "run_job"),
+    ("protocols.inoculation.runs", "protocols.inoculation.command", "run_job"),
     ("protocols.zero_shot.run", "protocols.zero_shot.command", "score_set"),
 )
 ALIASES = {(old, name): f"probelight.{new}" for old, new, names in _MOVED for name in names.split()}

@@ -16,7 +16,7 @@ from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.chosen_models import with_model_type
 from probelight.protocols.engine.models import refuse_untrained
 from probelight.protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
-from probelight.protocols.inoculation.jobs import inoculation_jobs
+from probelight.protocols.inoculation.command import inoculation_jobs
 from probelight.protocols.inoculation.settings import (
     InoculatedProbe,
     OriginalTask,

@@ -36,13 +36,13 @@ from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
 from probelight.protocols.engine.settings import AUTO, ModelSettings
+from probelight.protocols.inoculation.command import SubjectJobs
 from probelight.protocols.inoculation.data import (
     Parts,
     num_balancing,
     original_splits,
     probe_splits,
 )
-from probelight.protocols.inoculation.jobs import SubjectJobs
 from probelight.protocols.inoculation.settings import (
     BEFORE,
     CELL,

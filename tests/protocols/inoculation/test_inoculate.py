@@ -17,6 +17,7 @@ from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
+from probelight.protocols.inoculation.command import run_job
 from probelight.protocols.inoculation.inoculate import (
     BEFORE_FILE,
     InoculationRun,
@@ -24,7 +25,6 @@ from probelight.protocols.inoculation.inoculate import (
     keep_scores,
     kept_scores,
 )
-from probelight.protocols.inoculation.jobs import run_job
 from probelight.protocols.inoculation.rows import REPORT, SELECTED_PROBE
 from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs

@@ -19,8 +19,8 @@ from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.inoculation.command import inoculation_jobs
 from probelight.protocols.inoculation.data import Splits
-from probelight.protocols.inoculation.jobs import inoculation_jobs
 from probelight.protocols.inoculation.rows import cost_interpretable
 from probelight.protocols.inoculation.settings import OriginalTask, Setting, Subject
 from probelight.protocols.inoculation.sweep import SweepGrid
