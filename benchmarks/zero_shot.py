@@ -6,7 +6,7 @@ All read the same records and give a score for each candidate, with the same wei
 part of every time. Ours computes the candidates' rows alone, and the last layer at the mask. The
 peers take the order of the file: the `fill-mask` pipeline with `targets`, one call an item; batches
 of 8 through `cloze_distribution` of minicons (left out, and said, where it is not installed; its
-`cloze` is wrong when a candidate also stands in the stem); and plain batches of 8 with the logits
+`cloze` is wrong when a candidate also is in the stem); and plain batches of 8 with the logits
 of the whole vocabulary. The softmax over the candidates is compared with each of theirs.
 
 The share of GEMM speed is the encoder's number of operations on real tokens, not padding, over its

@@ -1,4 +1,4 @@
-"""MC-MLM (Talmor 2020): which of K candidate words stands in the place of the mask.
+"""MC-MLM (Talmor 2020): which of K candidate words is in the place of the mask.
 
 Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 """
@@ -42,7 +42,7 @@ class MaskedChoice(ChoiceModule):
         model_name_or_path: "embedded", a folder, or a name on the Hub.
         mode: What is trained: nothing (`zero_shot`), the head (`mlp`), its decoder alone
             (`linear`), or everything, tied as in the checkpoint (`full`).
-        answer_prefix: What stands before a candidate; "auto" finds out from the tokenizer.
+        answer_prefix: What is before a candidate; "auto" finds out from the tokenizer.
         multi_token: What to do with a candidate that is more than one piece. The encoder lists
             those to be scored by "pseudo_log_likelihood"; `PseudoLogLikelihood` scores them.
         max_length: Longest input in tokens.

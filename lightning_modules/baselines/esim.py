@@ -149,7 +149,7 @@ class BiLSTM(nn.Module):
     """One layer in both directions over the real tokens alone; 0 at padding.
 
     Sequences run in groups of like length, each without most of its padding. The backward layer
-    reads every sequence turned around, so that padding stands after it and changes nothing. On a
+    reads every sequence turned around, so that padding is after it and changes nothing. On a
     CPU this takes two thirds of the time of packed sequences, whose gradient costs the square of
     the length.
 
@@ -214,7 +214,7 @@ def soft_alignment(
         second_mask: (P, L') the same.
 
     Returns:
-        a~ (P, L, D) and b~ (P, L', D), 0 where the other sequence is empty. What stands at padding
+        a~ (P, L, D) and b~ (P, L', D), 0 where the other sequence is empty. What is at padding
         has no meaning.
     """
     likeness = torch.bmm(first, second.transpose(1, 2))  # (P, L, L')

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class FileVectors(WordRows, TokenVectors):
-    """Word vectors of a file, a row a word, whatever stands beside it.
+    """Word vectors of a file, a row a word, whatever is beside it.
 
     Args:
         vectors: The file.
@@ -139,7 +139,7 @@ class EncoderVectors(TokenVectors):
         return super().encoder(min(max_length, self._frozen.model.room), num_choices)
 
 
-# By what stands before the colon of `--model.vectors`: what makes vectors of what stands behind it,
+# By what is before the colon of `--model.vectors`: what makes vectors of what is behind it,
 # and of the dimension and the checksum of a saved model.
 SOURCES: dict[str, Callable[[str, int | None, str | None], TokenVectors]] = {
     "encoder": EncoderVectors.load,

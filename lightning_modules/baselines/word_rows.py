@@ -183,7 +183,7 @@ class WordRows(nn.Module):
                 self._grow(new, blank, [True] * len(new))
             places = torch.from_numpy(self._places(saved))
             own = {"weight": self.weight, "known": self.known, "bias": self.bias}
-            # By name: the rows of this module may stand in another order, and be more.
+            # By name: the rows of this module may be in another order, and be more.
             for name, value in own.items():
                 if value is not None and f"{prefix}{name}" in state_dict:
                     rows = value.detach().clone()

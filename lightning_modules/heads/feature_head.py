@@ -26,7 +26,7 @@ _EPSILON = 1e-12  # BERT's
 
 
 def fresh_hidden_layer(size: int, seed: int) -> tuple[nn.Linear, nn.LayerNorm]:
-    """Return the dense map (H -> H) and the norm of a hidden layer, between which GELU stands.
+    """Return the dense map (H -> H) and the norm of a hidden layer, between which GELU is.
 
     Args:
         size: H.

@@ -1,7 +1,7 @@
 """What gives answers away: words that go with being right, and rules that know nothing.
 
 Which words of the answers, and which whole answers, go with being right (Gururangan 2018)? An item
-is counted once for a part, however often and in however many of its choices it stands; an item all
+is counted once for a part, however often and in however many of its choices it is; an item all
 of whose choices have the part says nothing of it. Of n such items let r be those whose right answer
 has it, and c the sum of the shares of their choices that do: what r would be by chance. Then
 
@@ -170,7 +170,7 @@ def word_frequency(source: str, train: Sequence[Record]) -> Frequency:
     """Return a function that gives how common a word is, on a scale of powers of ten.
 
     Args:
-        source: `WORDFREQ`: its Zipf scale of English; `TRAIN`: in how many of the items it stands.
+        source: `WORDFREQ`: its Zipf scale of English; `TRAIN`: in how many of the items it is.
         train: The items.
     """
     if source == WORDFREQ:

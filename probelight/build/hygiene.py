@@ -123,7 +123,7 @@ def repeated_choices(record: Record) -> list[Finding]:
 
 
 def answer_in_stem(record: Record) -> list[Finding]:
-    """Find a gold, or a name of it, in a stem that no wrong choice stands in as well."""
+    """Find a gold, or a name of it, in a stem that no wrong choice is in as well."""
     stem = record.stem
     if not stands_in(record.gold, stem) or any(stands_in(text, stem) for text in record.wrong):
         return []
@@ -131,7 +131,7 @@ def answer_in_stem(record: Record) -> list[Finding]:
 
 
 def wrong_answer_in_stem(record: Record) -> list[Finding]:
-    """Find a wrong answer with a gloss whose name stands in the stem: "cold snap" of "a cold snap".
+    """Find a wrong answer with a gloss whose name is in the stem: "cold snap" of "a cold snap".
 
     The sentence may say so what the word means there.
     """
@@ -163,7 +163,7 @@ def asked_word_in_answers(record: Record) -> list[Finding]:
 def asked_stems(record: Record) -> frozenset[str]:
     """Return stems of the words that an item asks about: those of its notes that its stem has.
 
-    A `surface_form` has to stand there in quotes, as in WordNetQA: that of a synonymy item, where a
+    A `surface_form` has to be there in quotes, as in WordNetQA: that of a synonymy item, where a
     definition is quoted, is not asked about. Function words count only where a name has no other
     words. Without such notes there are none.
     """
@@ -191,7 +191,7 @@ def unbalanced_positions(records: Sequence[Record]) -> list[Finding]:
         allowed = _SIGMAS * math.sqrt(total * share * (1 - share))
         for position in range(num_choices):
             if abs(golds[position] - total * share) > allowed:
-                text = f"{golds[position]} of {total} golds stand at place {position + 1}"
+                text = f"{golds[position]} of {total} golds are at place {position + 1}"
                 findings.append(Finding("unbalanced positions", records[0].file or "all", text))
     return findings
 
@@ -211,7 +211,7 @@ def answer_words(text: str) -> set[str]:
 
 
 def stands_in(answer: str, stem: str) -> bool:
-    """Return whether a name in an answer stands in a stem."""
+    """Return whether a name in an answer is in a stem."""
     shown = f" {plain_words(stem)} "
     return any(f" {word} " in shown for word in answer_words(answer) if word)
 

@@ -127,7 +127,7 @@ def _pairs(
 ) -> tuple[Record, ...]:
     """Make the items over all ordered pairs.
 
-    `rising` says that the first candidate (younger, smaller) is right where the first value stands
+    `rising` says that the first candidate (younger, smaller) is right where the first value is
     before the second in the order of `values`.
     """
     if len(values) < 2 or len(set(values)) < len(values):

@@ -24,7 +24,7 @@ from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
 MultiToken = Literal["error", "skip", "pseudo_log_likelihood"]
-INSIDE = "a "  # the shortest text that stands before an answer inside a sentence
+INSIDE = "a "  # the shortest text that is before an answer inside a sentence
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Blank:
         text: The sentence with the tokenizer's mask token in it. White space before the mask is
             gone: where a word brings its own leading space (byte-level BPE, SentencePiece) it
             belongs to the answer, and elsewhere it is nothing.
-        carrier: The shortest text that stands before an answer as this sentence does: nothing at
+        carrier: The shortest text that is before an answer as this sentence does: nothing at
             the start, a word and a space inside, the last character where the blank is attached.
     """
 
@@ -75,7 +75,7 @@ class CandidateTable:
                 self.texts.setdefault(text, len(self.texts))
 
     def _texts(self, carrier: str, candidate: str) -> tuple[str, str]:
-        """Return what stands before a candidate, and the same text with the candidate."""
+        """Return what is before a candidate, and the same text with the candidate."""
         if self.answer_prefix == "auto":
             return carrier.rstrip(), carrier + candidate
         return "", self.answer_prefix + candidate
@@ -117,7 +117,7 @@ class CandidateTable:
 
         Args:
             records: N records without `problems`.
-            carriers: What stands before the candidates of each.
+            carriers: What is before the candidates of each.
             tokens: Of `texts`.
 
         Raises:

@@ -132,7 +132,7 @@ def right_padding(tokenizer: Any) -> Padding:
 
 
 def start_token(tokenizer: Any) -> Ids:
-    """Return what stands before the first token (1,) where the tokenizer itself sets nothing.
+    """Return what is before the first token (1,) where the tokenizer itself sets nothing.
 
     Raises:
         RecordError: If the tokenizer has neither a BOS nor an EOS token.
@@ -141,7 +141,7 @@ def start_token(tokenizer: Any) -> Ids:
         if token_id is not None:
             return np.array([token_id], dtype=np.int64)
     raise RecordError(
-        f"{type(tokenizer).__name__} has neither a BOS nor an EOS token to stand before a text "
+        f"{type(tokenizer).__name__} has neither a BOS nor an EOS token to be before a text "
         "that is scored from its first word"
     )
 

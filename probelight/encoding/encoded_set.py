@@ -51,7 +51,7 @@ def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...
 def white_space_notice(records: Sequence[Record]) -> tuple[str, ...]:
     """Say how many records have white space around a text that likelihoods leave out.
 
-    That is white space behind a choice, behind a stem without a mask (one space stands there), and
+    That is white space behind a choice, behind a stem without a mask (one space is there), and
     around a whole sentence.
     """
     concerned = [

@@ -126,7 +126,7 @@ class InfillingSet(EncodedSet):
 
 
 Asks = Literal["choices", "entries", "place"]
-_ANYTHING = (0,)  # stands where all that could come next is asked for
+_ANYTHING = (0,)  # is where all that could come next is asked for
 
 
 class Written(NamedTuple):
@@ -167,7 +167,7 @@ class PosedTexts:
             before, mask, after = record.stem.rpartition(MASK)
             if mask:
                 self.stems.append(f"{before if before.strip() else ''}{MASK}{after}")
-            else:  # the blank stands behind a question, and alone where there is none
+            else:  # the blank is behind a question, and alone where there is none
                 question = record.stem.rstrip()
                 self.stems.append(f"{question} {MASK}" if question else MASK)
         blanks = [Blank.of(stem, form.blank) for stem in self.stems]
@@ -195,14 +195,14 @@ class PosedTexts:
         return len(ids), int(found[0])
 
     def blanks_written(self) -> list[list[Written]]:
-        """Return what stands before the blank of each record; any token may come in it."""
+        """Return what is before the blank of each record; any token may come in it."""
         return [
             [Written(tuple(self.store[text][: self.blank_in_text(i)[1]].tolist()), _ANYTHING)]
             for i, text in enumerate(self.texts)
         ]
 
     def choices_written(self) -> list[list[Written]]:
-        """Return what stands before the blank, and the pieces, of each choice of each record."""
+        """Return what is before the blank, and the pieces, of each choice of each record."""
         if self.form.repeats_context:
             rows = self._filled_texts()
         else:
@@ -252,7 +252,7 @@ class PosedTexts:
 class InfillingEncoder:
     """Encodes records for a model that fills blanks: the mask of a stem, or the place behind it.
 
-    In a question the blank stands behind the stem and a space; an empty stem is nothing but the
+    In a question the blank is behind the stem and a space; an empty stem is nothing but the
     blank, so that a whole sentence is the answer. A stem and its blank are tokenised as the one
     text they are. An answer gets the pieces that it has in running text: where the context is
     repeated those of the filled sentence that hold a letter of it, or the space before it, else

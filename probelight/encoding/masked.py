@@ -63,7 +63,7 @@ class MaskedChoiceEncoder:
 
     Args:
         tokenizer: A Hugging Face tokenizer with a mask token.
-        answer_prefix: What stands before a candidate when it is looked up; "auto" finds out from
+        answer_prefix: What is before a candidate when it is looked up; "auto" finds out from
             the tokenizer, see `CandidateTable`.
         multi_token: What to do with a record that has a candidate which is not one vocabulary
             item: "error", "skip" (counted and listed), or "pseudo_log_likelihood" (listed in
@@ -164,7 +164,7 @@ class MaskedChoiceEncoder:
         return kept
 
     def _table(self, records: Sequence[Record]) -> tuple[list[Blank], list[str], CandidateTable]:
-        """Return each record's blank, what stands before it, and the table of candidates."""
+        """Return each record's blank, what is before it, and the table of candidates."""
         blanks = [Blank.of(masked_stem(r), self.tokenizer.mask_token) for r in records]
         table = CandidateTable(self.tokenizer, self.answer_prefix)
         for record, blank in zip(records, blanks, strict=True):

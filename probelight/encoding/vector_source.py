@@ -26,7 +26,7 @@ def vectors_label(source: str) -> str:
 
 
 def vectors_kind(source: str) -> tuple[str, str]:
-    """What stands before the colon and behind it, as in "encoder:NAME"; a file has no kind."""
+    """What is before the colon and behind it, as in "encoder:NAME"; a file has no kind."""
     kind, colon, name = source.partition(":")
     return (kind, name) if colon and kind in CONTEXTUAL and name else ("", source)
 

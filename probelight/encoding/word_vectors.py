@@ -33,7 +33,7 @@ class WordVectors:
 
     A first line with two whole numbers, as word2vec writes it, is skipped. The last `dimension`
     columns of a line are its vector, so words may hold spaces (glove.840B has some). Of a word
-    that stands there twice the first line counts.
+    that is there twice the first line counts.
 
     Args:
         source: "embedded" (the vectors in this repository), a plain, .gz or .zip file; of an

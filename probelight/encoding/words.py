@@ -53,10 +53,10 @@ class WordIndex(Protocol):
 
 
 def words_of(text: str, *, lower: bool = True) -> list[str]:
-    """Return the words of a text, in lower case unless they are wanted as they stand.
+    """Return the words of a text, in lower case unless they are wanted as they are.
 
     A run of letters is a word, an apostrophe inside it included; a number is one with its inner
-    commas and points; every other sign stands alone. `[MASK]` is one word, in capitals.
+    commas and points; every other sign is alone. `[MASK]` is one word, in capitals.
     """
     words: list[str] = _WORD.findall(text)
     return [word.lower() if lower and word != MASK else word for word in words]

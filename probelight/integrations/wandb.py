@@ -159,7 +159,7 @@ class PanelTemplate:
     """A panel: `lines` over the steps of each run, or `points`, one a run.
 
     Attributes:
-        title: What stands above it.
+        title: What is above it.
         x: The metric of the horizontal axis.
         lines: The metrics that are drawn against it.
         points: The metric of each run's summary that is drawn against it.

@@ -34,7 +34,7 @@ _PR_SET_PDEATHSIG = 1
 class StopSignals:
     """What this process was told; there is one of it, `STOP`, as there is of the signals.
 
-    Outside of a command the process ends where it stands. Inside, `SystemExit` or
+    Outside of a command the process ends where it is. Inside, `SystemExit` or
     `KeyboardInterrupt` ends it, and every file is written whole, so there is nothing to save
     first. A fit holds SIGTERM: it is noted, and the fit ends itself where its state is saved.
 

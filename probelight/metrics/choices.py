@@ -30,7 +30,7 @@ def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
     """The choices that share an item's highest score; whatever is right or wrong is read off here.
 
     Args:
-        scores: (B, K) scores; what stands where there is no choice does not matter.
+        scores: (B, K) scores; what is where there is no choice does not matter.
         choice_mask: (B, K) which choices an item has.
 
     Returns:

@@ -45,7 +45,7 @@ def says(predictions: Sequence[str], word: str) -> bool:
 
 
 def obeys_article(predictions: Sequence[str], article: str) -> bool:
-    """Whether a model's best word can stand behind the article that is before it.
+    """Whether a model's best word can be behind the article that is before it.
 
     Behind "an" it must begin with the sound of a vowel, behind "a" with that of a consonant. The
     sound is told from the letters: the first one decides, but for a silent h ("hour", "honest",

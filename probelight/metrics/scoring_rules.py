@@ -6,7 +6,7 @@ each summed over the choice's tokens as the scorer says (`probelight.models.scor
 - `sum`: the log-likelihood itself.
 - `mean_token`: divided by the number of tokens that were summed.
 - `mean_char`: divided by the number of the choice's characters (code points), without the white
-  space around it. Where a kind of model also sums what stands behind the blank, that is in the sum
+  space around it. Where a kind of model also sums what is behind the blank, that is in the sum
   and not in the number.
 - `pmi` (Holtzman et al. 2021, PMI_DC): less the same choice's log-likelihood behind a stem that
   says no more than what kind of answer is asked for.

@@ -1,10 +1,10 @@
 """Causal language models: each token is expected from those before it, and from nothing else.
 
 - What is summed: the log-probabilities of everything from the answer on, the answer and what
-  follows the blank, given what stands before. Every choice of an item is followed by the same
+  follows the blank, given what is before. Every choice of an item is followed by the same
   words, and a choice that makes them unlikely is a bad one. The text is tokenised whole and cut at
   the boundary; a token that straddles it belongs to the answer, as does the white space before it.
-- Beginning: the tokenizer's own special tokens (BOS) stand before a text where it sets them; those
+- Beginning: the tokenizer's own special tokens (BOS) are before a text where it sets them; those
   that it sets at the end do not. Where it sets none (GPT-2), a text with nothing before the answer
   gets its BOS token, or EOS where there is none, as what its first word is expected from.
 - An empty stem, of a sentence that is scored whole, is such a text: every word of it is summed.
@@ -64,7 +64,7 @@ _MAX_LOGITS = 1 << 26
 
 
 class CausalScorer(Scorer):
-    """Scores a choice by log P(choice and what follows | what stands before).
+    """Scores a choice by log P(choice and what follows | what is before).
 
     Args:
         model: A causal language model.
@@ -72,7 +72,7 @@ class CausalScorer(Scorer):
         normalise: What `choice_scores` are: the "sum" over the tokens, or their "mean", which does
             not prefer short answers.
         max_length: Longest text in tokens.
-        answer_prefix: What stands before a choice when it is looked up in the vocabulary, see
+        answer_prefix: What is before a choice when it is looked up in the vocabulary, see
             `CandidateTable`.
 
     Raises:
@@ -175,7 +175,7 @@ class NextTokens:
             batch: `input_ids` and `attention_mask` (B, L); the mask also covers what is in `cache`.
             row: Sequences of the batch.
             place: Places in them.
-            cache: Keys and values of what stands before the batch; its own are added.
+            cache: Keys and values of what is before the batch; its own are added.
         """
         with self._only(row, place):
             found: Tensor = self._run(batch, cache).logits

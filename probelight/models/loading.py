@@ -83,7 +83,7 @@ def _is_causal(config: PreTrainedConfig) -> bool:
     return not both_ways or bool(getattr(config, "is_decoder", False))
 
 
-# Families of encoder-decoder models that were taught to fill blanks: with what stands between two
+# Families of encoder-decoder models that were taught to fill blanks: with what is between two
 # sentinels; with the whole sentence. Others (Pegasus, Marian, ...) write something else. Switch
 # drops what is too much for its experts, so that its numbers would hang on the batch.
 FILLED_BLANK = ("t5", "mt5", "umt5", "longt5")

@@ -54,7 +54,7 @@ class MaskedLM:
 
     Args:
         name_or_path: "embedded", a folder, or a name on the Hub.
-        answer_prefix: What stands before a candidate; "auto" finds out from the tokenizer.
+        answer_prefix: What is before a candidate; "auto" finds out from the tokenizer.
         multi_token: What to do with a candidate that is more than one piece.
         max_length: Longest input in tokens.
         revision: Branch, tag or commit on the Hub.

@@ -72,7 +72,7 @@ def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> 
 
 
 def part(module: nn.Module, path: str) -> Any:
-    """Return what stands at an attribute path; None where nothing does."""
+    """Return what is at an attribute path; None where nothing does."""
     return attrgetter(path)(module) if has_part(module, path) else None
 
 

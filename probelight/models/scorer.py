@@ -49,20 +49,20 @@ class Scorer(ABC):
 
     Every model type answers the questions below, or refuses them by name: nothing is answered by
     something near it. A question takes records and poses them itself, so that everything which
-    depends on a tokenizer stands here: callers hand over words as people write them.
+    depends on a tokenizer is here: callers hand over words as people write them.
 
-    - The leading space belongs to the answer, and the scorer puts it there: whatever space stands
+    - The leading space belongs to the answer, and the scorer puts it there: whatever space is
       around a choice is dropped, and the choice is looked up, or written behind its context, as it
-      would stand in running text.
+      would be in running text.
     - Case is the text's own: nothing is folded, unless the model's own tokenizer does so.
     - What is summed are the log-probabilities (natural logarithms) of the answer's own tokens, and
-      of them alone: the context, special tokens and what stands behind the answer are given. A type
+      of them alone: the context, special tokens and what is behind the answer are given. A type
       that reads both ways masks one token at a time (in one form, the rest of its word with it) and
-      is given all others. One that reads from left to right is given what stands before alone, so
-      it sums what stands behind the answer too, which a bad answer makes unlikely. One that writes
+      is given all others. One that reads from left to right is given what is before alone, so
+      it sums what is behind the answer too, which a bad answer makes unlikely. One that writes
       between sentinels sums the one that closes the answer. Whether choices go by sums or by means
       over their tokens is a matter of `choice_scores`.
-    - Special tokens (BOS among them) stand around a text as the tokenizer sets them; what a type
+    - Special tokens (BOS among them) are around a text as the tokenizer sets them; what a type
       adds or leaves out is said in its module.
     - An item that cannot be posed is an error, or skipped and counted in the encoder's notices;
       what the encoder lists as `needs_pll`, because the settings ask for it, goes by
@@ -88,7 +88,7 @@ class Scorer(ABC):
         """
 
     def vocabulary(self) -> Question:
-        """Ask for log-probabilities (B, V) of what stands at the mask, or next behind the stem.
+        """Ask for log-probabilities (B, V) of what is at the mask, or next behind the stem.
 
         They are over the entries of the encoder's `tokenizer`. Batches hold `candidate_ids` (B, K),
         the entries of the item's choices; items with a choice that is not one entry are skipped.

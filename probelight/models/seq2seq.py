@@ -11,7 +11,7 @@ Two forms of filling blanks are known, by what the models were pre-trained to do
   dog." between its special tokens; the decoder is teacher-forced on the filled sentence: its start
   token (BART: `</s>`), the special tokens that a sentence begins with (BART: `<s>`; mBART has the
   language's code alone), the text before the blank, and the answer. The answer's pieces are summed.
-  What stands behind the blank is read by the encoder, and not summed.
+  What is behind the blank is read by the encoder, and not summed.
 
 A question is its stem, a space and the blank; an empty stem is the blank alone, so that all of a
 sentence is what the decoder writes. Other families are refused: they were not taught to fill blanks

@@ -25,7 +25,7 @@ def candidate_ranks(scorer: Scorer) -> Question:
     """Ask for the rank (B, K) of each choice in the whole vocabulary (Talmor 2020, section 4.5).
 
     Rank 1 is the model's first guess; words of the same log-probability share the better rank, -inf
-    stands where an item has no such choice.
+    is where an item has no such choice.
 
     Raises:
         UsageError: If the scorer's model type has no log-probabilities over a vocabulary.
@@ -55,14 +55,14 @@ def tokenizer_of(question: Question) -> Any:
 def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Question:
     """Ask for the k best entries, their log-probabilities, and those of W others: (B, 2k + W).
 
-    Entries of the same log-probability stand in no order. Nothing as wide as the vocabulary leaves
+    Entries of the same log-probability are in no order. Nothing as wide as the vocabulary leaves
     the device.
 
     Args:
         scorer: Who is asked.
         k: How many entries, at most those that there are.
         asked: (N, up to W) of each record that will be posed, entries whose log-probabilities are
-            asked for too; where there are fewer than W, what stands behind them means nothing.
+            asked for too; where there are fewer than W, what is behind them means nothing.
 
     Raises:
         UsageError: If the scorer's model type has no log-probabilities over a vocabulary.
@@ -107,7 +107,7 @@ def read_out(tokenizer: Any, entries: Iterable[int]) -> dict[int, str]:
     """Return how entries read behind a word, as texts without white space in them, never empty.
 
     What begins a word is shown as the word, whatever marks that in the vocabulary (`Ġfish` and
-    `▁fish` are "fish"). What goes on the word before it stands behind `##`, as in BERT's
+    `▁fish` are "fish"). What goes on the word before it is behind `##`, as in BERT's
     vocabulary, whatever the tokenizer; signs alone (`,`) do not. Special tokens, parts of
     characters, control characters and white space are shown as the vocabulary writes them.
     """
@@ -150,7 +150,7 @@ def word_rows(
         model: A `PreTrainedModel` with a linear head over its vocabulary.
         tokenizer: Its tokenizer.
         words: U of them.
-        answer_prefix: What stands before a word; "auto" finds out from the tokenizer.
+        answer_prefix: What is before a word; "auto" finds out from the tokenizer.
 
     Returns:
         (U, H) and (U,), where the head is.

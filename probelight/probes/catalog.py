@@ -310,14 +310,14 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
 
 
 def _domain_problem(config: ProbeConfig) -> str:
-    """Return why choices cannot stand at the domain stem; empty where they can."""
+    """Return why choices cannot be at the domain stem; empty where they can."""
     num_masks = config.domain_stem.count(MASK)
     if config.setup not in DOMAIN_STEMS:
         return f"is for stems with choices, and {config.setup} has none; leave it out"
     if config.setup == "mc_mlm" and num_masks != 1:
-        return f"has {num_masks} {MASK}; it needs exactly one, where the candidates stand"
+        return f"has {num_masks} {MASK}; it needs exactly one, where the candidates are"
     if config.setup == "mc_qa" and num_masks:
-        return f"has a {MASK}; answers stand behind it, so leave that out"
+        return f"has a {MASK}; answers are behind it, so leave that out"
     return ""
 
 

@@ -76,7 +76,7 @@ def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]
 
     Args:
         record: An item of the probe.
-        config: Says where the arguments stand.
+        config: Says where the arguments are.
         nonsense: Candidate to meaningless word, one mapping for the whole probe; empty where the
             candidates vary, which leaves them as they are.
 
@@ -102,7 +102,7 @@ def perturbed_language(
 
     Args:
         record: An item of the probe.
-        config: Says where the arguments stand, which are never replaced.
+        config: Says where the arguments are, which are never replaced.
         substitutes: Key word to meaningless word (see `draw_substitutes`).
 
     Raises:
@@ -206,7 +206,7 @@ def but_not(record: Record, config: ProbeConfig) -> Record:
 
     Args:
         record: An item of the probe.
-        config: Says where its two properties stand.
+        config: Says where its two properties are.
 
     Raises:
         RecordError: If the two properties are not found, no "and" is between them, or the record

@@ -17,7 +17,7 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-# Each colour has one job and stands once in the page's style sheet, where the dark theme has its
+# Each colour has one job and is once in the page's style sheet, where the dark theme has its
 # own. The hues are Okabe and Ito's; lines differ by dash and marker too.
 PALETTE = {
     "#1c2430": "--ink",

@@ -135,7 +135,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     """Read every `runs/*/result.json` below a folder; several output folders in it are fine.
 
     Args:
-        folder: One, or several whose results are to stand together. A run that lies below two of
+        folder: One, or several whose results are to be together. A run that lies below two of
             them, or in a copy of its folder, counts once.
 
     Raises:
@@ -304,7 +304,7 @@ def distinct_ends(sources: Iterable[str]) -> dict[str, str]:
 def with_distinct_models(runs: Sequence[Run]) -> list[Run]:
     """Return the runs with models of one name that were loaded from several places renamed.
 
-    Otherwise the rows of different models would stand in a table as those of one.
+    Otherwise the rows of different models would be in a table as those of one.
     """
     places: dict[str, set[str]] = {}
     for run in runs:

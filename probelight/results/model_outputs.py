@@ -88,7 +88,7 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
         first = found.setdefault((one.recorded_as, one.model), one)
         if first is not one:
             raise UsageError(
-                f"{one.predictions}: {one.model} on {one.recorded_as} stands in {first.predictions}"
+                f"{one.predictions}: {one.model} on {one.recorded_as} is in {first.predictions}"
                 " already; leave one of them there"
             )
     if not found:

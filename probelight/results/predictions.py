@@ -53,7 +53,7 @@ class RuleAnswer:
 class ItemLine:
     """An item as a model was given it, and what it answered.
 
-    The fields stand in the order in which they are written. Those from `group` on are optional: a
+    The fields are in the order in which they are written. Those from `group` on are optional: a
     line lacks one that has its default.
 
     Attributes:

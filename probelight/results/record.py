@@ -100,7 +100,7 @@ class DataUse:
 def set_command(name: str, arguments: Sequence[str]) -> None:
     """Keep what was asked for, as one types it, for the folders that come of it.
 
-    What stands before the @ of an address (a user, a password) is left out.
+    What is before the @ of an address (a user, a password) is left out.
     """
     _COMMAND.set(_CREDENTIALS.sub("", f"{program()} {name} {shlex.join(arguments)}".strip()))
 

@@ -27,7 +27,7 @@ def item(answer: int, *choices: str) -> Record:
 ITEMS = [
     item(0, "a kind of dog", "the sea"),
     item(1, "the moon", "a kind of cat"),
-    item(0, "a kind of a kind", "the kind"),  # "a" once, though it stands there twice
+    item(0, "a kind of a kind", "the kind"),  # "a" once, though it is there twice
     item(0, "the sun", "the day", "of the", "of a"),
 ]
 
@@ -89,7 +89,7 @@ def test_the_rules_by_hand() -> None:
     assert scores["the shortest answer"] == [-13, -9, -1]
     assert scores["the most words"] == [3, 2, 1]
     one, none = math.log10(2), 0.0
-    # "a" stands in one of the train items, as "short" does, and "x".
+    # "a" is in one of the train items, as "short" does, and "x".
     assert scores["the commonest words"] == pytest.approx([one / 3, one / 2, one])
     assert scores["the rarest words"] == pytest.approx([-one / 3, -one / 2, -one])
     short, x = (associations(train)[word].pmi for word in ("short", "x"))

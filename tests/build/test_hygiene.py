@@ -39,7 +39,7 @@ def test_an_answer_in_its_stem() -> None:
     gold = "report (or account), defined as 'what is said'"
     assert answer_in_stem(item("In 'an Account of it', 'it' is", gold, "b, defined as 'c'"))
     assert not answer_in_stem(item("In 'accounts of it', 'it' is", gold, "b, defined as 'c'"))
-    # Where a wrong choice stands there too, it tells nothing.
+    # Where a wrong choice is there too, it tells nothing.
     assert not answer_in_stem(item("an 18 year old and a 20 year old", "18", "20"))
 
 
@@ -73,8 +73,8 @@ def test_positions() -> None:
     items.append(item("y", "a", "b"))
     found = unbalanced_positions(items)
     assert [f.text for f in found] == [
-        "77 of 102 golds stand at place 1",
-        "25 of 102 golds stand at place 2",
+        "77 of 102 golds are at place 1",
+        "25 of 102 golds are at place 2",
     ]
 
 

@@ -58,7 +58,7 @@ def started(folder: Path, devices: int, num_workers: int, seconds: float) -> sub
 
 
 def ended(process: subprocess.Popen[str], seconds: float) -> str:
-    """What the processes said till they all ended; if they do not, where each of them stands."""
+    """What the processes said till they all ended; if they do not, where each of them is."""
     try:
         return process.communicate(timeout=seconds)[1]
     except subprocess.TimeoutExpired:

@@ -35,7 +35,7 @@ TOKENIZER = tokenizer_of(**NAMES)
 
 
 def scored(encoded: EncodedSet, tokenizer: Any = TOKENIZER) -> list[tuple[list[str], list[str]]]:
-    """What stands before and what is scored of each text, as tokens."""
+    """What is before and what is scored of each text, as tokens."""
     batch = encoded.collate(range(len(encoded)))
     found = []
     for ids, mask, own in zip(

@@ -107,11 +107,11 @@ def test_a_tokenizer_that_can_not_pad_is_refused(make_tokenizer: Callable[..., A
     ("stem", "choices", "is_said"),
     [
         ("A cat is", ("big", "small"), False),
-        ("A cat is", (" big", " small", ""), False),  # one space stands there anyway
+        ("A cat is", (" big", " small", ""), False),  # one space is there anyway
         ("A cat is ", ("big", "small"), True),
         ("A cat is\n", ("big", "small"), True),
         ("A cat is", ("big", "small\t"), True),
-        ("A cat is [MASK]. ", ("big", "small"), False),  # scored as it stands
+        ("A cat is [MASK]. ", ("big", "small"), False),  # scored as it is
         ("", ("It is. ", "It are."), True),
         ("", ("It is.", " It are."), True),
     ],

@@ -51,7 +51,7 @@ def canvases(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.fixture(scope="module")
 def rows(demo: Path) -> Rows:
-    """All rows but those of the inoculation's control, which stand beside the others' figures."""
+    """All rows but those of the inoculation's control, which are beside the others' figures."""
     return [row for row in read(demo / "results.csv") if row["control"] != CONTROL]
 
 
@@ -92,7 +92,7 @@ def test_the_terminal_gets_the_story_alone(demo: Path, world: World, rows: Rows)
     *told, page, seconds, notices = lines
     assert page == f"page: {(demo / 'report.html').resolve()}"
     assert re.fullmatch(r"in \d+ seconds", seconds)
-    assert re.fullmatch(r"\d+ notices stand on the page", notices)  # of questions that were cut
+    assert re.fullmatch(r"\d+ notices are on the page", notices)  # of questions that were cut
     assert max(map(len, told)) <= 80
     [before] = values(of(rows, protocol="zero_shot", metric="accuracy"))
     assert f"{100 * before:.1f} before training" in told[2]

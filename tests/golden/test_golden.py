@@ -3,7 +3,7 @@
     python -m pytest tests/golden --update-golden
 
 writes them anew (with `-k NAME` those of one run). Look at the diff: every changed number needs a
-reason, which stands in the commit that changes it. Texts and counts are compared exactly, scores
+reason, which is in the commit that changes it. Texts and counts are compared exactly, scores
 within a tolerance that another CPU does not reach.
 """
 

@@ -282,7 +282,7 @@ def test_log_likelihoods_are_those_of_minicons(causal_folder: Folder) -> None:
         kind.from_pretrained(folder) for kind in (AutoModelForCausalLM, AutoTokenizer)
     )
     peer = minicons.IncrementalLMScorer(model, device="cpu", tokenizer=tokenizer)
-    # It moves no space to the answer: what stands before must not end in one.
+    # It moves no space to the answer: what is before must not end in one.
     records = [replace(record, stem=record.stem.strip()) for record in QA]
     for record, found in zip(
         records, asked(scorer_of(folder).log_likelihoods(), records), strict=True

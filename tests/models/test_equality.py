@@ -23,7 +23,7 @@ from probelight.models.scorer import Question
 from probelight.probes.record import Record
 from tests.fixtures.tokenizers import byte_bpe, sentencepiece, wordpiece
 
-# Of every tokenizer "antelopes" or "dogs" is several pieces; words stand between spaces.
+# Of every tokenizer "antelopes" or "dogs" is several pieces; words are between spaces.
 ONE_PIECE = Record("1", "a cat is [MASK] than the dog .", ("smaller", "larger", "younger"), 0)
 
 

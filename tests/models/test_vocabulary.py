@@ -117,7 +117,7 @@ def test_the_best_are_the_whole_vocabularys_sorted(scorer: MaskedScorer) -> None
     order = whole.argsort(dim=1, descending=True)[:, :3]
     assert found[:, :3].long().equal(order)
     torch.testing.assert_close(found[:, 3:6], whole.gather(1, order))
-    assert found[0, 6] == whole[0, 11]  # the second record stands first
+    assert found[0, 6] == whole[0, 11]  # the second record is first
     assert found[1, 6:].equal(whole[1, [7, 9]])
 
 

@@ -233,7 +233,7 @@ def test_a_mistake_is_named_with_file_and_key(
         (
             "setup: mc_mlm",
             "setup: mc_qa\ndomain_stem: 'It is [MASK]'",
-            r"`domain_stem` has a \[MASK\]; answers stand behind it",
+            r"`domain_stem` has a \[MASK\]; answers are behind it",
         ),
     ],
 )

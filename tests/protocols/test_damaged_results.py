@@ -31,7 +31,7 @@ def changed(**keys: object) -> Damage:
 
 
 def raw(text: str) -> Damage:
-    """Gives the first row another subset, as it stands there."""
+    """Gives the first row another subset, as it is there."""
 
     def change(path: Path) -> None:
         record = json.loads(path.read_text())
@@ -165,7 +165,7 @@ def test_a_plan_that_cannot_be_read_is_said(folders: tuple[Path, Path]) -> None:
 
 
 def test_hits_that_are_no_record_are_not_used(folders: tuple[Path, Path]) -> None:
-    """Whatever stands under `files` of a file, nothing is made of it."""
+    """Whatever is under `files` of a file, nothing is made of it."""
     from probelight.results.record import change
 
     [run] = folders[0].glob("runs/*")

@@ -120,7 +120,7 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
         find_recorded(tmp_path / "twice", SETS)
     write_lists(tmp_path / "both", "ROLE-1500", [["x"]])
     write_recorded(tmp_path / "both", "ROLE-1500")
-    with pytest.raises(UsageError, match="bert on ROLE-1500 stands in"):
+    with pytest.raises(UsageError, match="bert on ROLE-1500 is in"):
         find_recorded(tmp_path / "both", SETS)
     write_recorded(tmp_path / "odd", "cprg")
     with pytest.raises(UsageError, match="no set and model can be read from its name"):

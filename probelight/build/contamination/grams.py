@@ -2,7 +2,7 @@
 
 A word is a run of letters and digits: lower case, in Unicode's compatible form (NFKC: a ligature is
 its letters, full-width letters are plain ones), without soft hyphens and joiners. All else divides
-words: "don't" is two, "1,000" too. Where a language puts no blanks between words, all that stands
+words: "don't" is two, "1,000" too. Where a language puts no blanks between words, all that is
 between two marks is one, so its n-grams are longer than they look.
 """
 
@@ -172,7 +172,7 @@ def probe_grams(
 
 
 def window_hashes(words: Ints, size: int) -> Hashes:
-    """Return (L - size + 1,) a hash of each `size` words, the same wherever they stand.
+    """Return (L - size + 1,) a hash of each `size` words, the same wherever they are.
 
     The words' own hashes are the digits of a number modulo 2**64, summed once for all sizes.
     """

@@ -45,7 +45,7 @@ class Overlap:
             item looked for whole has one n-gram.
         stem: Of those that hold stem alone; None where there are none.
         answer: Of those that hold a word of the right answer.
-        longest: Words of the longest piece that stands in both.
+        longest: Words of the longest piece that is in both.
         piece: Its words.
         where: Where it was found first.
     """

@@ -215,7 +215,7 @@ the word, of the same part of speech, then definitions of other words. Senses ha
 word in it (printed after "as," or quoted), and a definition of 12 to 160 characters that does not
 tell the word by spelling, as no wrong answer does, cross-references and remarks cut off. Of
 definitions that share a third of their words, or give a synonym that the dictionary knows as one,
-no two stand in one question. Definitions of other words are right answers of other questions of the
+no two are in one question. Definitions of other words are right answers of other questions of the
 split. Splits share no word and no definition, neither among right answers nor among wrong ones.
 Words of several such senses,
 some 1,200, come first: the fewer items, the more of them have another sense of the word."""

@@ -138,7 +138,7 @@ class Entry:
         name: As the released notes name it: word, part of speech, place among the word's senses.
         word: The headword in lower case.
         part: "n", "v", "a" or "adv".
-        shown: The word as it stands in the usage.
+        shown: The word as it is in the usage.
         usage: An expression with the word in this sense.
         definition: What the word means there.
     """
@@ -183,7 +183,7 @@ def clean_definition(text: str) -> str | None:
 
 
 def _usages(sense: Sense, word: str, part: str) -> Iterator[tuple[str, str]]:
-    """Yield the word as it stands in a usage, and the usage, of each that is fit."""
+    """Yield the word as it is in a usage, and the usage, of each that is fit."""
     wanted = forms(word, part)
     quoted = _QUOTED.findall(" ".join([sense.definition, *sense.examples]))
     for example in (*sense.examples, *quoted):

@@ -132,7 +132,7 @@ _ABOUT_AGES = """\
 Built as Talmor et al. (2020, section 4.1 and figure 3) describe it, in the released wording ("an"
 where it is said). Ages: 43 to 120 in train, 15 to 38 in the other splits; birth years: 1920 to 1976
 and 1977 to 2000, a division of ours, as the paper trains on ages only. The right answer is what
-the sentence says, also where values stand in the other's sentence. Each pair of values is asked in
+the sentence says, also where values are in the other's sentence. Each pair of values is asked in
 both orders, which lie in one split. Where values give fewer sentences than asked for, all are
 there."""
 _ABOUT_MULTIHOP = """\

@@ -107,7 +107,7 @@ class _Known:
         self.senses: dict[str, list[str]] = {}
 
     def usable(self, lemma: Any) -> bool:
-        """Whether a lemma may stand in the sentence."""
+        """Whether a lemma may be in the sentence."""
         name = lemma.name()
         if lemma.syntactic_marker() is not None:  # "(a)": only before a noun
             return False
@@ -196,7 +196,7 @@ def word_pairs(
     """Return opposites and synonyms by part of speech.
 
     A pair is in one of the sets only, in that of the first part of speech that has it; what is
-    opposed in any of them is a synonym in none. Nouns can be counted, so that "a" can stand there.
+    opposed in any of them is a synonym in none. Nouns can be counted, so that "a" can be there.
     """
     found = dict[Part, tuple[set[Pair], set[Pair]]]()
     for part in tracked(_PARTS, "antonym_negation: pairs"):

@@ -142,7 +142,7 @@ class World:
 
         A question has one answer that Wikidata knows, by one bridge: who played in two bands is not
         asked about. No two entities and no two bridges of a template have the same name, and no
-        answer stands in its question, nor a bridge in the one about the entity.
+        answer is in its question, nor a bridge in the one about the entity.
         """
         found = list(self._chains(template))
         subjects = Counter(map(self._said, self.facts.objects.get(_LINK[template], ())))
@@ -171,7 +171,7 @@ class World:
                     yield Chain(template, names, ids)
 
     def name(self, id: str) -> str:
-        """What an entity is called; a year is its own name, and "" stands where there is none."""
+        """What an entity is called; a year is its own name, and "" is where there is none."""
         return id if id.isdigit() else self.facts.labels.get(id, "")
 
     def _said(self, id: str) -> str:
@@ -391,7 +391,7 @@ _ABOUT = """\
 Built as Talmor et al. (2020, section 4.5) describe it: their three templates, a third each. Asked
 is only what has one answer in Wikidata: who played in two bands, or founded two companies, is left
 out, as are films with two actors whose spouses are known, names that two have, and answers that
-stand in a question. Wrong years are up to three years away, and each of three years in their order
+are in a question. Wrong years are up to three years away, and each of three years in their order
 is equally often right; wrong cities are of the same country and not a part of the right one; wrong
 spouses are of the same gender and, where there are enough, citizens of the same country. Those are
 right answers of the split's other questions, and no oftener wrong than need be. Splits share no

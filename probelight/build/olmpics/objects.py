@@ -79,7 +79,7 @@ def read_objects(path: Path) -> list[Sized]:
 
     Raises:
         RecordError: If a line has not four cells, a size is no number above 0, a kind is unknown,
-            a name stands there twice, or a kind has fewer than two objects; it names the line.
+            a name is there twice, or a kind has fewer than two objects; it names the line.
     """
     found = dict[str, Sized]()
     lines = read_lines(path)
@@ -103,7 +103,7 @@ def _problem(cells: Sequence[str], found: Mapping[str, Sized]) -> str:
         return f"{len([cell for cell in cells if cell])} cells; give {', '.join(_COLUMNS)}"
     name, metres, kind, _ = cells
     if name in found:
-        return f"{name!r} stands there twice"
+        return f"{name!r} is there twice"
     if kind not in _KINDS:
         return f"the kind {kind!r}; give {' or '.join(_KINDS)}"
     try:

@@ -20,7 +20,7 @@ from probelight.build.sources.conceptnet import DEFAULT_PATH, Edge, read_concept
 from probelight.io.ranges import NumItems, Within
 from probelight.probes.record import Record
 
-# Each stands behind "What is", and behind "but is not".
+# Each is behind "What is", and behind "but is not".
 PHRASES = {
     "AtLocation": "usually located at {}",
     "CapableOf": "able to {}",
@@ -170,7 +170,7 @@ def _stems(text: str) -> set[str]:
 
 
 def _is_askable(concept: str, one: Property) -> bool:
-    """Return whether everybody can read the texts, and neither stands in the other."""
+    """Return whether everybody can read the texts, and neither is in the other."""
     return (
         all(_TEXT.fullmatch(text) and not _JOINED.search(text) for text in (concept, one.text))
         and len(concept.split()) <= 3

@@ -158,7 +158,7 @@ def taxonomy_conjunction(
         left = len({d.stem for d in drafts}) - rules.evaluation_per_gold * (len(wanted) - 1)
         spare = max(1, min(_SPARE, left / max(sum(wanted.values()), 1)))
         dealt = split_groups(drafts, {k: int(spare * n) for k, n in wanted.items()}, rng)
-        owners: dict[frozenset[str], str] = {}  # of wrong answers that stand together
+        owners: dict[frozenset[str], str] = {}  # of wrong answers that are together
         for name, own in dealt.items():
             sets = [owners.setdefault(frozenset(d.distractors), name) for d in own]
             dealt[name] = [d for d, owner in zip(own, sets, strict=True) if owner == name]

@@ -146,7 +146,7 @@ _COMMENT = re.compile(r"<!?--.*?-->", re.DOTALL)
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 _ENTRY = re.compile(r"<ent>(.*?)</ent>", re.DOTALL)
 _TAG = re.compile(r"<source>(.*?)</source>", re.DOTALL)
-# What stands beside the senses of the headword: its history, forms, word combinations, quotations.
+# What is beside the senses of the headword: its history, forms, word combinations, quotations.
 _BESIDE = re.compile(
     r"<(ety|vmorph|amorph|plu|wordforms|altsp|cs|mhw|note|q|syn|ant|usage|illu)>.*?</\1>", re.DOTALL
 )
@@ -229,7 +229,7 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
                     continue
                 if not kept:
                     continue
-                # What stands after the usages belongs to another sense, or to none.
+                # What is after the usages belongs to another sense, or to none.
                 definition = _plain(found["text"].partition("<as>")[0])
                 if len(definition) >= 3:
                     numbers[word] = numbers.get(word, 0) + 1

@@ -142,7 +142,7 @@ _UNFIT = re.compile(
 
 
 def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
-    """Of each fit example that has the concept's word: the word as it stands there, the example."""
+    """Of each fit example that has the concept's word: the word as it is there, the example."""
     lemmas = {name.lower() for name in concept.lemma_names()}
     part = concept.pos()
     for example in concept.examples():

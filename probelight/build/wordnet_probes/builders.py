@@ -160,7 +160,7 @@ Built as Richardson and Sabharwal (2020, section 3.1) describe it. Concepts have
 with their word in it (synonymy: two words or more) and a gloss that is short, whole, and fit for
 everybody to read. No answer, right or wrong, repeats a word that is asked for, its gloss included:
 by Snowball stems, WordNet's irregular forms and the first five letters. Of hypernyms and
-hyponyms none stands in the stem, and of synonyms the right ones use no word of the definition,
+hyponyms none is in the stem, and of synonyms the right ones use no word of the definition,
 wrong ones not two. No wrong answer is right by any sense of any word.
 Splits share no concept, no right answer and no set of distractors; what that leaves over is why
 there may be fewer questions than in the paper. A question is asked again with other wrong answers

@@ -177,7 +177,7 @@ class Distractors:
 
         None repeats a word that is asked for, as no right answer does: of definitions, a gloss with
         it ("seethe with anger", of what is a kind of seething) often fits the sentence better than
-        the word's own. Of a hypernym or hyponym, nothing that it is called stands in the question
+        the word's own. Of a hypernym or hyponym, nothing that it is called is in the question
         ("cold spell (or cold snap)" of "a cold snap"). Of synonyms, the definition does not use
         two.
         """
@@ -204,7 +204,7 @@ class Distractors:
         return kinds.get(self.kind, answer_differs)
 
     def _plain_names(self, number: int) -> list[str]:
-        """Return a concept's names as they would stand in a text of plain words."""
+        """Return a concept's names as they would be in a text of plain words."""
         if number not in self._names:
             words = self.graph.concepts[number].words
             self._names[number] = [f" {plain_words(word)} " for word in words]

@@ -28,7 +28,7 @@ class Concept:
         pos: Part of speech: n, v, r, or a, satellite adjectives among them.
         gloss: Its definition.
         words: Its lemmas.
-        contexts: Of each fit example that has one of its words: the word as it stands there, and
+        contexts: Of each fit example that has one of its words: the word as it is there, and
             the example.
         is_fit: Whether its gloss can be shown.
     """

@@ -1,6 +1,6 @@
 """The items of the diagnostics, a frozen type for each kind of set, and readers of their files.
 
-An item's `prompts` stand in the order of the lists that the authors' programs write and read. A
+An item's `prompts` are in the order of the lists that the authors' programs write and read. A
 malformed file is named with the line.
 """
 
@@ -32,7 +32,7 @@ class Prompt:
     """A context, and a word whose probability behind it is asked.
 
     Attributes:
-        context: All that stands before the word.
+        context: All that is before the word.
         target: The word.
     """
 
@@ -43,7 +43,7 @@ class Prompt:
         if not self.context or not self.target:
             raise ValueError("it needs a context and a word behind it")
         if MASK in self.context:
-            raise ValueError(f"{MASK} is put behind the context, and must not stand in it")
+            raise ValueError(f"{MASK} is put behind the context, and must not be in it")
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def read_roles(path: Path) -> tuple[Item, ...]:
                 f"{item.target!r}; each pair needs one line -a and one -b with the same target"
             )
     if len(roles) != len(items):
-        raise RecordError(f"{path}: an item stands there twice; each has one line -a and one -b")
+        raise RecordError(f"{path}: an item is there twice; each has one line -a and one -b")
     return tuple(items)
 
 

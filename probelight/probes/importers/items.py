@@ -30,7 +30,7 @@ class ItemFile:
         records: The items, in the order of the file.
         sha256: Of the decompressed bytes, so that plain and gzipped copies agree.
         notices: Facts a reader of the results should know ("505 ids repeat").
-        choices: Those of every item, where they were told and do not stand in the file.
+        choices: Those of every item, where they were told and are not in the file.
     """
 
     path: Path

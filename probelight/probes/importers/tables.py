@@ -123,7 +123,7 @@ class _ItemTable:
             return None
         if len(cells) != len(self.fields):
             parted = _NAMED[self.delimiter]
-            quoted = ' (a cell with a comma stands in "...")' if self.delimiter == "," else ""
+            quoted = ' (a cell with a comma is in "...")' if self.delimiter == "," else ""
             raise RecordError(
                 f"{len(cells)} cell(s), where the header has {len(self.fields)} columns with "
                 f"{parted} between them{quoted}"
@@ -136,7 +136,7 @@ class _ItemTable:
         if gold not in choices:
             raise RecordError(
                 f"the gold {gold[:60]!r} is none of the choices {', '.join(choices)}"
-                f"{nearest(gold, choices)}; write the choice itself, as it stands there"
+                f"{nearest(gold, choices)}; write the choice itself, as it is there"
             )
         facts = {fact: row[fact] for fact in ("cluster", *_FACTS) if row.get(fact)}
         return Record(

@@ -361,7 +361,7 @@ class CommandParser(OneLineErrors):
         print(short_help(prog, summary, options, self.command.example, num_more), file=file)
 
     def _note(self, action: argparse.Action, defaults: Any) -> str:
-        """Return what stands behind an option's text: its default, or that it must be given."""
+        """Return what is behind an option's text: its default, or that it must be given."""
         default = defaults.get(action.dest)
         if not action.option_strings or default == "":
             return ""

@@ -27,7 +27,7 @@ from probelight.protocols.cli.command import LIGHTNING, fit_help, parse_and_call
 from probelight.protocols.cli.errors import report_error, stdout_is_closed
 
 # The function of each command, which is imported when it is run, and its line among the commands.
-# Beside the function stands what its --help shows.
+# Beside the function is what its --help shows.
 PROTOCOLS = {
     "zero-shot": (
         "probelight.protocols.zero_shot.command:zero_shot",
@@ -119,7 +119,7 @@ PROTOCOLS = {
     ),
     "probes contamination": (
         "probelight.protocols.contamination.contamination:contamination",
-        "what of a probe stands in other data",
+        "what of a probe is in other data",
     ),
     "export": (
         "probelight.protocols.export:export_language_model",

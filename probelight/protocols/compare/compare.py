@@ -147,7 +147,7 @@ def _why_nothing(answers: Sequence[RunAnswers], reasons: Sequence[str]) -> str:
 def _write_runs(
     folder: CommandFolder, measured: Sequence[Measured], notices: Sequence[str]
 ) -> None:
-    """Write a run for each block; notices about all of them stand in the first."""
+    """Write a run for each block; notices about all of them are in the first."""
     p_values = adjusted(measured)
     for one, adjusted_p in zip(measured, p_values, strict=True):
         block = one.block

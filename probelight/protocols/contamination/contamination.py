@@ -1,4 +1,4 @@
-"""`train.py probes contamination`: how much of a probe stands in other data, and what that does.
+"""`train.py probes contamination`: how much of a probe is in other data, and what that does.
 
 Sources are searched one after the other (`contamination.overlaps`); then finished runs are scored
 anew on contaminated and on clean items, from their predictions.jsonl alone.
@@ -53,7 +53,7 @@ def contamination(
     wrong_choices: bool = True,
     mirror: str | None = None,
 ) -> None:
-    """Counts the items of a probe that stand in other data, and what runs score without them.
+    """Counts the items of a probe that are in other data, and what runs score without them.
 
     Args:
         probe: A name (its dev and test items; `name:split` for others), a .yaml file, a folder

@@ -1,7 +1,7 @@
-"""Which items of a probe stand in other data: other items, or text files.
+"""Which items of a probe are in other data: other items, or text files.
 
 Items are named as a probe of the catalogue, a config, a folder with train, dev and test files, or a
-file. How n-grams are counted stands in `probelight.build.contamination`.
+file. How n-grams are counted is in `probelight.build.contamination`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ItemFile:
     """One file of items.
 
     Attributes:
-        split: Its split, or the name of a file that stands alone.
+        split: Its split, or the name of a file that is alone.
         records: The items.
         groups: (N,) the group of each.
         sha256: Of the file.

@@ -39,7 +39,7 @@ MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set 
 
 @dataclass(frozen=True)
 class Point:
-    """Where on a curve a run stands.
+    """Where on a curve a run is.
 
     Attributes:
         model: The model.
@@ -106,7 +106,7 @@ def write_point(
     Args:
         run: Its folder.
         data: The probe's rows.
-        point: Where on the curve it stands.
+        point: Where on the curve it is.
         measured: The scores under each control and seed.
         record: What is known of how they were made.
     """

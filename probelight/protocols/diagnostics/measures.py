@@ -1,6 +1,6 @@
 """What is compared on each diagnostic set, and the rows of results.csv that come of it.
 
-How a number is counted stands in `metrics.diagnostics`; here stands what is compared with what, and
+How a number is counted is in `metrics.diagnostics`; here is what is compared with what, and
 which parts of a set are measured alone. The parts are those of Ettinger (2020), tables 4 to 14;
 perturbed contexts are those of tables 4 and 7.
 """
@@ -242,7 +242,7 @@ def _best_word_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
     `repeated_subject`: of the statements whose best word is not the expected one, the share in
     which it repeats the subject ("A daisy is a daisy"); no row where there is no such error.
     `article_obedience`: of the contexts that end in "a" or "an", the share whose best word can
-    stand there. `unchanged_by_not`: of the statements, the share whose best word "not" leaves as
+    are there. `unchanged_by_not`: of the statements, the share whose best word "not" leaves as
     it is.
     """
     words = outputs.predictions

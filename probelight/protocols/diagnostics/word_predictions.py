@@ -8,7 +8,7 @@ vocabulary. No case is folded but by a model's own tokenizer.
 Words are compared by their entries in the vocabulary: a word is predicted where the model's entry
 is the one that the word has in this place, and is then shown in its own spelling. A word that is
 more than one entry there has no probability and is never predicted; nothing is cut to its first
-piece. How the other entries are shown stands in `probelight.models.vocabulary.read_out`.
+piece. How the other entries are shown is in `probelight.models.vocabulary.read_out`.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def write_recorded_files(
 
     The files have no ending, as the programs of Ettinger (2020) look for them, but for the lists of
     Shivagunde et al. (2023). Each is written whole; those that are there are replaced. Where there
-    is no probability stands `nan`, as the authors' program writes it of a word that is not in the
+    is no probability is `nan`, as the authors' program writes it of a word that is not in the
     vocabulary.
 
     Args:

@@ -123,7 +123,7 @@ def model_of(name: str) -> ModelSettings:
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """Split a name from what stands behind its last @; a path that is there has no revision."""
+    """Split a name from what is behind its last @; a path that is there has no revision."""
     is_path = name.endswith((".yaml", ".yml")) or user_path(name).exists()
     base, at, revision = name.rpartition("@")
     return (base, revision) if at and not is_path else (name, None)

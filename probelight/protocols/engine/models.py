@@ -127,7 +127,7 @@ def check_questions(model: ModelSettings, checkpoint: str | None, place: str = "
     Args:
         model: The model's settings.
         checkpoint: Folder of a trained original-task model, if one was given.
-        place: What the message begins with: where the settings stand.
+        place: What the message begins with: where the settings are.
 
     Raises:
         UsageError: If the model fills masks, or the folder holds a model of another type.

@@ -193,7 +193,7 @@ class ModelSettings(Settings):
     Args:
         name_or_path: "embedded", a local folder, or a Hugging Face Hub id.
         revision: Branch, tag or commit on the Hub.
-        answer_prefix: What stands before a candidate in MC-MLM: "auto" finds out from the
+        answer_prefix: What is before a candidate in MC-MLM: "auto" finds out from the
             tokenizer whether words carry a leading space; "" or " " say it.
         multi_token: What to do with a candidate that is more than one piece: "error", "skip"
             the item (counted), or score it by "pseudo_log_likelihood".

@@ -115,7 +115,7 @@ def _not_found(sets: Sequence[LoadedSet], wanted: str, ids: Sequence[str]) -> st
     names = " or ".join(one.name for one in sets)
     if wanted.startswith("@"):
         last = max(record.position for one in sets for record in one.data.records)
-        return f"--item {wanted}: no item of {names} stands on that line; the last is on @{last}"
+        return f"--item {wanted}: no item of {names} is on that line; the last is on @{last}"
     near = difflib.get_close_matches(wanted, list(dict.fromkeys(ids)), n=MOST_IDS, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}" if near else f"the first are {', '.join(ids[:3])}"
     line = wanted if wanted.isdecimal() else 12

@@ -138,7 +138,7 @@ def import_results(
             f"{number} files have results of {name} on {of}, which tables could not tell "
             "apart; give a name a file: FILE=MODEL, or --model a,b"
         )
-    # Where choices stand in the order of one model's scores, positions are ranks for all models.
+    # Where choices are in the order of one model's scores, positions are ranks for all models.
     ranked = {one.probe for one in imports if one.ranked}
     imports = [replace(one, ranked=one.probe in ranked) for one in imports]
     config = {"command": "import", "runs": [dict(one.config) for one in imports]}
@@ -317,7 +317,7 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
         rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked)
         if imported.ranked and classes_are_positions(data.config, predictions.records):
             notices.append(
-                f"the choices of each item of {imported.probe} stand in the order of a model's "
+                f"the choices of each item of {imported.probe} are in the order of a model's "
                 "scores: their positions are ranks, so that there is no majority, macro accuracy "
                 "or share by position"
             )

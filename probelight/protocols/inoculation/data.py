@@ -115,7 +115,7 @@ class _Division:
 
     Args:
         data: The set.
-        place: Where its settings stand, such as "original".
+        place: Where its settings are, such as "original".
     """
 
     def __init__(self, data: ProbeData, place: str) -> None:

@@ -1,4 +1,4 @@
-"""The cells of a plan as other processes know them, and how each one stands as its folder says.
+"""The cells of a plan as other processes know them, and how each one is as its folder says.
 
 runs/<key>/result.json    it is finished
 runs/<key>/attempt.json   who runs it, or did last: attempt.py
@@ -89,7 +89,7 @@ class Failure:
 
 
 class State(StrEnum):
-    """How a cell stands."""
+    """How a cell is."""
 
     DONE = "done"
     RUNNING = "running"
@@ -99,7 +99,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class CellStatus:
-    """A cell and how it stands.
+    """A cell and how it is.
 
     Attributes:
         cell: The cell.
@@ -162,14 +162,14 @@ def damage(runs_dir: Path, key: str) -> str:
 
 
 def statuses(output_dir: Path, cells: Iterable[Cell]) -> list[CellStatus]:
-    """How each cell of a folder stands, from its files alone."""
+    """How each cell of a folder is, from its files alone."""
     driver = last_driver(output_dir)
     number = None if driver is None or driver.is_gone else driver.number
     return [status_of(output_dir / "runs", cell, number) for cell in cells]
 
 
 def status_of(runs_dir: Path, cell: Cell, driver: int | None) -> CellStatus:
-    """How a cell stands; one with a damaged file counts as failed of it.
+    """How a cell is; one with a damaged file counts as failed of it.
 
     Args:
         runs_dir: Folder of the run folders.

@@ -22,7 +22,7 @@ class Progress:
     """Numbers of cells and the time left.
 
     Args:
-        statuses: How each cell stands.
+        statuses: How each cell is.
 
     Attributes:
         blocked: Cells that are not started, as something that they need has failed for good.
@@ -108,7 +108,7 @@ class Outlook:
 
     Attributes:
         jobs: All jobs of it.
-        progress: How their cells stand.
+        progress: How their cells are.
     """
 
     jobs: tuple[Job, ...]

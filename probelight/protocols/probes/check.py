@@ -103,7 +103,7 @@ def stats(file: str) -> None:
     print(stats_table(stats_of(read_splits(Path(file)))))
     print(
         "\nunique: different pairs of stem and right answer; concepts: the clusters that items "
-        "name;\nat place 1, 2, ...: how often the right answer stands there"
+        "name;\nat place 1, 2, ...: how often the right answer is there"
     )
 
 

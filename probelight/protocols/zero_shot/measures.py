@@ -53,7 +53,7 @@ def zero_shot_rows(
         predictions: The model's.
         data: The probe.
         row: The columns that all rows share.
-        ranked: Whether each item's choices stand in the order of a model's scores. Positions are
+        ranked: Whether each item's choices are in the order of a model's scores. Positions are
             then that model's ranks and no classes: always the first one is its own accuracy.
     """
     records = predictions.records
@@ -95,7 +95,7 @@ def pair_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
     A sentence's score is the sum of its tokens' log-probabilities; the mean per token, which does
     not prefer short sentences, is given as a scoring rule (BLiMP: Warstadt et al. 2020).
 
-    There is no majority to compare with: the right sentence stands first in each pair.
+    There is no majority to compare with: the right sentence is first in each pair.
 
     Args:
         predictions: By sums of log-probabilities.
@@ -207,9 +207,9 @@ class Stems:
     """The stems of no item that rules ask for.
 
     Zhao et al. (2021) put a text without content where the template of a prompt has its input.
-    Items here have a stem and no other template, so such a text stands in the place of the whole
+    Items here have a stem and no other template, so such a text is in the place of the whole
     stem: in MC-QA before the answer, in MC-MLM before the blank and a full stop ("N/A [MASK] .").
-    An empty text leaves the answer alone, or "[MASK] .". The text "[MASK]" stands before the blank
+    An empty text leaves the answer alone, or "[MASK] .". The text "[MASK]" is before the blank
     as the others do: of two masks the last is the blank, and the first is text. A model whose own
     mask is written so reads its mask there.
 

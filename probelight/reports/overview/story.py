@@ -53,7 +53,7 @@ def print_story(folder: Path, *end: str) -> None:
         lines = [line.translate(ASCII) for line in lines]
     lines += ["", *map(visible, end)] if lines else end
     if number := len(results.notices):
-        lines.append(f"{number} {'notice stands' if number == 1 else 'notices stand'} on the page")
+        lines.append(f"{number} {'notice is' if number == 1 else 'notices are'} on the page")
     for line in lines:
         # Some letters of an item have no sign in a terminal of another encoding.
         shown = line.encode(console.encoding, "replace").decode(console.encoding)

@@ -47,9 +47,7 @@ def read(path: Path) -> Imported:
                 answer = _answer(sample, where)
                 name = sample.get("doc_id", where)
                 if (other := wheres.setdefault(str(name), where)) != where:
-                    raise RecordError(
-                        f"the item of `doc_id` {name} stands at {other} too{_FILTERS}"
-                    )
+                    raise RecordError(f"the item of `doc_id` {name} is at {other} too{_FILTERS}")
             answers.append(answer)
             alone += "acc_mutual_info" in sample
     if not answers:
@@ -96,7 +94,7 @@ def _answer(sample: Mapping[str, Any], where: str) -> Answer:
         raise RecordError(f"{len(asked)} arguments, but {len(scores)} responses")
     if len(asked) < 2:
         raise RecordError("one response, where a multiple-choice task has one for each choice")
-    half = len(asked) // 2  # each choice stands alone too, behind the others
+    half = len(asked) // 2  # each choice is alone too, behind the others
     alone = [("", choice) for _, choice in asked[:half]]
     if "acc_mutual_info" in sample and asked[half:] == alone:
         asked, scores = asked[:half], scores[:half]

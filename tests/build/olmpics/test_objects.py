@@ -79,7 +79,7 @@ def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() 
     [
         ("bee,0.01,animal", "3 cells; give object, metres, kind, source"),
         ("bee,0.01,animal,", "3 cells"),
-        ("ant,0.01,animal,a book", "'ant' stands there twice"),
+        ("ant,0.01,animal,a book", "'ant' is there twice"),
         ("bee,small,animal,a book", "the size 'small'; give a number of metres above 0"),
         ("bee,nan,animal,a book", "the size 'nan'"),
         ("bee,-1,animal,a book", "the size '-1'"),

@@ -120,7 +120,7 @@ def test_roles_have_several_expected_completions(tmp_path: Path) -> None:
         (read_roles, ROLE.replace("2-b", "2"), "set:4: item ends in '2'"),
         (read_roles, ROLE.replace("2-b", "3-b"), "set: item 3-b has no counterpart"),
         (read_roles, ROLE.replace("0.1\teaten", "0.1\tseen"), "set: item 2-b has no coun"),
-        (read_roles, ROLE + ROLE.splitlines()[1], "set: an item stands there twice"),
+        (read_roles, ROLE + ROLE.splitlines()[1], "set: an item is there twice"),
         (read_natural_negation, NEG_NAT.replace("\tN", "\tn"), "set:3: licensing is 'n'"),
         (read_sentences, ROLE_1500.replace("signed,", "signed"), "set:1: a sentence that ends in"),
         (read_sentences, "word,\n" * 2, "set:1: it needs a context and a word"),

@@ -20,7 +20,7 @@ def item(number: int, answer: int, *choices: str) -> Record:
     return Record(str(number), "what?", choices, answer, {"cluster": f"c{number // 2}"})
 
 
-# Each second item has the longer answer right; "not" stands in wrong answers alone.
+# Each second item has the longer answer right; "not" is in wrong answers alone.
 ITEMS = [item(n, 0, "a long one" if n % 2 else "an x", "not one") for n in range(12)]
 DATA = AuditData(CONFIG, {}, tuple(ITEMS[:2]), (), {"test": tuple(ITEMS[2:])}, ())
 
@@ -32,7 +32,7 @@ def test_rules_are_measured_on_what_is_not_counted() -> None:
     by_rule = {row.scoring: row for row in measured}
     assert by_rule["the longest answer"].value == 0.5
     assert by_rule["the shortest answer"].value == 0.5
-    # "one" stands in the wrong answer of one train item, "not" in those of both.
+    # "one" is in the wrong answer of one train item, "not" in those of both.
     assert by_rule["words that are right in train"].value == 1.0
     assert by_rule["the answer at place 1"].value == 1.0
     assert by_rule["the answer at place 2"].value == 0.0

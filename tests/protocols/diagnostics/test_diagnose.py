@@ -65,7 +65,7 @@ def test_all_sets_in_both_forms(tmp_path: Path) -> None:
         pets = [["animal"], ["animal"], ["x", "text"], ["book"]]
         write_lists(outputs, f"NEG-1500-SIMP-{name}", pets)
     found = diagnose(outputs, write_released(tmp_path / "mirror"), tmp_path / "out")
-    # football stands second; cake (0.5) is below toast (0.6).
+    # football is second; cake (0.5) is below toast (0.6).
     assert of(found, "cprag", "accuracy@1") == {
         "": "1/2", "high constraint": "0/1", "low constraint": "1/1",
     }  # fmt: skip

@@ -47,7 +47,7 @@ def test_an_inference_is_better_than_both_bad_words(mirror: Path) -> None:
 
 def test_roles_are_compared_between_the_contexts_of_a_pair(mirror: Path) -> None:
     asked = comparisons_of(load_set("role", mirror))
-    # Line -b stands before line -a; "worked for" counts by its first word.
+    # Line -b is before line -a; "worked for" counts by its first word.
     assert asked.contrasts == [Contrast(1, (0,)), Contrast(3, (2,))]
     assert [one.expected for one in asked.completions] == [
         ("tipped",), ("served", "worked"), ("seen",), ("eaten",),

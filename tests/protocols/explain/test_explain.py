@@ -197,7 +197,7 @@ def test_what_is_not_there_is_answered_with_what_is_near(tmp_path: Path) -> None
         find_item(sets, "dve-1")
     with pytest.raises(UsageError, match=r"the first are dev-1, dev-2, test-1.*given as @3"):
         find_item(sets, "3")
-    with pytest.raises(UsageError, match=r"stands on that line; the last is on @3"):
+    with pytest.raises(UsageError, match=r"is on that line; the last is on @3"):
         find_item(sets, "@4")
     with pytest.raises(UsageError, match="no item"):
         find_item(sets, "")

@@ -1,4 +1,4 @@
-"""Causal models stand in the same tables as masked ones."""
+"""Causal models are in the same tables as masked ones."""
 
 from __future__ import annotations
 

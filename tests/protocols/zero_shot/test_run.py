@@ -1,4 +1,4 @@
-"""What stands beside a zero-shot accuracy, worked out by hand, and what a run is refused for."""
+"""What is beside a zero-shot accuracy, worked out by hand, and what a run is refused for."""
 
 from __future__ import annotations
 

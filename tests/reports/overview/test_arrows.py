@@ -86,7 +86,7 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
     made = {dose.dose: whiskers_of(dose) for dose in line}
     told = {k: [is_told for *_, is_told in found] for k, found in made.items()}
     assert told == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
-    # A cost of 2 points, -1 to 5, stands at 60 - 5 to 60 + 1.
+    # A cost of 2 points, -1 to 5, is at 60 - 5 to 60 + 1.
     (at, *ends, _), _ = made[20]
     assert (at, *ends) == pytest.approx((0, 55.0, 61.0))
     _, (at, low_end, high_end, _) = made[10]

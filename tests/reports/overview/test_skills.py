@@ -158,7 +158,7 @@ def test_what_was_known_before_inoculation_needs_its_control_too(
     (found,) = verdicts(load_results(tmp_path))
     assert found.words == "knew it, in part"
     assert found.reason.startswith("Before inoculation 30.0% (27.2–32.9), above chance")
-    # The untrained similarity of words, and a model of the choices, stand against both scores.
+    # The untrained similarity of words, and a model of the choices, are against both scores.
     audit(tmp_path, 320, "vec_similarity", "VecSimilarity (w)")
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"

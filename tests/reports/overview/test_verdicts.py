@@ -89,7 +89,7 @@ DEMO = (  # of an inoculation
         ),
         # A control scores as much before, and no longer after.
         (Case(0.5, None, NO_BETTER, after(HIGH, lower(0.6)), GAIN), "learned it", False),
-        # And the demo's: what the choices alone give stands against both.
+        # And the demo's: what the choices alone give is against both.
         (Case(0.2, None, *DEMO, GAIN), "cannot tell", False),
         (Case(0.5, None, before(LOW), after(MIDDLE, lower(0.5)), GAIN), "learned it", True),
         # A head that begins untrained has no score before.

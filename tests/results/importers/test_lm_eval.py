@@ -87,7 +87,7 @@ def test_choices_in_the_contexts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"doc_id": 0}, "the item of `doc_id` 0 stands at .*:1 too; of a task with several filt"),
+        ({"doc_id": 0}, "the item of `doc_id` 0 is at .*:1 too; of a task with several filt"),
         ({"acc": 1.0}, "`acc` is 1, but by its scores and `target` '2' it is not"),
         ({"filtered_resps": [["nan", "False"]] * 3}, "a log-likelihood is 'nan'; a number is"),
         ({"filtered_resps": [["-1", "False"]] * 2}, "3 arguments, but 2 responses"),

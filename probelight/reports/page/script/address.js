@@ -61,7 +61,7 @@ function viewOf(query) {
     show = "all";
   }
   if (!against && (show === "lost" || show === "gained")) {
-    problems.push(`Nothing is ${show} where no other answers stand beside.`);
+    problems.push(`Nothing is ${show} where no other answers are beside.`);
     show = "all";
   }
   return {

@@ -1,4 +1,4 @@
-"""How cells stand, as the files of their folders say."""
+"""How cells are, as the files of their folders say."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Node:
     frozen: list[psutil.Process] = field(default_factory=list)
 
     def freeze(self) -> None:
-        """Stops all of it where it stands, those first that could start others."""
+        """Stops all of it where it is, those first that could start others."""
         self.frozen = family(self.start.pid)
         for process in self.frozen:
             process.suspend()
