@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from transformers import (
 
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
+from probelight.protocols import cli
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 COLOURS = ["red", "green", "blue", "white", "black"]
@@ -118,6 +120,32 @@ def inoculation_config(tiny_model: Path, tiny_probes: Path, tmp_path: Path) -> d
         "mirror": str(tiny_probes / "mirror"),
         "trainer": {"accelerator": "cpu", "progress_bar": False, "checkpoint_every": 1},
     }
+
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Runs a command that must fail in one line; returns that line.
+
+    `refused(arguments, code=cli.USAGE_ERROR)`: the arguments are words, or a line that is split.
+    """
+
+    def run(arguments: Sequence[str] | str, code: int = cli.USAGE_ERROR) -> str:
+        capsys.readouterr()
+        words = shlex.split(arguments) if isinstance(arguments, str) else list(arguments)
+        try:
+            ended: int | str | None = cli.main(words)
+        except SystemExit as stop:  # the parser ends by itself
+            ended = stop.code
+        errors = capsys.readouterr().err
+        assert ended == code, errors
+        assert "Traceback" not in errors
+        [line] = [line for line in errors.splitlines() if line.startswith("train.py")]
+        return line
+
+    return run
 
 
 NONSENSE = ["blah", "ya", "foo"]

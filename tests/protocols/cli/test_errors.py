@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from probelight.io.process import BROKEN_PIPE
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR, complain, report_error
 from tests.fixtures.checkout import ROOT
+from tests.protocols.conftest import Refused
 
 
 class PretrainedError(RuntimeError):
@@ -57,67 +57,76 @@ def test_what_a_file_says_does_nothing_to_the_terminal(capsys: pytest.CaptureFix
 
 
 OUT = "--output_dir=never"
-ZERO_SHOT = ["zero-shot", OUT, "--probes=age_small"]
-INOCULATE = ["inoculate", OUT, "--config=configs/experiment/inoculate_hypernymy.yaml"]
-FIT = ["fit", "--config=configs/experiment/fit_masked_choice.yaml", OUT]
+ZERO_SHOT = f"zero-shot {OUT} --probes=age_small"
+INOCULATE = f"inoculate {OUT} --config={ROOT}/configs/experiment/inoculate_hypernymy.yaml"
+FIT = f"fit --config={ROOT}/configs/experiment/fit_masked_choice.yaml {OUT}"
+NO_PATH = "'': give a path, which . is too for"
 MISTAKES = [
-    (["zero-shot", OUT, "--probe", "age_small"], "no option --probe (did you mean --probes?)"),
+    (f"zero-shot {OUT} --probe age_small", "there is no option --probe (did you mean --probes?)"),
     (
-        [*ZERO_SHOT, "--model.name_or_pth=x"],
+        f"{ZERO_SHOT} --model.name_or_pth=x",
         "no option --model.name_or_pth (did you mean --model.name_or_path?)",
     ),
-    ([*ZERO_SHOT, "-mirror", "x"], "no option -mirror (did you mean --mirror?)"),
+    (f"{ZERO_SHOT} -mirror x", "no option -mirror (did you mean --mirror?)"),
     (
-        [*ZERO_SHOT, "--model", "roberta-large"],
+        f"{ZERO_SHOT} --model roberta-large",
         "give --config configs/model/roberta-large.yaml or --model.name_or_path roberta-large",
     ),
-    ([*ZERO_SHOT, "--model", "my-bert"], "give --model.name_or_path my-bert"),
-    ([*ZERO_SHOT, "--data", "a.jsonl"], "give --data.path a.jsonl"),
-    (["zero-shot", OUT, "--probes", "age_small,", "b"], "'b' belongs to no option; write a list"),
-    (["zero-shot", OUT, "--probes", "age_smal"], "no probe 'age_smal' (did you mean 'age_small'?)"),
-    (["zero-shot", "--probes", "age_small"], "give --output_dir"),
-    ([*ZERO_SHOT, "--model.head=mpl"], "--model.head mpl: give one of mlp, linear, pooler (did"),
-    ([*ZERO_SHOT, "--trainer.devices=two"], "--trainer.devices two: give a whole number"),
-    ([*ZERO_SHOT, "--ranks=maybe"], "--ranks maybe: give true or false"),
-    ([*ZERO_SHOT, "--config=configs"], "configs: a folder, where a file is needed"),
-    ([*ZERO_SHOT, "--config="], "zero-shot: error: --config: its value is missing"),
-    ([*FIT, "--config", ""], "fit: error: --config: its value is missing"),
+    (f"{ZERO_SHOT} --model my-bert", "give --model.name_or_path my-bert"),
+    (f"{ZERO_SHOT} --data a.jsonl", "give --data.path a.jsonl"),
+    (f"zero-shot {OUT} --probes age_small, b", "'b' belongs to no option; write a list"),
+    (f"zero-shot {OUT} --probes age_smal", "no probe 'age_smal' (did you mean 'age_small'?)"),
+    ("zero-shot --probes age_small", "give --output_dir"),
+    (f"{ZERO_SHOT} --model.head=mpl", "--model.head mpl: give one of mlp, linear, pooler (did"),
+    (f"{ZERO_SHOT} --trainer.devices=two", "--trainer.devices two: give a whole number"),
+    (f"{ZERO_SHOT} --ranks=maybe", "--ranks maybe: give true or false"),
+    (f"{ZERO_SHOT} --config={ROOT}", f"{ROOT}: a folder, where a file is needed"),
+    (f"{ZERO_SHOT} --config=", "zero-shot: error: --config: its value is missing"),
+    (f"{FIT} --config ''", "fit: error: --config: its value is missing"),
     (
-        [*ZERO_SHOT, "--config=configs/model/embeded.yaml"],
+        f"{ZERO_SHOT} --config=configs/model/embeded.yaml",
         "configs/model/embeded.yaml: there is no such file (did you mean 'embedded.yaml'?)",
     ),
-    (["curve", OUT, "--lr", "0.1"], "no option --lr (did you mean --grid.learning_rate?)"),
-    (["curve", OUT, "--grid.sizes=62,x"], "--grid.sizes x: give a whole number"),
-    ([*INOCULATE, "--dose"], "--dose: its value is missing"),
+    (f"curve {OUT} --lr 0.1", "no option --lr (did you mean --grid.learning_rate?)"),
+    (f"curve {OUT} --grid.sizes=62,x", "--grid.sizes x: give a whole number"),
+    (f"{INOCULATE} --dose", "--dose: its value is missing"),
     (
-        [*INOCULATE, "--model.revision=abc"],
+        f"{INOCULATE} --model.revision=abc",
         "model.revision abc: embedded is not on the Hub, so it has no revisions; leave it out",
     ),
-    ([*INOCULATE, "--probe", "hypernymy"], "give --probe.name hypernymy"),
-    ([*INOCULATE, "--model.nam", "x"], "--model.nam (did you mean --model.name?)"),
-    ([*INOCULATE, "--probe.selection_itms=1"], "(did you mean --probe.selection_items?)"),
-    (["inoculate", OUT], "give --original.name, --original.sets, or a --config"),
-    (
-        [*FIT, "--model.learning_rat=1"],
-        "(did you mean --model.learning_rate?)",
-    ),
-    ([*FIT, "--trainer.max_epoch=1"], "(did you mean --trainer.max_epochs?)"),
-    ([*FIT, "--model=Masked"], "--model Masked: there is no such class; give its whole name"),
-    (["probes", "lst"], "there is no command 'probes lst' (did you mean 'probes list'?)"),
-    (["report"], "give FOLDER"),
-    (["sweep", "plna"], "no command 'sweep plna' (did you mean 'sweep plan'?)"),
+    (f"{INOCULATE} --probe hypernymy", "give --probe.name hypernymy"),
+    (f"{INOCULATE} --model.nam x", "--model.nam (did you mean --model.name?)"),
+    (f"{INOCULATE} --probe.selection_itms=1", "(did you mean --probe.selection_items?)"),
+    (f"inoculate {OUT}", "give --original.name, --original.sets, or a --config"),
+    (f"{FIT} --model.learning_rat=1", "(did you mean --model.learning_rate?)"),
+    (f"{FIT} --trainer.max_epoch=1", "(did you mean --trainer.max_epochs?)"),
+    (f"{FIT} --model=Masked", "--model Masked: there is no such class; give its whole name"),
+    ("zeroshot", "there is no command 'zeroshot' (did you mean 'zero-shot'?)"),
+    ("probes lst", "there is no command 'probes lst' (did you mean 'probes list'?)"),
+    ("sweep plna", "no command 'sweep plna' (did you mean 'sweep plan'?)"),
+    ("report", "give FOLDER"),
+    # An empty path is not taken for the current folder.
+    ("zero-shot --probes=age_small --output_dir ''", f"error: --output_dir {NO_PATH}"),
+    ("report runs --output_dir ''", f"error: --output_dir {NO_PATH}"),
+    ("report ''", f"error: FOLDER {NO_PATH}"),
+    ("compare runs ''", f"error: FOLDERS {NO_PATH}"),
+    ("probes build definitions --output_dir ''", f"error: --output_dir {NO_PATH}"),
+    ("probes audit age_small --output_dir ''", f"error: --output_dir {NO_PATH}"),
+    ("sweep status --output_dir ''", f"error: --output_dir {NO_PATH}"),
+    (f"diagnose {OUT} --recorded ''", f"error: --recorded {NO_PATH}"),
+    (f"{INOCULATE} --original.checkpoint ''", f"error: --original.checkpoint {NO_PATH}"),
+    (f"{ZERO_SHOT} --model.name_or_path ''", f"error: --model.name_or_path {NO_PATH}"),
+    (f"{FIT} --output_dir ''", f"error: --output_dir {NO_PATH}"),
 ]
 
 
-@pytest.mark.parametrize(("command", "said"), MISTAKES, ids=[said for _, said in MISTAKES])
+@pytest.mark.parametrize(("line", "message"), MISTAKES)
 def test_a_mistake_is_answered_in_one_line_with_what_was_meant(
-    command: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    line: str, message: str, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert code_of(command) == cli.USAGE_ERROR
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("train.py")
-    assert said in line
-    assert not Path("never").exists()
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(line)
+    assert not [*tmp_path.iterdir()]
 
 
 FILES = [
@@ -127,13 +136,13 @@ FILES = [
         "name_or_pth (did you mean model.name_or_path?)",
     ),
     ("zero-shot", "probe: age_small\n", "there is no key probe (did you mean probes?)"),
-    (
-        "curve",
-        "grid:\n  full:\n    epoch: 3\n",
-        "(did you mean grid.full.epochs?)",
-    ),
-    ("curve", "plan:\n  curve: {sizes: [3]}\n", "there is no key plan"),
     ("zero-shot", "- a\n", "give a mapping of keys to values"),
+    ("zero-shot", "a: b\nmodel: [x\n", "line 2: not readable as YAML: while parsing a flow seq"),
+    ("zero-shot", "a: 1\nb:\n  c: [a\nx: y\n", "line 4: not readable as YAML: "),
+    ("zero-shot", "a: b\na: c\n", "line 2: not readable as YAML: the key 'a' is given twice"),
+    ("fit", "a: &a [x]\nb: &b [*a, *b]\n", "line 2: not readable as YAML: an alias holds itself"),
+    ("curve", "grid:\n  full:\n    epoch: 3\n", "(did you mean grid.full.epochs?)"),
+    ("curve", "plan:\n  curve: {sizes: [3]}\n", "there is no key plan"),
     (
         "fit",
         "model:\n  class_path: probelight.lightning_modules.masked_choice.MaskedChoice\n"
@@ -141,6 +150,7 @@ FILES = [
         "there is no key model.learning_rat (did you mean model.learning_rate?)",
     ),
     ("fit", "grid: {sizes: [62]}\n", "there is no key grid"),
+    ("inoculate", "original: {selection_itms: 3}\n", "(did you mean original.selection_items?)"),
     (
         "sweep plan",
         "grid:\n  models: {a: {}}\n  originals: {b: {name: c, sets: [], selection_itms: 3}}\n",
@@ -149,57 +159,25 @@ FILES = [
 ]
 
 
-EMPTY = [
-    (["zero-shot", "--probes=age_small"], "--output_dir"),
-    (["report", "runs"], "--output_dir"),
-    (["report"], "FOLDER"),
-    (["compare", "runs"], "FOLDERS"),
-    (["probes", "build", "definitions"], "--output_dir"),
-    (["probes", "audit", "age_small"], "--output_dir"),
-    (["sweep", "status"], "--output_dir"),
-    (["diagnose", OUT], "--recorded"),
-    (INOCULATE, "--original.checkpoint"),
-    (ZERO_SHOT, "--model.name_or_path"),
-    (FIT[:2], "--output_dir"),
-]
-
-
-@pytest.mark.parametrize(("command", "option"), EMPTY)
-def test_an_empty_path_is_not_taken_for_the_current_folder(
-    command: list[str],
-    option: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    given = [option, ""] if option.startswith("-") else [""]
-    arguments = [word.replace("=configs", f"={ROOT}/configs") for word in [*command, *given]]
-    monkeypatch.chdir(tmp_path)
-    assert code_of(arguments) == cli.USAGE_ERROR
-    assert f"error: {option} '': give a path, which . is too for" in capsys.readouterr().err
-    assert not [*tmp_path.iterdir()]
-
-
-@pytest.mark.parametrize(("command", "text", "said"), FILES, ids=[said for *_, said in FILES])
+@pytest.mark.parametrize(("command", "text", "message"), FILES)
 def test_a_mistake_in_a_config_names_the_file_and_the_key(
-    command: str, text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, text: str, message: str, refused: Refused, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    assert code_of([*command.split(), OUT, f"--config={path}"]) == cli.USAGE_ERROR
-    [line] = capsys.readouterr().err.splitlines()
-    assert f"error: {path}: " in line
-    assert said in line
+    line = refused(f"{command} {OUT} --config={path}")
+    assert line.startswith(f"train.py {command}: error: {path}: ")
+    assert message in line
 
 
-def test_a_config_that_is_no_yaml_is_named_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", ["zero-shot", "fit"])
+def test_a_config_that_is_a_device_is_not_read(
+    command: str, refused: Refused, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text("model:\n  name: [a\nx: y\n")
-    assert code_of([*ZERO_SHOT, f"--config={path}"]) == cli.USAGE_ERROR
-    [line] = capsys.readouterr().err.splitlines()
-    assert re.search(rf"error: {path}: line 3: not readable as YAML: ", line)
+    path.symlink_to("/dev/zero")
+    message = "a device or a pipe, where a file on the disk is needed"
+    assert f"error: {path}: {message}" in refused(f"{command} --config {path}")
 
 
 @pytest.mark.parametrize(("command", "code"), [(["sweep"], 2), (["sweep", "--help"], 0)])
@@ -226,10 +204,3 @@ def test_who_reads_no_further_gets_no_traceback(command: list[str]) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == BROKEN_PIPE
-
-
-def code_of(command: list[str]) -> int | str | None:
-    try:
-        return cli.main(command)
-    except SystemExit as stop:
-        return stop.code
