@@ -16,7 +16,7 @@ MOST_TIED = 64  # choices that share a best score, up to which sums are exact
 def weighted_credits(
     logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor
 ) -> Tensor:
-    """Weight of the items whose gold choice is one of n best ones, by n (see `metrics.choices`).
+    """Return the weight of the items whose gold choice is one of n best (see `metrics.choices`).
 
     Args:
         logits: (B, K) scores.
@@ -26,7 +26,7 @@ def weighted_credits(
 
     Returns:
         (MOST_TIED,) weights: first of the items whose gold choice alone is best, then of those
-        where it is one of two, and so on. The credit of an item of place n - 1 is 1 / n.
+        where it is one of two, and so on. An item of place n - 1 counts 1 / n.
     """
     best = best_choices(logits, choice_mask)
     right = best.gather(1, labels[:, None])[:, 0]
@@ -39,17 +39,16 @@ def weighted_credits(
 
 
 def credit_sum(credits: Tensor) -> Tensor:
-    """What `weighted_credits` (MOST_TIED,) adds up to, a scalar of the same precision."""
+    """Return the sum of `weighted_credits` (MOST_TIED,), a scalar of the same precision."""
     return (credits / torch.arange(1, MOST_TIED + 1, device=credits.device)).sum()
 
 
 class WeightedAccuracy(Metric):
-    """Mean credit of the items, over batches and processes: 1/n where the gold is one of n best.
+    """Mean score of the items, over batches and processes: 1/n where the gold is one of n best.
 
-    The sums are exact for whole-number weights and fewer than 2**24 items, so the result does not
-    depend on how the items were cut into batches or spread over processes; it is the correctly
-    rounded sum of the items' credits, as `math.fsum` gives it. Without any weight the accuracy is
-    NaN.
+    The sums are exact for whole-number weights and fewer than 2**24 items: the result is that of
+    `math.fsum`, however the items were cut into batches or spread over processes. Without any
+    weight the accuracy is NaN.
     """
 
     is_differentiable = False
@@ -74,7 +73,7 @@ class WeightedAccuracy(Metric):
         self.total += weights.sum()
 
     def compute(self) -> Tensor:
-        """The accuracy, a double-precision scalar between 0 and 1, on the CPU."""
+        """Return the accuracy, a double-precision scalar between 0 and 1, on the CPU."""
         by_number = enumerate(self.credits.tolist(), start=1)
         credit = sum(Fraction(weight) * Fraction(1 / n) for n, weight in by_number)
         return torch.tensor(float(credit), dtype=torch.float64) / self.total.cpu().double()

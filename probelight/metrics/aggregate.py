@@ -12,12 +12,12 @@ _DIGITS = 9  # equal fractions may differ in the last bits once they are summed
 
 
 def aggregate(probe: float, original: float) -> float:
-    """The mean of probe and original-task accuracy (Richardson & Sabharwal 2020, section 4.1)."""
+    """Return the mean of both accuracies (Richardson & Sabharwal 2020, section 4.1)."""
     return (probe + original) / 2
 
 
 def chance_corrected(score: float, chance: float) -> float:
-    """Rescales an accuracy so that chance is 0 and perfection 1; below chance is negative.
+    """Rescale an accuracy so that chance is 0 and perfection 1; below chance is negative.
 
     Raises:
         ValueError: If chance is not in [0, 1).
@@ -27,26 +27,13 @@ def chance_corrected(score: float, chance: float) -> float:
     return (score - chance) / (1 - chance)
 
 
-def chance_corrected_aggregate(
-    probe: float, original: float, chance_probe: float, chance_original: float
-) -> float:
-    """The mean of both accuracies above chance: neither task weighs more for having fewer choices.
-
-    Raises:
-        ValueError: If a chance is not in [0, 1).
-    """
-    return aggregate(
-        chance_corrected(probe, chance_probe), chance_corrected(original, chance_original)
-    )
-
-
 class Checkpoint(NamedTuple):
     """One candidate of M*_k: what a setting had learned after an epoch.
 
     Attributes:
         probe: Its accuracy on the selection items of the probe.
-        original: Its accuracy on those of the original task. What was there before inoculation is
-            the same for all candidates, so the higher one is the one that cost less.
+        original: Its accuracy on those of the original task; the higher one has cost less, as all
+            candidates begin with the same model.
         learning_rate: Of its setting; 0 where the settings are not compared.
         epoch: From 1; 0 is the model before inoculation, which is no candidate.
     """
@@ -65,7 +52,7 @@ def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoi
 
     Args:
         items: The candidates, in any form.
-        checkpoint: What counts of one.
+        checkpoint: Returns what counts of a candidate.
 
     Raises:
         ValueError: If there are no candidates, or one has a score that is not a number.
@@ -85,16 +72,6 @@ def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoi
     return min(ranked, key=lambda pair: pair[0])[1]
 
 
-def interpretable(low: float, chance: float) -> bool:
-    """Whether a model was above chance before inoculation, so that it had something to lose.
-
-    Args:
-        low: Lower end of the 95% interval of original-task accuracy before inoculation.
-        chance: 1 / number of real choices, averaged over the items.
-    """
-    return low > chance
-
-
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     """Return the points that none dominates; more is better in both coordinates.
 
@@ -102,7 +79,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     tie in both are all on the front, or none of them.
 
     Args:
-        points: For each checkpoint two scores, such as original-task and probe accuracy.
+        points: Two scores of each checkpoint, such as original-task and probe accuracy.
 
     Returns:
         Indices of the front, by rising first score, ties in the order given.

@@ -1,11 +1,9 @@
-"""Which choices items' scores speak for, the credit that this earns, and how balanced they are.
+"""The best choices of items, what an item counts, and how balanced answers are.
 
-A tie is exact equality of the highest scores, in the single precision that a model gives them in:
-the order of the choices decides nothing, and an item whose best score is shared by n choices counts
-1/n if the gold is one of them. Scores that are equal in theory but were computed in another way
-(another batch, padding or summation) can differ in their last bits; such scores are no tie here,
-but items that so little decides are counted as near-ties.
--inf is a score, the lowest one. A NaN is none: an item with one has no best choice.
+A tie is exact equality of the highest scores in single precision: an item counts 1/n if the gold
+is one of n best choices. Scores that are equal in theory can differ in their last bits (another
+batch, padding or summation); these are counted as near-ties. -inf is the lowest score; an item with
+a NaN has no best choice.
 
 Where answers are not equally frequent, an accuracy is read with the majority's, the mean over
 classes, and the share that each class is predicted.
@@ -27,7 +25,7 @@ NEAR = 1e-4  # far above what batches, padding and devices do to a score, far be
 
 
 def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
-    """The choices that share an item's highest score; whatever is right or wrong is read off here.
+    """Return which choices share an item's highest score.
 
     Args:
         scores: (B, K) scores; what is where there is no choice does not matter.
@@ -42,28 +40,27 @@ def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
 
 
 def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
-    """The indices of each item's best choices, in order; empty where one of its scores is NaN.
+    """Return the indices of each item's best choices, in order; none where a score is NaN.
+
+    As `best_choices` of a batch, without torch, which takes seconds to import.
 
     Args:
         scores: For each item the scores of the choices that it has.
     """
-    return [_best(row) for row in scores]  # as `best_choices` of a batch; torch takes seconds
-
-
-def _best(scores: Sequence[float]) -> tuple[int, ...]:
-    if any(score != score for score in scores):
-        return ()
-    highest = max(scores, default=0.0)
-    return tuple(place for place, score in enumerate(scores) if score == highest)
+    found: list[tuple[int, ...]] = []
+    for row in scores:
+        highest = max(row, default=0.0)
+        has_nan = any(score != score for score in row)
+        best = (place for place, score in enumerate(row) if score == highest)
+        found.append(() if has_nan else tuple(best))
+    return found
 
 
 def is_near_tie(scores: Sequence[float]) -> bool:
-    """Whether the best of an item's scores is less than `NEAR` above the second, but above it.
-
-    A tie is none, nor is an item with a score that is NaN.
+    """Return whether an item's best score is less than `NEAR` above the second; a tie is none.
 
     Args:
-        scores: Those of the choices that the item has.
+        scores: Those of the choices that the item has; with a NaN it is none.
     """
     if len(scores) < 2 or any(score != score for score in scores):
         return False
@@ -72,12 +69,12 @@ def is_near_tie(scores: Sequence[float]) -> bool:
 
 
 def credit_of(best: Sequence[int], answer: int) -> float:
-    """1 where the gold alone is best, 1/n where it is one of n, else 0."""
+    """Return 1 where the gold alone is best, 1/n where it is one of n, else 0."""
     return 1.0 / len(best) if answer in best else 0.0
 
 
 def majority_accuracy(gold: Sequence[str]) -> float:
-    """Accuracy of always giving the most frequent gold answer of these very items.
+    """Return the accuracy of always giving the most frequent gold answer of these very items.
 
     Raises:
         ValueError: If there are no items.
@@ -88,10 +85,10 @@ def majority_accuracy(gold: Sequence[str]) -> float:
 
 
 def macro_accuracy(credit: Sequence[float], gold: Sequence[str]) -> float:
-    """Mean over the gold classes of the mean credit of their items.
+    """Return the mean accuracy of the gold classes.
 
     Args:
-        credit: (N,) 1 where an item is right, 1/n where it is a tie of n, else 0.
+        credit: (N,) what each item counts.
         gold: (N,) the gold answer text or the name of its position.
 
     Raises:
@@ -106,11 +103,11 @@ def macro_accuracy(credit: Sequence[float], gold: Sequence[str]) -> float:
 
 
 def predicted_shares(predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Share of the items for which each answer or position is predicted, in alphabetical order.
+    """Return the share of the items that each answer or position is predicted for, sorted by name.
 
     Args:
-        predicted: (N,) the predicted answer texts or names of their positions: one, or n on a tie,
-            of which each is predicted for 1/n of the item; none for an item that predicts nothing.
+        predicted: (N,) the predicted answer texts or names of their positions: n on a tie, each of
+            which is predicted for 1/n of the item; none where nothing is predicted.
 
     Raises:
         ValueError: If there are no items.

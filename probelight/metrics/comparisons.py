@@ -1,8 +1,6 @@
 """Comparisons of models: their difference with its interval, and a test of what changed.
 
-Two models on the same items (`paired_difference`), two systems with a run for each seed
-(`compare_runs`), two estimates from different items (`independent_difference`), and the letters by
-which a table of several systems says which of them differ (`compact_letters`).
+`groups` and `ValueError` are those of `probelight.metrics.intervals`.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _EXACT = 2 * 10**8  # additions of an exact test; beyond, it is drawn
 _DRAWS = 9_999
 _BLOCK = 2**22  # drawn signs held at a time
 _Z = NormalDist().inv_cdf(1 - LEVEL / 2)
-Runs = Mapping[int, Floats]  # by seed, (N,) the credit of each item
+Runs = Mapping[int, Floats]  # by seed, (N,) what each item counts
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,8 @@ class PairedDifference:
         difference: Accuracy after minus accuracy before; the inoculation cost is its negative.
         low: Lower end of the interval of the difference.
         high: Upper end.
-        lost: Credit of the items that was there before and is not after: the number of items right
-            before and wrong after, where no item is a tie.
-        gained: Credit that was not there before and is after.
+        lost: Number of items right before and wrong after; ties count in part.
+        gained: Number of items wrong before and right after; ties count in part.
         p_value: Exact two-sided McNemar test of lost against gained, by groups where there are any.
     """
 
@@ -75,10 +72,7 @@ def paired_difference(
     Args:
         before: (N,) what each item counts before: 1 right, 0 wrong, a part of 1 for a tie.
         after: (N,) the same after.
-        groups: (N,) the group of each item, where items are not independent.
-
-    Raises:
-        ValueError: If the two have different lengths or are empty.
+        groups: (N,) the group of each item.
     """
     was, now = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if was.shape != now.shape or was.size == 0:
@@ -104,10 +98,10 @@ def paired_difference(
 
 
 def sign_flip_test(totals: Sequence[float] | Floats) -> float:
-    """Exact two-sided p-value of a sum whose parts could as well have had the other sign.
+    """Return the exact two-sided p-value of a sum whose parts could have had the other sign.
 
-    With parts of -1 and 1 it is McNemar's exact test, a fair coin for every item that flipped. With
-    the sums of whole groups it is its form for items that are not independent: a coin a group.
+    With parts of -1 and 1 it is McNemar's exact test, a fair coin for every item that flipped; with
+    the sums of whole groups, a coin per group, it is its form for items that are not independent.
     All signs are counted; where that is too much they are drawn, and p is (b + 1) / (m + 1).
 
     Args:
@@ -120,7 +114,12 @@ def sign_flip_test(totals: Sequence[float] | Floats) -> float:
         return 1.0
     parts = _whole(changed)
     if parts is None or len(parts) * int(parts.sum()) > _EXACT:
-        return _drawn_p_value(changed, observed)
+        rng = np.random.default_rng(0)
+        rows, reached = max(1, _BLOCK // len(changed)), 0
+        for start in range(0, _DRAWS, rows):
+            signs = rng.integers(2, size=(min(rows, _DRAWS - start), len(changed))) * 2.0 - 1.0
+            reached += int((np.abs(signs @ changed) >= observed - 1e-9).sum())
+        return (reached + 1) / (_DRAWS + 1)
     reach = int(parts.sum())
     # Of how many sign patterns, as a share, do the positive parts sum to 0, 1, ... reach?
     share = np.zeros(reach + 1)
@@ -144,15 +143,6 @@ def _whole(changed: Floats) -> NDArray[np.int64] | None:
         return None
     whole = parts.astype(np.int64)
     return whole // int(np.gcd.reduce(whole))
-
-
-def _drawn_p_value(changed: Floats, observed: float) -> float:
-    rng = np.random.default_rng(0)
-    rows, reached = max(1, _BLOCK // len(changed)), 0
-    for start in range(0, _DRAWS, rows):
-        signs = rng.integers(2, size=(min(rows, _DRAWS - start), len(changed))) * 2.0 - 1.0
-        reached += int((np.abs(signs @ changed) >= observed - 1e-9).sum())
-    return (reached + 1) / (_DRAWS + 1)
 
 
 def _newcombe(first: Floats, second: Floats) -> Interval:
@@ -180,12 +170,12 @@ def _newcombe(first: Floats, second: Floats) -> Interval:
 
 @dataclass(frozen=True)
 class Compared:
-    """What two systems differ by.
+    """The difference of two systems.
 
     Attributes:
         interval: Accuracy of the first minus that of the second.
         mcnemar_p: Exact McNemar by groups; of several seeds on each item's mean over them.
-        p_value: The same, and where seeds are drawn too not below that of the interval.
+        p_value: The same, but not below that of the interval where seeds are drawn.
         smallest: The smallest difference that would have been found with probability 80%; infinite
             where none would.
     """
@@ -201,19 +191,15 @@ def compare_runs(
 ) -> Compared:
     """Compare two systems that answered the same items (after Sellam et al. 2022).
 
-    Items and seeds are both drawn where a system has several runs (Sellam et al. 2022, as a
-    formula: `metrics.intervals`). McNemar's test knows nothing of seeds: a difference counts for no
-    more than its interval says.
+    Items and seeds are both drawn where a system has several runs. McNemar's test knows nothing of
+    seeds, so the p-value is then not below that of the interval.
 
     Args:
         first: Runs of the one.
         second: Runs of the other.
-        groups: (N,) the group of each item; every item is a group of its own when left out.
-        same_samples: Runs of one seed were trained on the same sample, so that they are pairs;
-            else seeds are numbers that say nothing of each other.
-
-    Raises:
-        ValueError: If there are no items, or items and groups differ in number.
+        groups: (N,) the group of each item.
+        same_samples: Whether runs of one seed were trained on the same sample, so that they are
+            pairs.
     """
     other = second if same_samples else {~seed: credit for seed, credit in second.items()}
     mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
@@ -229,11 +215,10 @@ def compare_runs(
 
 
 def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups | None) -> float:
-    """The difference that McNemar's test finds with probability 80% (`power.paired`).
+    """Return the difference that McNemar's test finds with probability 80% (`power.paired`).
 
-    With discordant share d and difference g the change of an item has the variance d - g^2, so that
-    half an interval of h is that of n = z^2 (d - g^2) / h^2 independent items that were answered
-    once: groups and few seeds make them fewer, several seeds more.
+    With discordant share d and difference g the change of an item has the variance d - g^2, so half
+    an interval of h is that of n = z^2 (d - g^2) / h^2 independent items that were answered once.
     """
     items = len(next(iter(first.values())))
     member = np.arange(items) if groups is None else group_indices(groups)
@@ -252,14 +237,10 @@ def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups
 
 
 def independent_difference(one: Interval, other: Interval) -> Interval:
-    """The difference of two independent estimates, from the interval of each.
+    """Return the first of two independent estimates minus the second, with its interval.
 
     Squares of the distances to the ends are added (Newcombe 1998, method 10, where both intervals
-    are Wilson's; Zou & Donner 2008 for any others), so that an interval by groups can go in.
-
-    Args:
-        one: What the other is taken from.
-        other: What is taken.
+    are Wilson's; Zou & Donner 2008 for any others).
     """
     difference = one.value - other.value
     down = math.hypot(one.value - one.low, other.high - other.value)
@@ -268,17 +249,14 @@ def independent_difference(one: Interval, other: Interval) -> Interval:
 
 
 def compact_letters(number: int, apart: Iterable[tuple[int, int]]) -> list[str]:
-    """Return letters for models: two share one exactly where they do not differ (Piepho 2004).
+    """Return a text of letters for each model: two share one where they do not differ.
 
-    Insert and absorb: one letter for all is split at each pair that differs, and a letter
-    whose models all share another one is dropped.
+    Insert and absorb (Piepho 2004): one letter for all is split at each pair that differs, and a
+    letter whose models all share another one is dropped.
 
     Args:
         number: How many models there are, the best one first: it gets an "a".
         apart: Pairs of their places that differ.
-
-    Returns:
-        A text of letters for each.
     """
     sets = [frozenset(range(number))]
     for one, other in sorted(apart):
@@ -286,8 +264,7 @@ def compact_letters(number: int, apart: Iterable[tuple[int, int]]) -> list[str]:
         split += [s - {gone} for s in sets if {one, other} <= s for gone in (one, other)]
         distinct = set(split)
         sets = [s for s in distinct if not any(s < larger for larger in distinct)]
-    names = (
-        f"{letter}{turn or ''}" for turn in count() for letter in ascii_lowercase
-    )  # a1 after z
+    # After "z" comes "a1".
+    names = (f"{letter}{turn or ''}" for turn in count() for letter in ascii_lowercase)
     named = list(zip(names, sorted(sets, key=sorted), strict=False))
     return ["".join(name for name, own in named if place in own) for place in range(number)]

@@ -1,4 +1,4 @@
-"""Rank correlation of a few pairs of numbers, with what so few can tell."""
+"""Rank correlation of a few pairs of numbers, with its interval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RankCorrelation:
     """Spearman's correlation.
 
     Attributes:
-        rho: The correlation, NaN where one side is constant.
+        rho: The correlation; NaN where one side is constant.
         low: Lower end of the 95% interval (Fisher's z, standard error of Bonett and Wright 2000).
         high: Upper end; the interval is (-1, 1) for fewer than four pairs.
         p_value: Two-sided permutation test: share of orders with at least this correlation.

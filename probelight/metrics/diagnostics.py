@@ -1,4 +1,4 @@
-"""Word prediction and sensitivity (Ettinger 2020, section 5), of what any model said."""
+"""Word prediction and sensitivity (Ettinger 2020, section 5), of the words of any model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unicodedata import normalize
 MARGIN = 0.01  # in points of probability
 ARTICLES = ("a", "an")
 _VOWEL = re.compile(r"[aeiou]")
-# Letters that are not spoken as they are written: "hour"; "unit" beside "uncle", "one" beside "on".
+# Letters that are not spoken as they are written: "hour", "unit", "one".
 _SILENT_H = re.compile(r"h(?:eir|erb(?!ert|iv)|on(?:est|or|our)|our)")
 _CONSONANT = re.compile(
     r"(?:one|once)(?!\w)|ones|oneness|eu|ewe|u(?:biq|gand|k[ru]|lyss|nani|ni(?![mn]|dent)|"
@@ -18,44 +18,27 @@ _CONSONANT = re.compile(
 
 
 def in_top(predictions: Sequence[str], expected: Collection[str], k: int) -> bool:
-    """Whether an expected word is among a model's k best ones; case counts.
-
-    Args:
-        predictions: The model's words, the best one first.
-        expected: Words that are right.
-        k: How many of the model's words count.
-    """
+    """Return whether an expected word is among the first k of a model's; case counts."""
     return not set(predictions[:k]).isdisjoint(expected)
 
 
 def prefers(good: float, bad: Collection[float], margin: float = 0.0) -> bool:
-    """Whether a good completion is more probable than every bad one, by more than a margin.
-
-    Args:
-        good: Its probability.
-        bad: Those of the bad ones.
-        margin: What the difference must exceed.
-    """
+    """Return whether a good completion's probability is above every bad one's by over a margin."""
     return all(good - other > margin for other in bad)
 
 
 def says(predictions: Sequence[str], word: str) -> bool:
-    """Whether a model's best word is this one, whatever its case."""
+    """Return whether a model's best word is this one, whatever its case."""
     return bool(predictions) and predictions[0].casefold() == word.casefold()
 
 
 def obeys_article(predictions: Sequence[str], article: str) -> bool:
-    """Whether a model's best word can be behind the article that is before it.
+    """Return whether a model's best word fits the article before it, "a" or "an".
 
-    Behind "an" it must begin with the sound of a vowel, behind "a" with that of a consonant. The
-    sound is told from the letters: the first one decides, but for a silent h ("hour", "honest",
-    "heir", "herb" as Americans say it) and for the sounds of "you" and "won" ("unit", "user",
-    "euro", "one"). Abbreviations count as if they were words. What does not begin with a letter
-    (figures, signs, the piece of a word) obeys neither, nor does a model that has no word to say.
-
-    Args:
-        predictions: The model's words, the best one first.
-        article: "a" or "an".
+    The first letter tells the sound, but for a silent h ("hour", "honest", "heir", "herb" as
+    Americans say it) and for the sounds of "you" and "won" ("unit", "user", "euro", "one").
+    Abbreviations count as words. What does not begin with a letter (figures, signs, the piece of a
+    word) fits neither.
     """
     if not predictions or not predictions[0][:1].isalpha():
         return False
@@ -65,10 +48,5 @@ def obeys_article(predictions: Sequence[str], article: str) -> bool:
 
 
 def keeps_word(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether a model's best word behind two contexts is the same one; case counts.
-
-    Args:
-        first: Its words behind the one, the best one first.
-        second: Its words behind the other.
-    """
+    """Return whether a model's best word is the same behind two contexts; case counts."""
     return bool(first) and first[:1] == second[:1]

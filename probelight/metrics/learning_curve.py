@@ -15,13 +15,9 @@ WEIGHTS: Mapping[int, float] = MappingProxyType(
 
 
 def weights_over(sizes: Iterable[int]) -> dict[int, float]:
-    """Weights of the points there are, renormalised to sum to 1.
+    """Return the weights of the points there are by N, in its order, renormalised to sum to 1.
 
-    Args:
-        sizes: Numbers of training examples; those that the paper gives no weight are left out.
-
-    Returns:
-        Weight by N, in order of N: its keys are the points that count. Empty where none does.
+    Numbers of training examples that the paper gives no weight are left out.
     """
     there = set(sizes)
     present = {size: weight for size, weight in WEIGHTS.items() if size in there}
@@ -30,12 +26,12 @@ def weights_over(sizes: Iterable[int]) -> dict[int, float]:
 
 
 def is_complete(sizes: Iterable[int]) -> bool:
-    """Whether all points of the paper are there: only then is a sum of the paper's kind."""
+    """Return whether all points of the paper are there: only then do sums compare to its sums."""
     return set(WEIGHTS) <= set(sizes)
 
 
 def weighted_sum(points: Mapping[int, float]) -> float:
-    """WS: accuracies by N, averaged with weights that fall with N.
+    """Return WS: accuracies by N, averaged with weights that fall with N.
 
     Raises:
         ValueError: If no point has a weight.
@@ -48,7 +44,7 @@ def weighted_sum(points: Mapping[int, float]) -> float:
 
 
 def best_size(points: Mapping[int, float]) -> int:
-    """The N of MAX, the best point of the averaged curve. N = 0 is not a point of it.
+    """Return the N of MAX, the best point of the averaged curve with N > 0.
 
     Raises:
         ValueError: If there is no point with N > 0.
@@ -60,10 +56,9 @@ def best_size(points: Mapping[int, float]) -> int:
 
 
 def lang_sense(standard: Mapping[int, float], control: Mapping[int, float]) -> float:
-    """LangSense: weighted sum of what the standard curve has above the control.
+    """Return LangSense: the weighted sum of what the standard curve has above the control.
 
-    Points are clipped at 0 one by one, after averaging over seeds, as the paper has it; so noise
-    alone makes it positive.
+    Points are clipped at 0 one by one, after averaging over seeds, so noise makes it positive.
 
     Raises:
         ValueError: If no point that both have carries a weight.

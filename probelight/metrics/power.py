@@ -15,15 +15,13 @@ _STEPS = 60  # halvings: the answer is exact to the last digits of a float
 
 
 def two_proportions(num_items: float) -> float:
-    """Difference between the accuracies of two models on different items (Fleiss 1981).
+    """Return the smallest difference between two models on different items (Fleiss 1981).
 
-    The lower accuracy is taken to be one half, which is the worst case.
+    The lower accuracy is taken to be one half, the worst case. It is infinite where no difference
+    would be found.
 
     Args:
         num_items: Items of each of the two.
-
-    Returns:
-        The smallest difference; infinite where no difference would be found.
 
     Raises:
         ValueError: If there are fewer than no items.
@@ -40,15 +38,14 @@ def two_proportions(num_items: float) -> float:
 
 
 def paired(num_items: float, discordant: float = 0.3) -> float:
-    """Difference between two models on the same items, by McNemar's test (Connor 1987).
+    """Return the smallest difference between two models on the same items (Connor 1987).
+
+    By McNemar's test; it is infinite where no difference would be found.
 
     Args:
         num_items: Items.
         discordant: Share of the items that one model has right and the other wrong; at least the
             difference itself.
-
-    Returns:
-        The smallest difference; infinite where no difference would be found.
 
     Raises:
         ValueError: If there are fewer than no items, or the share is not between 0 and 1.
@@ -65,7 +62,7 @@ def paired(num_items: float, discordant: float = 0.3) -> float:
 
 
 def effective_items(num_items: int, num_seeds: int, correlation: float) -> float:
-    """Items that count for a mean over seeds, all of which answer the same items.
+    """Return how many items a mean over seeds that answer the same items counts for.
 
     Args:
         num_items: Items.

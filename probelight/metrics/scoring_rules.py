@@ -6,16 +6,14 @@ each summed over the choice's tokens as the scorer says (`probelight.models.scor
 - `sum`: the log-likelihood itself.
 - `mean_token`: divided by the number of tokens that were summed.
 - `mean_char`: divided by the number of the choice's characters (code points), without the white
-  space around it. Where a kind of model also sums what is behind the blank, that is in the sum
-  and not in the number.
+  space around it. What a model type sums behind the blank is in the sum and not in the number.
 - `pmi` (Holtzman et al. 2021, PMI_DC): less the same choice's log-likelihood behind a stem that
   says no more than what kind of answer is asked for.
 - `calibrated` (Zhao et al. 2021): probabilities over the item's choices, divided by their mean over
-  stems without content, and renormalised. Zhao et al. have one set of labels for all items and
-  apply a softmax to the quotients where we renormalise, which gives the same order; here the
-  probabilities and their means are over the choices that the item has.
+  stems without content, and renormalised. Zhao et al. have one set of labels for all items, and a
+  softmax of the quotients in place of renormalising, which gives the same order.
 
-A score that is NaN, as where -inf is compared with -inf, is none (`probelight.metrics.choices`).
+Where -inf is compared with -inf the score is NaN (see `probelight.metrics.choices`).
 """
 
 from __future__ import annotations
@@ -29,17 +27,17 @@ OF_THE_ITEM = ("sum", "mean_token", "mean_char")
 
 
 def divided(sums: Sequence[float], sizes: Sequence[int]) -> list[float]:
-    """(K,) log-likelihoods by the sizes of their choices, in tokens or in characters."""
+    """Return (K,) log-likelihoods divided by the sizes of their choices."""
     return [total / size for total, size in zip(sums, sizes, strict=True)]
 
 
 def pmi(sums: Sequence[float], in_domain: Sequence[float]) -> list[float]:
-    """(K,) log P(choice | stem) - log P(choice | domain stem)."""
+    """Return (K,) log P(choice | stem) - log P(choice | domain stem)."""
     return [total - own for total, own in zip(sums, in_domain, strict=True)]
 
 
 def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -> list[float]:
-    """(K,) probabilities of the choices, calibrated by what the model says of no content.
+    """Return (K,) probabilities of the choices, calibrated by stems without content.
 
     In logarithms, so that probabilities too small for a number are divided all the same.
 
@@ -54,13 +52,8 @@ def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -
     return [math.exp(own) for own in _log_normalised(quotients)]
 
 
-def num_characters(choice: str) -> int:
-    """Characters of a choice without the white space around it, which scorers drop as well."""
-    return len(choice.strip())
-
-
 def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> bool:
-    """Whether dividing by the one sizes or by the others always gives the same answer.
+    """Return whether dividing by either sizes gives the same order of choices for all items.
 
     It does where they are in proportion within each item: every choice one token, say.
 

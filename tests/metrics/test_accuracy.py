@@ -40,10 +40,14 @@ def test_weights_count() -> None:
     assert metric.compute().item() == (0.5 + 0.25 / 2 + 1.0 / 2 + 0.25) / 4.0
 
 
-def test_nothing_counted_is_nan() -> None:
+def test_nothing_counted_is_nan_and_reset_forgets() -> None:
     metric = WeightedAccuracy()
     metric.update(LOGITS, LABELS, torch.zeros(6), MASK)
     assert math.isnan(metric.compute().item())
+    metric.update(LOGITS, LABELS, WEIGHTS, MASK)
+    metric.reset()
+    metric.update(LOGITS[:1], LABELS[:1], WEIGHTS[:1], MASK[:1])
+    assert metric.compute().item() == 1.0
 
 
 def test_a_nan_score_is_never_right() -> None:
@@ -83,14 +87,6 @@ def test_thirds_are_summed_exactly_whatever_the_batches() -> None:
             part = slice(start, start + size)
             metric.update(logits[part], labels[part], torch.ones(len(labels[part])), mask[part])
         assert metric.compute().item() == math.fsum(credits) / 500
-
-
-def test_reset_forgets() -> None:
-    metric = WeightedAccuracy()
-    metric.update(LOGITS, LABELS, WEIGHTS, MASK)
-    metric.reset()
-    metric.update(LOGITS[:1], LABELS[:1], WEIGHTS[:1], MASK[:1])
-    assert metric.compute().item() == 1.0
 
 
 def _one_process(rank: int, address: str, results: str) -> None:

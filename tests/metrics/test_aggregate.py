@@ -13,8 +13,6 @@ from probelight.metrics.aggregate import (
     aggregate,
     best_checkpoint,
     chance_corrected,
-    chance_corrected_aggregate,
-    interpretable,
     pareto_front,
 )
 
@@ -23,16 +21,12 @@ def best(*candidates: Checkpoint) -> Checkpoint:
     return best_checkpoint(candidates, lambda one: one)
 
 
-def test_aggregate_is_the_plain_mean() -> None:
+def test_the_mean_and_the_correction_for_chance() -> None:
     assert aggregate(0.9, 0.5) == pytest.approx(0.7)
-
-
-def test_correction_for_chance() -> None:
     assert chance_corrected(0.2, 0.2) == 0
     assert chance_corrected(1.0, 0.25) == 1
     assert chance_corrected(0.0, 0.5) == -1
-    # 0.6 with 5 choices is half way up, 0.625 with 4 choices too.
-    assert chance_corrected_aggregate(0.6, 0.625, 0.2, 0.25) == pytest.approx(0.5)
+    assert chance_corrected(0.6, 0.2) == pytest.approx(0.5)
     with pytest.raises(ValueError, match="chance"):
         chance_corrected(0.5, 1.0)
 
@@ -70,33 +64,24 @@ def test_refuses_nothing_and_nan() -> None:
         best()
     with pytest.raises(ValueError, match="not a number"):
         best(Checkpoint(0.9, math.nan, 1e-5, 1))
+    with pytest.raises(ValueError, match="not a number"):
+        pareto_front([(0.5, math.nan)])
 
 
-def test_floor() -> None:
-    # Wilson's interval of 30 right in 100 begins at 0.219, that of 35 at 0.264.
-    assert not interpretable(0.219, 0.25)
-    assert interpretable(0.264, 0.25)
-    assert not interpretable(0.25, 0.25)
-
-
-def test_front_by_hand() -> None:
-    # (0.5, 0.4) and (0.3, 0.6) are each beaten by (0.5, 0.7).
-    points = [(0.5, 0.4), (0.3, 0.6), (0.5, 0.7), (0.6, 0.5), (0.2, 0.9), (0.6, 0.4)]
-    assert pareto_front(points) == [4, 2, 3]
-
-
-def test_ties_in_both_scores_are_all_on_the_front_or_none() -> None:
-    assert pareto_front([(0.5, 0.5), (0.4, 0.4), (0.5, 0.5), (0.4, 0.4)]) == [0, 2]
-    # 0.1 + 0.2 is not 0.3 in binary.
-    assert pareto_front([(0.1 + 0.2, 0.5), (0.3, 0.5)]) == [0, 1]
-
-
-def test_a_tie_in_one_score_is_decided_by_the_other() -> None:
-    assert pareto_front([(0.5, 0.5), (0.5, 0.6), (0.4, 0.6)]) == [1]
-
-
-@pytest.mark.parametrize(("points", "front"), [([], []), ([(0.1, 0.1)], [0])])
-def test_none_and_one(points: list[tuple[float, float]], front: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("points", "front"),
+    [
+        ([], []),
+        ([(0.1, 0.1)], [0]),
+        # (0.5, 0.4) and (0.3, 0.6) are each beaten by (0.5, 0.7).
+        ([(0.5, 0.4), (0.3, 0.6), (0.5, 0.7), (0.6, 0.5), (0.2, 0.9), (0.6, 0.4)], [4, 2, 3]),
+        # Ties in both scores are all on the front, or none; one in one is decided by the other.
+        ([(0.5, 0.5), (0.4, 0.4), (0.5, 0.5), (0.4, 0.4)], [0, 2]),
+        ([(0.1 + 0.2, 0.5), (0.3, 0.5)], [0, 1]),  # not equal in binary
+        ([(0.5, 0.5), (0.5, 0.6), (0.4, 0.6)], [1]),
+    ],
+)
+def test_front_by_hand(points: list[tuple[float, float]], front: list[int]) -> None:
     assert pareto_front(points) == front
 
 
@@ -112,8 +97,3 @@ def test_front_is_what_the_definition_says() -> None:
         front = pareto_front(points)
         assert sorted(front) == undominated
         assert [points[i][0] for i in front] == sorted(points[i][0] for i in front)
-
-
-def test_a_score_that_is_not_a_number_is_an_error() -> None:
-    with pytest.raises(ValueError, match="not a number"):
-        pareto_front([(0.5, math.nan)])

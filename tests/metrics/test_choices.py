@@ -75,16 +75,9 @@ def test_what_stands_where_no_choice_is_does_not_matter() -> None:
     ]
 
 
-def test_no_items() -> None:
-    assert best_of_each([]) == []
-
-
 def test_credits() -> None:
-    assert credit_of((1,), 1) == 1.0
-    assert credit_of((1,), 0) == 0.0
-    assert credit_of((0, 2, 3), 2) == 1 / 3
-    assert credit_of((0, 2, 3), 1) == 0.0
-    assert credit_of((), 0) == 0.0
+    found = [((1,), 1), ((1,), 0), ((0, 2, 3), 2), ((0, 2, 3), 1), ((), 0)]
+    assert [credit_of(best, answer) for best, answer in found] == [1.0, 0.0, 1 / 3, 0.0, 0.0]
 
 
 GOLD = ["never", "never", "never", "always", "often"]
@@ -96,34 +89,28 @@ def test_majority() -> None:
     assert majority_accuracy(GOLD) == 3 / 5
 
 
-def test_macro_gives_each_class_the_same_weight() -> None:
-    assert macro_accuracy(RIGHT, GOLD) == pytest.approx((2 / 3 + 1 + 0) / 3)
-    assert macro_accuracy([1.0, 1.0, 1.0, 0.0, 0.0], GOLD) == pytest.approx(1 / 3)
+@pytest.mark.parametrize(
+    ("credit", "expected"),
+    [
+        (RIGHT, (2 / 3 + 1 + 0) / 3),
+        ([1.0, 1.0, 1.0, 0.0, 0.0], 1 / 3),
+        # never: 1/2, 1/3 and 0; always: 1; often: 1/4.
+        ([1 / 2, 1 / 3, 0.0, 1.0, 1 / 4], (5 / 18 + 1 + 1 / 4) / 3),
+    ],
+)
+def test_macro_gives_each_class_the_same_weight(credit: list[float], expected: float) -> None:
+    assert macro_accuracy(credit, GOLD) == pytest.approx(expected)
 
 
-def test_macro_of_ties() -> None:
-    # never: 1/2, 1/3 and 0; always: 1; often: 1/4.
-    credit = [1 / 2, 1 / 3, 0.0, 1.0, 1 / 4]
-    assert macro_accuracy(credit, GOLD) == pytest.approx((5 / 18 + 1 + 1 / 4) / 3)
+def test_shares_are_sorted_and_the_answers_of_a_tie_share_their_item() -> None:
+    assert list(predicted_shares(SAID).items()) == [("always", 2 / 5), ("never", 3 / 5)]
+    tied = [["a", "b"], ["b"], [], ["a", "b", "c"]]  # nothing is predicted for the third
+    assert predicted_shares(tied) == pytest.approx({"a": 5 / 24, "b": 11 / 24, "c": 1 / 12})
 
 
-def test_shares_are_sorted_and_list_what_is_never_said() -> None:
-    assert predicted_shares(SAID) == {"always": 2 / 5, "never": 3 / 5}
-    assert list(predicted_shares(SAID)) == ["always", "never"]
-
-
-def test_the_answers_of_a_tie_share_their_item() -> None:
-    said = [["a", "b"], ["b"], [], ["a", "b", "c"]]  # the third says nothing
-    found = predicted_shares(said)
-    assert found == pytest.approx({"a": 5 / 24, "b": 11 / 24, "c": 1 / 12})
-
-
-def test_uneven_lists() -> None:
+def test_no_items_and_uneven_lists_are_refused() -> None:
     with pytest.raises(ValueError, match="argument"):
         macro_accuracy(RIGHT[:4], GOLD)
-
-
-def test_nothing_is_balanced_without_items() -> None:
     for call in (majority_accuracy, predicted_shares, lambda x: macro_accuracy(x, x)):
         with pytest.raises(ValueError, match="no items"):
             call([])

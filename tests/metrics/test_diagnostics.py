@@ -13,22 +13,30 @@ def test_an_expected_word_counts_as_far_down_as_k(expected: str, k: int, right: 
     assert in_top(["a", "b", "c"], {expected, "z"}, k) is right
 
 
-def test_all_bad_words_must_be_below_the_good_one() -> None:
-    assert prefers(0.3, [0.2, 0.1])
-    assert not prefers(0.3, [0.2, 0.3])
-    assert not prefers(0.3, [0.2, 0.4])
-
-
-def test_the_margin_is_in_points_of_probability() -> None:
+@pytest.mark.parametrize(
+    ("good", "bad", "margin", "preferred"),
+    [
+        (0.3, [0.2, 0.1], 0.0, True),
+        (0.3, [0.2, 0.3], 0.0, False),
+        (0.3, [0.2, 0.4], 0.0, False),
+        (0.5, [0.375], 0.124, True),  # in points of probability
+        (0.5, [0.375], 0.125, False),
+    ],
+)
+def test_all_bad_words_must_be_below_the_good_one(
+    good: float, bad: list[float], margin: float, preferred: bool
+) -> None:
     assert MARGIN == 0.01
-    assert prefers(0.5, [0.375], 0.124)
-    assert not prefers(0.5, [0.375], 0.125)
+    assert prefers(good, bad, margin) is preferred
 
 
-def test_only_the_best_word_is_what_a_model_says() -> None:
+def test_only_the_best_word_counts() -> None:
     assert says(["Daisy", "flower"], "daisy")
     assert not says(["flower", "daisy"], "daisy")
     assert not says([], "daisy")
+    assert keeps_word(["a", "b"], ["a", "c"])
+    for first, second in (("ab", "ba"), ("a", "A"), ("", ""), ("", "a")):
+        assert not keeps_word(first, second)
 
 
 VOWELS = """
@@ -42,27 +50,14 @@ ewer yacht
 """
 
 
-@pytest.mark.parametrize("word", VOWELS.split())
-def test_words_behind_an(word: str) -> None:
-    assert obeys_article([word, "house"], "an")
-    assert not obeys_article([word, "house"], "a")
-
-
-@pytest.mark.parametrize("word", CONSONANTS.split())
-def test_words_behind_a(word: str) -> None:
-    assert obeys_article([word, "apple"], "a")
-    assert not obeys_article([word, "apple"], "an")
+@pytest.mark.parametrize(("words", "article"), [(VOWELS, "an"), (CONSONANTS, "a")])
+def test_words_behind_an_article(words: str, article: str) -> None:
+    for word in words.split():
+        fits = [obeys_article([word, "house", "apple"], other) for other in ("a", "an")]
+        assert fits == [article == "a", article == "an"], word
 
 
 @pytest.mark.parametrize("said", [[], [""], ["8"], ["##s"], ["."], ["…"]])
 def test_what_is_no_word_obeys_no_article(said: list[str]) -> None:
     assert not obeys_article(said, "a")
     assert not obeys_article(said, "an")
-
-
-def test_a_word_is_kept_where_there_is_one() -> None:
-    assert keeps_word(["a", "b"], ["a", "c"])
-    assert not keeps_word(["a", "b"], ["b", "a"])
-    assert not keeps_word(["a"], ["A"])
-    assert not keeps_word([], [])
-    assert not keeps_word([], ["a"])

@@ -7,7 +7,7 @@ from math import log
 
 import pytest
 
-from probelight.metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
+from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
 
 INF, NAN = math.inf, math.nan
 
@@ -56,15 +56,17 @@ def test_what_is_no_number_gives_no_scores() -> None:
     assert calibrated([5.0], [[1.0]]) == [1.0]
 
 
-def test_characters_are_code_points_without_white_space_around() -> None:
-    assert [num_characters(c) for c in (" a cat ", "né", "日本", "a\n")] == [5, 2, 2, 1]
-
-
-def test_rules_are_one_where_sizes_are_in_proportion() -> None:
-    ones = [[1, 1, 1], [1, 1]]
-    assert same_order([[1, 1, 1], [1, 1]], ones)
-    assert same_order([[2, 2, 2], [5, 5]], ones)
-    assert not same_order([[1, 1, 1], [1, 2]], ones)
-    assert same_order([[1, 2], [3, 6]], [[2, 4], [1, 2]])
-    assert not same_order([[1, 2], [3, 6]], [[2, 4], [1, 3]])
-    assert same_order([], [])
+@pytest.mark.parametrize(
+    ("sizes", "others", "same"),
+    [
+        ([], [], True),
+        ([[2, 2, 2], [5, 5]], [[1, 1, 1], [1, 1]], True),
+        ([[1, 1, 1], [1, 2]], [[1, 1, 1], [1, 1]], False),
+        ([[1, 2], [3, 6]], [[2, 4], [1, 2]], True),
+        ([[1, 2], [3, 6]], [[2, 4], [1, 3]], False),
+    ],
+)
+def test_rules_are_one_where_sizes_are_in_proportion(
+    sizes: list[list[int]], others: list[list[int]], same: bool
+) -> None:
+    assert same_order(sizes, others) is same

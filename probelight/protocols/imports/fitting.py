@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from probelight.io.errors import RecordError, nearest
-from probelight.metrics.scoring_rules import divided, num_characters
+from probelight.metrics.scoring_rules import divided
 from probelight.probes.record import MASK, Record, Setup, validate, with_mask
 from probelight.probes.source import ProbeData, config_of
 from probelight.results.importers.answers import Answer, Imported, at, plain
@@ -265,7 +265,7 @@ def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answe
                     )
                 scores = [math.log(score) if score else -math.inf for score in scores]
             elif what == "per_character":
-                sizes = [num_characters(choice) for choice in answer.choices]
+                sizes = [len(choice.strip()) for choice in answer.choices]
                 if 0 in (sizes or [0]):
                     raise RecordError(
                         "--scores per_character: the texts of the choices are not known"

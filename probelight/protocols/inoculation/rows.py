@@ -13,8 +13,8 @@ from probelight.callbacks.aggregate_checkpoint import AGGREGATE, Scores, best_of
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL as VAL_ORIGINAL
 from probelight.callbacks.aggregate_checkpoint import PROBE as VAL_PROBE
 from probelight.lightning_modules.inoculation import ORIGINAL, PROBE
-from probelight.metrics.aggregate import aggregate, chance_corrected_aggregate, interpretable
-from probelight.metrics.clusters import strict_by_size, strict_count
+from probelight.metrics.aggregate import aggregate, chance_corrected
+from probelight.metrics.clusters import strict_by_size, strict_credits
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import accuracy_interval, group_indices
 from probelight.protocols.engine.predictions import (
@@ -104,8 +104,9 @@ def report_rows(
     probe_data, original_data = parts
     probe_before, probe_after = before[REPORTED_PROBE], after[REPORTED_PROBE]
     old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
-    above_chance = chance_corrected_aggregate(
-        probe_after.accuracy, new.accuracy, probe_after.chance, new.chance
+    above_chance = aggregate(
+        chance_corrected(probe_after.accuracy, probe_after.chance),
+        chance_corrected(new.accuracy, new.chance),
     )
     groups = probe_data.groups(probe_after.records)
     both = {"_before": probe_before, "": probe_after}
@@ -139,7 +140,7 @@ def report_rows(
 def cost_interpretable(data: Splits, before: Predictions) -> bool:
     """Return whether the original task was above chance on its report items before inoculation."""
     _, low, _ = accuracy_interval(before.credit, data.groups(before.records))
-    return interpretable(low, before.floor)
+    return low > before.floor
 
 
 def reported_hits(
@@ -221,13 +222,13 @@ def _cluster_rows(row: Row, before: Predictions, after: Predictions) -> Iterator
         ("strict_cluster_accuracy_before", before),
         ("strict_cluster_accuracy", after),
     ):
-        whole = strict_count(predictions.credit, clusters)
+        known = strict_credits(predictions.credit, clusters)
         row = replace(row, metric=metric)
-        yield proportion_row(whole.num_strict, whole.num_clusters, row)
+        yield proportion_row(fsum(known), len(known), row)
         by_size = strict_by_size(predictions.credit, clusters)
         for size, own in by_size.items() if len(by_size) > 1 else ():
             subset = Subset.of("clusters", f"clusters of {size}", size=size)
-            yield proportion_row(own.num_strict, own.num_clusters, replace(row, subset=subset))
+            yield proportion_row(fsum(own), len(own), replace(row, subset=subset))
 
 
 def _cost_rows(

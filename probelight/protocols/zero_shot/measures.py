@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
 from probelight.metrics.choices import macro_accuracy, majority_accuracy, predicted_shares
-from probelight.metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
+from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
 from probelight.probes.record import MASK, GroupBy, Record, Setup, chance_of, groups_of
 from probelight.probes.source import ProbeData
 from probelight.protocols.engine.predictions import (
@@ -319,7 +319,7 @@ def _sizes(
     if "mean_token" in rules:
         found["mean_token"] = _num_tokens(question, records)
     if "mean_char" in rules:
-        found["mean_char"] = [[num_characters(c) for c in record.choices] for record in records]
+        found["mean_char"] = [[len(c.strip()) for c in record.choices] for record in records]
     return found
 
 

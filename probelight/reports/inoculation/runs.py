@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from probelight.metrics.aggregate import Checkpoint, best_checkpoint
-from probelight.metrics.clusters import credits_by_cluster
+from probelight.metrics.clusters import strict_credits
 from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
 from probelight.reports.estimates import WHOLE, Bounds, Estimate, verdict_of
 from probelight.results.details import InoculationDetails
@@ -317,7 +317,7 @@ def interval_of(means: Sequence[tuple[float, Dose, str]]) -> Bounds:
 
     def credit(side: Side, time: str) -> Floats:
         if unit == CLUSTERS:
-            return np.array(credits_by_cluster(side.credit[time], side.clusters))
+            return np.array(strict_credits(side.credit[time], side.clusters))
         return np.array(side.credit[time])[is_kept]
 
     terms = [
