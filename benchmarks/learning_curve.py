@@ -34,11 +34,11 @@ from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from probelight.build.olmpics.ages import AgeSettings, build_ages
+from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import adamw_groups, slanted_triangular
 from probelight.lightning_modules.heads.head_training import HeadPlan, sample_orders, train_stack
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 from probelight.lightning_modules.masked_choice import MaskedChoice
-from probelight.lightning_modules.modes import HeadMode
 from probelight.models.candidate_head import CandidateHead
 from probelight.models.networks import run_encoder
 from probelight.probes.catalog import load_probe_config

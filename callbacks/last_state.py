@@ -1,13 +1,15 @@
-"""The state a run goes on from: when it is written, whole or not at all; how it is read."""
+"""How a fit stops and goes on: its training state, and SIGTERM in all of its processes."""
 
 from __future__ import annotations
 
 import os
 import pickle
+import signal
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,11 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.trainer.connectors.signal_connector import _SignalConnector
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.callbacks.lightning_internals import recount_batches, stepped
 from probelight.io.atomic import part_of, remove, written_to
+from probelight.io.process import STOP
 
 LAST_NAME = "last"
 SCORES = "scores"  # in a state: the last value of each metric
@@ -123,10 +126,10 @@ class LastState(ModelCheckpoint):
     A `ModelCheckpoint` that both monitors a score and saves the last state lets the last state go
     stale, so the two are apart.
 
-    A state holds the optimiser too and is three times as large as the weights, so by default the
-    clock decides: two states are at least `minutes` apart, and so far apart that writing takes no
-    more than `share` of the time. The end of an epoch then is a place like any other. With
-    `every_n_train_steps` there is a state every so many steps and behind every epoch, at any cost.
+    A state includes the optimiser and is three times as large as the weights, so by default the
+    clock decides: two states are at least `minutes` apart, and far enough apart that writing takes
+    at most `share` of the time. With `every_n_train_steps` there is a state every so many steps
+    and after every epoch, at any cost.
 
     Args:
         dirpath: Folder of the checkpoint.
@@ -270,3 +273,111 @@ class StepSeed(pl.Callback):
         # Micro-batches of one optimiser step differ by `batch_idx`.
         entropy = [self.seed, trainer.current_epoch, batch_idx, trainer.global_rank]
         torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """End what Lightning runs in this block as it should when the process is told to stop.
+
+    Raises:
+        SIGTERMException: Behind a fit that had got SIGTERM too late to stop before its end.
+        KeyboardInterrupt: After Ctrl-C, of which Lightning makes `sys.exit(1)`.
+    """
+    with STOP.during_command():
+        try:
+            yield
+        except SystemExit as stop:
+            if isinstance(stop.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
+        else:
+            if STOP.release():
+                raise SIGTERMException
+        finally:
+            STOP.release()
+
+
+class AgreedStop(pl.Callback):
+    """Stop a fit after the optimiser step in which any of its processes got SIGTERM.
+
+    Lightning's own handler talks to the other processes from within the signal, in the middle of
+    their collectives, and they wait for ever. Here the signal is only noted. After each step the
+    processes agree, and Lightning raises `SIGTERMException` in all of them. A single process also
+    stops between two validation batches; several finish the validation, since they may have
+    unequal numbers of batches. Anything but a fit ends at once.
+    """
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """Put itself between the signal and Lightning."""
+        trainer._signal_connector = _WithoutSigterm(trainer)
+        if stage == "fit":
+            STOP.hold()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
+        """Stop behind an optimiser step, not between its micro-batches."""
+        if stepped(trainer):
+            self._agree(trainer)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop behind the validation."""
+        self._agree(trainer)
+
+    def on_validation_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
+        """Stop in the middle of a validation, if this process is the only one."""
+        if trainer.world_size == 1 and trainer.state.fn == "fit" and STOP.terminated:
+            end_by_sigterm(trainer)
+
+    def on_exception(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
+    ) -> None:
+        """Let the processes end one after another, or all at once where nothing is saved."""
+        launcher: Any = trainer.strategy.launcher
+        if not hasattr(launcher, "procs") or not isinstance(exception, _STOPS):
+            return
+        if not isinstance(exception, SIGTERMException):
+            launcher.kill(signal.SIGKILL)
+        launcher.procs.clear()  # of those it knows, the end of one makes it kill this process
+
+    def _agree(self, trainer: pl.Trainer) -> None:
+        if trainer.strategy.reduce_boolean_decision(STOP.terminated, all=False):
+            end_by_sigterm(trainer)
+
+
+_STOPS = (SystemExit, KeyboardInterrupt)
+
+# From here on: the private parts of Lightning that stopping and resuming need. It offers no public
+# way to any of these. Before another release is allowed, read them again there and add it here.
+READ_IN = ("2.6",)
+
+
+class _WithoutSigterm(_SignalConnector):
+    """Lightning's handlers, without its own for SIGTERM."""
+
+    def _sigterm_notifier_fn(self, signum: Any, _: FrameType | None) -> None:
+        pass
+
+
+def end_by_sigterm(trainer: pl.Trainer) -> None:
+    """Let Lightning raise `SIGTERMException` where it next looks, as if it had got the signal."""
+    trainer._signal_connector.received_sigterm = True
+
+
+def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
+    """Make Lightning's counts those of a run that made the same steps of other batches.
+
+    Args:
+        trainer: It has loaded a state from the end of a step.
+        accumulated: Batches that made a step before.
+    """
+    progress = trainer.fit_loop.epoch_loop.batch_progress
+    steps = -(-progress.current.ready // accumulated)
+    now = min(steps * trainer.accumulate_grad_batches, int(trainer.num_training_batches))
+    more = now - progress.current.ready
+    for counts in (progress.current, progress.total):
+        for name in ("ready", "started", "processed", "completed"):
+            setattr(counts, name, getattr(counts, name) + more)
+
+
+def stepped(trainer: pl.Trainer) -> bool:
+    """Return whether the last training batch ended an optimiser step: no gradients wait."""
+    return not trainer.fit_loop.epoch_loop._should_accumulate()

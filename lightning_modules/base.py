@@ -28,8 +28,8 @@ _FUSED_DEVICES = {"cpu", "cuda"}
 class ChoiceModule(pl.LightningModule, ABC):
     """Scores the K choices of each item; softmax over them, cross-entropy on the gold one.
 
-    A batch holds `labels` (B,), `weights` (B,) (0 for padding items), `item` (B,) and
-    `choice_mask` (B, K) beside the inputs of the subclass, which gives `forward` and `encoder`.
+    A batch holds `labels` (B,), `weights` (B,) (0 for padding items), `item` (B,), `choice_mask`
+    (B, K) and the inputs of the subclass, which defines `forward` and `encoder`.
 
     Args:
         learning_rate: Peak rate of AdamW.
@@ -38,11 +38,13 @@ class ChoiceModule(pl.LightningModule, ABC):
         max_grad_norm: Clip gradients to this norm; None does not clip.
 
     Attributes:
-        num_choices: Questions with fewer choices get empty ones up to here, which compete; None:
-            every question has its own. It is saved with the module.
+        num_choices: Questions with fewer choices are filled up with empty ones, which compete;
+            None leaves them as they are. It is saved with the module.
+        why_frozen: What an error says if nothing is to be trained.
     """
 
     num_choices: int | None = None
+    why_frozen = "all its parameters are frozen"
 
     def __init__(
         self,
@@ -75,7 +77,7 @@ class ChoiceModule(pl.LightningModule, ABC):
 
     @property
     def evaluation_names(self) -> list[str]:
-        """Names of the evaluation sets, one a validation (or test) loader."""
+        """Names of the evaluation sets, one per validation (or test) loader."""
         return self._evaluation_names
 
     @evaluation_names.setter
@@ -88,8 +90,8 @@ class ChoiceModule(pl.LightningModule, ABC):
     def metric_names(self, stage: str, dataloader_idx: int = 0) -> list[str]:
         """Names under which the accuracy of an evaluation set is logged.
 
-        Several sets are told apart by name. A single one is `val/accuracy`, and `val/NAME_accuracy`
-        too if it has a name, so that who monitors a set need not know whether it is alone.
+        Each of several sets is logged by its name. A single one is `val/accuracy`, and also
+        `val/NAME_accuracy` if it has a name, so that it can be monitored as one of several.
         """
         name = self.evaluation_names[dataloader_idx]
         named = [f"{stage}/{name}_accuracy"] if name else []
@@ -97,10 +99,7 @@ class ChoiceModule(pl.LightningModule, ABC):
 
     def setup(self, stage: str) -> None:
         if stage == "fit" and not any(p.requires_grad for p in self.parameters()):
-            raise RuntimeError(f"{type(self).__name__} has nothing to train: {self._why_frozen()}")
-
-    def _why_frozen(self) -> str:
-        return "all its parameters are frozen"
+            raise RuntimeError(f"{type(self).__name__} has nothing to train: {self.why_frozen}")
 
     def on_fit_start(self) -> None:
         # Lightning leaves the mode as it finds it, and `from_pretrained` gives models in eval mode.
@@ -125,13 +124,9 @@ class ChoiceModule(pl.LightningModule, ABC):
             return loss_sum / global_weight * self.trainer.world_size
         # Lightning divides by the number of accumulated batches, which may be of unequal sizes,
         # and fewer at the end of an epoch: what counts is the mean over the items of the step.
-        step_items = self._step_items(batch_idx) or global_weight * parts
-        return loss_sum / step_items * parts * self.trainer.world_size
-
-    def _step_items(self, batch_idx: int) -> int | None:
         data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
-        found: int | None = data.step_items(batch_idx) if hasattr(data, "step_items") else None
-        return found
+        step_items = data.step_items(batch_idx) if hasattr(data, "step_items") else None
+        return loss_sum / (step_items or global_weight * parts) * parts * self.trainer.world_size
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
         self._evaluate(batch, "val", dataloader_idx)
@@ -197,7 +192,7 @@ def choice_loss(
 
     Returns:
         The sum, a scalar with gradient; and (3,) detached: the sum, the weight, the weighted sum of
-        the items' credits (see `probelight.metrics.choices`).
+        the items' scores (see `probelight.metrics.accuracy`).
     """
     weights = weights.to(logits.dtype)
     padding = weights == 0
@@ -263,24 +258,6 @@ def slanted_triangular(total_steps: int, warmup_share: float = 0.06) -> Callable
     return trapezoid(warmup_steps, total_steps, 1.0 - warmup_steps / max(1, total_steps))
 
 
-def halved_on_plateau(optimizer: Optimizer, monitor: str | None) -> dict[str, Any]:
-    """Halve the rate after each epoch that did not raise a metric (the baselines of Talmor 2020).
-
-    Args:
-        optimizer: The optimiser.
-        monitor: A metric of the validation, higher is better; None leaves the rate constant.
-
-    Returns:
-        What Lightning's `configure_optimizers` returns.
-    """
-    if monitor is None:
-        return {"optimizer": optimizer}
-    return {
-        "optimizer": optimizer,
-        "lr_scheduler": {"scheduler": halving(optimizer), "interval": "epoch", "monitor": monitor},
-    }
-
-
 def halving(optimizer: Optimizer) -> ReduceLROnPlateau:
-    """Return the authors' scheduler: half the rate after each epoch that is no better."""
+    """Return the baselines' scheduler (Talmor et al. 2020): halve after each epoch no better."""
     return ReduceLROnPlateau(optimizer, mode="max", factor=0.5, patience=0)

@@ -6,7 +6,7 @@ Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -22,13 +22,15 @@ from probelight.io.ranges import (
     WeightDecay,
 )
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.lightning_modules.modes import Mode
 from probelight.models.checkpoint_files import EMBEDDED, quiet_transformers
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
+
+
+Mode = Literal["zero_shot", "mlp", "linear", "full"]
 
 
 class MaskedChoice(ChoiceModule):
@@ -57,6 +59,8 @@ class MaskedChoice(ChoiceModule):
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, or its head is of no known form.
     """
+
+    why_frozen = "mode zero_shot trains nothing; choose mlp, linear or full"
 
     def __init__(
         self,
@@ -90,10 +94,6 @@ class MaskedChoice(ChoiceModule):
         self.model, self.tokenizer = self.masked.model, self.masked.tokenizer
         self.head = self.masked.head
         self.max_length = max_length
-        self._choose_trained()
-        self.eval()
-
-    def _choose_trained(self) -> None:
         if self.encoder_is_frozen and self.mode != "zero_shot":
             self.head.untie()
         self.model.requires_grad_(False)
@@ -106,14 +106,12 @@ class MaskedChoice(ChoiceModule):
         if self.mode != "zero_shot":
             for parameter in self.head.decoder_parameters():
                 parameter.requires_grad_(True)
+        self.eval()
 
     @property
     def encoder_is_frozen(self) -> bool:
         """Whether training leaves h as it is."""
         return self.mode != "full"
-
-    def _why_frozen(self) -> str:
-        return "mode zero_shot trains nothing; choose mlp, linear or full"
 
     def train(self, mode: bool = True) -> MaskedChoice:
         """Set the mode; a frozen encoder stays in eval mode, so its h has no dropout."""
@@ -132,10 +130,6 @@ class MaskedChoice(ChoiceModule):
 
     def forward(self, batch: Batch) -> Tensor:
         return self.masked.choice_logits(self.features(batch), batch)
-
-    def vocabulary_logits(self, batch: Batch) -> Tensor:
-        """Return logits (B, V) of the whole vocabulary, for the ranks of candidates in it."""
-        return self.head.full_logits(self.features(batch))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write model and tokenizer, loadable by `AutoModelForMaskedLM.from_pretrained`.

@@ -11,9 +11,11 @@ H cells.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -21,19 +23,279 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from probelight.encoding.encoded_set import Ids
+from probelight.encoding.word_vectors import WordVectorsError
 from probelight.encoding.words import words_of
+from probelight.io.documents import typed
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of, user_path
-from probelight.lightning_modules.baselines.elmo_weights import ElmoOptions, cell_name, read_weights
+from probelight.io.ranges import Width, Within
 from probelight.lightning_modules.baselines.token_vectors import (
     FrozenModel,
     FrozenOrigin,
     TokenVectors,
 )
+from probelight.models.checkpoint_files import read_settings
 from probelight.probes.record import MASK
 
 if TYPE_CHECKING:
+    import h5py
+
     from probelight.encoding.encoded_set import ChoiceEncoder
+
+NUM_CHARACTERS = 261  # 256 bytes, begin and end of a sentence and of a word, padding
+_Clip = Annotated[float, Within(0, 1_000_000, above=True)] | None
+
+
+@dataclass(frozen=True)
+class _Embedding:
+    dim: Width  # C
+
+
+@dataclass(frozen=True)
+class _CharacterOptions:
+    filters: tuple[tuple[Width, Width], ...]  # (width, number) of a group
+    activation: Literal["relu", "tanh"]
+    n_highway: Annotated[int, Within(0, 1_000)]
+    embedding: _Embedding
+    max_characters_per_token: Annotated[int, Within(3, 100_000)]  # with the two around a word
+    n_characters: Literal[261, 262]
+
+
+@dataclass(frozen=True)
+class _LSTMOptions:
+    n_layers: Width  # per direction
+    dim: Width  # H
+    projection_dim: Width  # P
+    cell_clip: _Clip  # largest absolute value of a cell
+    proj_clip: _Clip  # of the projection
+    use_skip_connections: bool  # add a layer's input to its output, from the second layer on
+
+
+@dataclass(frozen=True)
+class ElmoOptions:
+    """The options file, as far as the vectors depend on it; its keys are the authors'."""
+
+    __pydantic_config__: ClassVar = {"strict": True}
+
+    char_cnn: _CharacterOptions
+    lstm: _LSTMOptions
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read the options of a file.
+
+        Raises:
+            PretrainedError: If it is not a JSON object.
+            WordVectorsError: If a key is missing or has a bad value; file and key are named.
+        """
+        path = user_path(path)
+        options = typed(cls, read_settings(path), str(path), WordVectorsError)
+        characters = options.char_cnn
+        widest = max((width for width, _ in characters.filters), default=0)
+        if not 0 < widest <= characters.max_characters_per_token:
+            raise WordVectorsError(
+                f"{path}: `char_cnn.filters` must not be empty, nor wider than the longest word"
+            )
+        return options
+
+    def shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield each dataset of the weights, and its shape."""
+        characters, lstm = self.char_cnn, self.lstm
+        size, num_filters = characters.embedding.dim, sum(n for _, n in characters.filters)
+        yield "char_embed", (NUM_CHARACTERS, size)
+        for i, (width, number) in enumerate(characters.filters):
+            yield f"CNN/W_cnn_{i}", (1, width, size, number)
+            yield f"CNN/b_cnn_{i}", (number,)
+        for i in range(characters.n_highway):
+            for gate in ("carry", "transform"):
+                yield f"CNN_high_{i}/W_{gate}", (num_filters, num_filters)
+                yield f"CNN_high_{i}/b_{gate}", (num_filters,)
+        yield "CNN_proj/W_proj", (num_filters, lstm.projection_dim)
+        yield "CNN_proj/b_proj", (lstm.projection_dim,)
+        for direction in range(2):
+            for layer in range(lstm.n_layers):
+                cell = cell_name(direction, layer)
+                yield f"{cell}/W_0", (2 * lstm.projection_dim, 4 * lstm.dim)
+                yield f"{cell}/B", (4 * lstm.dim,)
+                yield f"{cell}/W_P_0", (lstm.dim, lstm.projection_dim)
+
+
+def cell_name(direction: int, layer: int) -> str:
+    """Return the group of an LSTM's datasets; direction 0 reads onward, 1 backward."""
+    return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
+
+
+def read_weights(path: str | Path, options: ElmoOptions) -> dict[str, Tensor]:
+    """Read the datasets that the options speak of, by name, as float32.
+
+    Raises:
+        UsageError: If h5py is not installed.
+        WordVectorsError: If the file cannot be read, or a dataset is missing, has another shape
+            than the options say, or holds what is no finite number; file and dataset are named.
+    """
+    try:
+        import h5py
+    except ImportError as error:
+        raise UsageError(f"ELMo's weights need h5py ({error}); pip install -e '.[elmo]'") from error
+    path = user_path(path)
+    try:
+        with h5py.File(path, "r") as file:
+            return {name: _dataset(file, path, name, shape) for name, shape in options.shapes()}
+    except OSError as error:
+        raise WordVectorsError(f"{path} cannot be read as HDF5: {error}") from error
+
+
+def _dataset(file: h5py.File, path: Path, name: str, shape: tuple[int, ...]) -> Tensor:
+    import h5py
+
+    found = file.get(name)
+    if not isinstance(found, h5py.Dataset):
+        raise WordVectorsError(f"{path}: no dataset {name}; are these ELMo's weights?")
+    if found.shape != shape:
+        raise WordVectorsError(
+            f"{path}: {name} has the shape {found.shape}, the options say {shape}; do both files "
+            "belong together?"
+        )
+    if found.dtype.kind != "f":
+        raise WordVectorsError(f"{path}: {name} holds {found.dtype}, no numbers with a fraction")
+    weights = torch.from_numpy(found[...]).float()
+    if not weights.isfinite().all():
+        raise WordVectorsError(f"{path}: {name} holds what is no finite number")
+    return weights
+
+
+_SENTENCE_BEGIN, _SENTENCE_END, _WORD_BEGIN, _WORD_END, _PADDING = range(256, 261)
+_FORGET_BIAS = 1.0  # TensorFlow adds it when the cell runs
+
+
+def text_characters(words: list[bytes], length: int) -> Tensor:
+    """Return ids (L + 2, M) of the words' bytes, between those of the sentence's begin and end.
+
+    Args:
+        words: UTF-8; of a word of more than M - 2 bytes the rest is cut.
+        length: M.
+    """
+    signs = [[_SENTENCE_BEGIN], *(list(word[: length - 2]) for word in words), [_SENTENCE_END]]
+    rows = [[_WORD_BEGIN, *word, _WORD_END] for word in signs]
+    return torch.tensor([row + [_PADDING] * (length - len(row)) for row in rows])
+
+
+class BiLM(nn.Module):
+    """The states of all layers for a text.
+
+    Args:
+        options: What it is made of.
+        weights: As `read_weights` gives them; they are not trained.
+    """
+
+    def __init__(self, options: ElmoOptions, weights: dict[str, Tensor]) -> None:
+        super().__init__()
+        self._residual = options.lstm.use_skip_connections
+        self.words = CharacterCNN(options, weights)
+        self.onward, self.backwards = (
+            nn.ModuleList(
+                ProjectedLSTM(options, weights, cell_name(direction, layer))
+                for layer in range(options.lstm.n_layers)
+            )
+            for direction in range(2)
+        )
+
+    def forward(self, characters: Tensor) -> Tensor:
+        """Return (L, layers + 1, 2P) of (L + 2, M): the words' own vectors, twice, are first."""
+        words = self.words(characters)
+        onward = self._states(words, self.onward)
+        backwards = self._states(words.flip(0), self.backwards).flip(0)
+        return torch.cat([onward, backwards], dim=-1)[1:-1]
+
+    def _states(self, words: Tensor, layers: nn.ModuleList) -> Tensor:
+        found = [words]
+        for layer in layers:
+            below = found[-1]
+            above = layer(below)
+            found.append(above + below if self._residual and len(found) > 1 else above)
+        return torch.stack(found, dim=1)
+
+
+class CharacterCNN(nn.Module):
+    """Words to vectors: convolutions over characters, their maxima, highway layers, a projection.
+
+    Args:
+        options: What it is made of.
+        weights: As `read_weights` gives them.
+    """
+
+    def __init__(self, options: ElmoOptions, weights: dict[str, Tensor]) -> None:
+        super().__init__()
+        self._activation = F.relu if options.char_cnn.activation == "relu" else torch.tanh
+        self._num_groups = len(options.char_cnn.filters)
+        self._num_highway = options.char_cnn.n_highway
+        for name, value in weights.items():
+            if not name.startswith("RNN"):
+                self.register_buffer(name.replace("/", "_"), value)
+
+    def forward(self, characters: Tensor) -> Tensor:
+        """Return vectors (L, P) of words of characters (L, M)."""
+        given = F.embedding(characters, self.char_embed)[:, None]  # type: ignore[arg-type]
+        groups = []
+        for i in range(self._num_groups):
+            weight, bias = self._pair("CNN", f"cnn_{i}")
+            # One row of characters as an image one pixel high, as TensorFlow has it.
+            found = F.conv2d(given.permute(0, 3, 1, 2), weight.permute(3, 2, 0, 1), bias)
+            groups.append(self._activation(found[:, :, 0].amax(dim=-1)))
+        states = torch.cat(groups, dim=-1)
+        for i in range(self._num_highway):
+            carry = torch.sigmoid(self._linear(states, f"CNN_high_{i}", "carry"))
+            changed = F.relu(self._linear(states, f"CNN_high_{i}", "transform"))
+            states = carry * changed + (1 - carry) * states
+        return self._linear(states, "CNN_proj", "proj")
+
+    def _linear(self, states: Tensor, group: str, name: str) -> Tensor:
+        weight, bias = self._pair(group, name)
+        return states @ weight + bias
+
+    def _pair(self, group: str, name: str) -> tuple[Tensor, Tensor]:
+        return self.get_buffer(f"{group}_W_{name}"), self.get_buffer(f"{group}_b_{name}")
+
+
+class ProjectedLSTM(nn.Module):
+    """TensorFlow's `LSTMCell` with a projection, over a sequence; its first states are 0.
+
+    Args:
+        options: How large it is, and where it is clipped.
+        weights: As `read_weights` gives them.
+        name: Of its group.
+    """
+
+    gates: Tensor
+    bias: Tensor
+    projection: Tensor
+
+    def __init__(self, options: ElmoOptions, weights: dict[str, Tensor], name: str) -> None:
+        super().__init__()
+        self._cell_clip = options.lstm.cell_clip
+        self._projection_clip = options.lstm.proj_clip
+        self.register_buffer("gates", weights[f"{name}/W_0"])
+        self.register_buffer("bias", weights[f"{name}/B"])
+        self.register_buffer("projection", weights[f"{name}/W_P_0"])
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return states (L, P) of inputs (L, P)."""
+        size = inputs.shape[1]
+        given = inputs @ self.gates[:size] + self.bias
+        recurrent = self.gates[size:]
+        state, cell = inputs.new_zeros(size), inputs.new_zeros(len(self.projection))
+        found = []
+        for step in given:
+            enter, new, forget, leave = (step + state @ recurrent).chunk(4)
+            kept = torch.sigmoid(forget + _FORGET_BIAS) * cell
+            cell = kept + torch.sigmoid(enter) * torch.tanh(new)
+            if self._cell_clip is not None:
+                cell = cell.clamp(-self._cell_clip, self._cell_clip)
+            state = torch.sigmoid(leave) * torch.tanh(cell) @ self.projection
+            if self._projection_clip is not None:
+                state = state.clamp(-self._projection_clip, self._projection_clip)
+            found.append(state)
+        return torch.stack(found)
 
 
 class FrozenElmo(FrozenModel):
@@ -52,7 +314,8 @@ class FrozenElmo(FrozenModel):
     def __init__(self, options: str, weights: str) -> None:
         super().__init__()
         self.options = ElmoOptions.load(options)
-        self.dimension = 2 * self.options.projection_size
+        self.dimension = 2 * self.options.lstm.projection_dim
+        self.room = self.options.char_cnn.max_characters_per_token - 2
         self._model = BiLM(self.options, read_weights(weights, self.options)).eval()
         both = f"{sha256_of(user_path(options))} {sha256_of(user_path(weights))}"
         self.sha256 = hashlib.sha256(both.encode()).hexdigest()
@@ -70,7 +333,7 @@ class FrozenElmo(FrozenModel):
     def read(self, ids: Ids, device: torch.device) -> Tensor:
         """Return states (L, layers + 1, D) of the words (L,) of a text."""
         words = [self._words[i - 1] for i in ids]
-        characters = text_characters(words, self.options.max_characters)
+        characters = text_characters(words, self.options.char_cnn.max_characters_per_token)
         # What is kept serves later trainings too, whatever their precision.
         with torch.autocast(device.type, enabled=False):
             found: Tensor = self._model.to(device)(characters.to(device))
@@ -115,7 +378,7 @@ class ElmoVectors(TokenVectors):
         origin = FrozenOrigin(
             f"elmo:{files}", partial(_loaded, options, weights), dimension, sha256
         )
-        return cls(origin, ElmoOptions.load(options).num_layers + 1)
+        return cls(origin, ElmoOptions.load(options).lstm.n_layers + 1)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -124,14 +387,10 @@ class ElmoVectors(TokenVectors):
             notices.append(f"ELMo knows no mask: {MASK} is read as a word of its letters")
         if self._long:
             notices.append(
-                f"{len(self._long)} words are longer than the {self._room} bytes that ELMo reads "
-                "of a word, and were cut"
+                f"{len(self._long)} words are longer than the {self._frozen.model.room} bytes that "
+                "ELMo reads of a word, and were cut"
             )
         return tuple(notices)
-
-    @property
-    def _room(self) -> int:
-        return self._frozen.model.options.max_characters - 2
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text as they are written: ELMo knows capitals."""
@@ -139,12 +398,9 @@ class ElmoVectors(TokenVectors):
 
     def ids(self, words: Sequence[str]) -> Ids:
         self._masked |= MASK in words
-        room = self._room
+        room = self._frozen.model.room
         self._long.update(word for word in words if len(word.encode("utf-8", "ignore")) > room)
         return self._frozen.model.ids(words)
-
-    def unknown(self, words: Iterable[str]) -> set[str]:
-        return set()
 
     def forward(self, ids: Tensor) -> Tensor:
         layers = self._frozen.model.padded(ids)
@@ -154,137 +410,3 @@ class ElmoVectors(TokenVectors):
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
         assert self._frozen.model  # one that is not there, or another one, is told of here
         return super().encoder(max_length, num_choices)
-
-
-_SENTENCE_BEGIN, _SENTENCE_END, _WORD_BEGIN, _WORD_END, _PADDING = range(256, 261)
-_FORGET_BIAS = 1.0  # TensorFlow adds it when the cell runs
-
-
-def text_characters(words: list[bytes], length: int) -> Tensor:
-    """Return ids (L + 2, M) of the words' bytes, between those of the sentence's begin and end.
-
-    Args:
-        words: UTF-8; of a word of more than M - 2 bytes the rest is cut.
-        length: M.
-    """
-    signs = [[_SENTENCE_BEGIN], *(list(word[: length - 2]) for word in words), [_SENTENCE_END]]
-    rows = [[_WORD_BEGIN, *word, _WORD_END] for word in signs]
-    return torch.tensor([row + [_PADDING] * (length - len(row)) for row in rows])
-
-
-class BiLM(nn.Module):
-    """The states of all layers for a text.
-
-    Args:
-        options: What it is made of.
-        weights: As `read_weights` gives them; they are not trained.
-    """
-
-    def __init__(self, options: ElmoOptions, weights: dict[str, Tensor]) -> None:
-        super().__init__()
-        self._residual = options.residual
-        self.words = CharacterCNN(options, weights)
-        self.onward, self.backwards = (
-            nn.ModuleList(
-                ProjectedLSTM(options, weights, cell_name(direction, layer))
-                for layer in range(options.num_layers)
-            )
-            for direction in range(2)
-        )
-
-    def forward(self, characters: Tensor) -> Tensor:
-        """Return (L, layers + 1, 2P) of (L + 2, M): the words' own vectors, twice, are first."""
-        words = self.words(characters)
-        onward = self._states(words, self.onward)
-        backwards = self._states(words.flip(0), self.backwards).flip(0)
-        return torch.cat([onward, backwards], dim=-1)[1:-1]
-
-    def _states(self, words: Tensor, layers: nn.ModuleList) -> Tensor:
-        found = [words]
-        for layer in layers:
-            below = found[-1]
-            above = layer(below)
-            found.append(above + below if self._residual and len(found) > 1 else above)
-        return torch.stack(found, dim=1)
-
-
-class CharacterCNN(nn.Module):
-    """Words to vectors: convolutions over characters, their maxima, highway layers, a projection.
-
-    Args:
-        options: What it is made of.
-        weights: As `read_weights` gives them.
-    """
-
-    def __init__(self, options: ElmoOptions, weights: dict[str, Tensor]) -> None:
-        super().__init__()
-        self._activation = F.relu if options.activation == "relu" else torch.tanh
-        self._num_groups = len(options.filters)
-        self._num_highway = options.num_highway
-        for name, value in weights.items():
-            if not name.startswith("RNN"):
-                self.register_buffer(name.replace("/", "_"), value)
-
-    def forward(self, characters: Tensor) -> Tensor:
-        """Return vectors (L, P) of words of characters (L, M)."""
-        given = F.embedding(characters, self.char_embed)[:, None]  # type: ignore[arg-type]
-        groups = []
-        for i in range(self._num_groups):
-            weight, bias = self._pair("CNN", f"cnn_{i}")
-            # One row of characters as an image one pixel high, as TensorFlow has it.
-            found = F.conv2d(given.permute(0, 3, 1, 2), weight.permute(3, 2, 0, 1), bias)
-            groups.append(self._activation(found[:, :, 0].amax(dim=-1)))
-        states = torch.cat(groups, dim=-1)
-        for i in range(self._num_highway):
-            carry = torch.sigmoid(self._linear(states, f"CNN_high_{i}", "carry"))
-            changed = F.relu(self._linear(states, f"CNN_high_{i}", "transform"))
-            states = carry * changed + (1 - carry) * states
-        return self._linear(states, "CNN_proj", "proj")
-
-    def _linear(self, states: Tensor, group: str, name: str) -> Tensor:
-        weight, bias = self._pair(group, name)
-        return states @ weight + bias
-
-    def _pair(self, group: str, name: str) -> tuple[Tensor, Tensor]:
-        return self.get_buffer(f"{group}_W_{name}"), self.get_buffer(f"{group}_b_{name}")
-
-
-class ProjectedLSTM(nn.Module):
-    """TensorFlow's `LSTMCell` with a projection, over a sequence; its first states are 0.
-
-    Args:
-        options: How large it is, and where it is clipped.
-        weights: As `read_weights` gives them.
-        name: Of its group.
-    """
-
-    gates: Tensor
-    bias: Tensor
-    projection: Tensor
-
-    def __init__(self, options: ElmoOptions, weights: dict[str, Tensor], name: str) -> None:
-        super().__init__()
-        self._cell_clip = options.cell_clip
-        self._projection_clip = options.projection_clip
-        self.register_buffer("gates", weights[f"{name}/W_0"])
-        self.register_buffer("bias", weights[f"{name}/B"])
-        self.register_buffer("projection", weights[f"{name}/W_P_0"])
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Return states (L, P) of inputs (L, P)."""
-        size = inputs.shape[1]
-        given = inputs @ self.gates[:size] + self.bias
-        recurrent = self.gates[size:]
-        state, cell = inputs.new_zeros(size), inputs.new_zeros(len(self.projection))
-        found = []
-        for step in given:
-            enter, new, forget, leave = (step + state @ recurrent).chunk(4)
-            kept = torch.sigmoid(forget + _FORGET_BIAS) * cell
-            cell = kept + torch.sigmoid(enter) * torch.tanh(new)
-            if self._cell_clip is not None:
-                cell = cell.clamp(-self._cell_clip, self._cell_clip)
-            state = torch.sigmoid(leave) * torch.tanh(cell) @ self.projection
-            if self._projection_clip is not None:
-                state = state.clamp(-self._projection_clip, self._projection_clip)
-            found.append(state)
-        return torch.stack(found)

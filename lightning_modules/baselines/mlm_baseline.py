@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from probelight.encoding.vector_source import EMBEDDED
 from probelight.encoding.word_vectors import word_vectors
 from probelight.io.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
+from probelight.lightning_modules.baselines.token_vectors import SeededRows, VectorRows, WordRows
 from probelight.lightning_modules.baselines.word_module import WordModule
-from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
 from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
 from probelight.models.networks import Batch, mask_choices
 
@@ -95,6 +95,8 @@ class MLMBaseline(WordModule):
     """
 
     kind = "mlm_baseline"
+    saved = ("num_tokens", "seed")
+    why_frozen = "mode zero_shot trains nothing; choose mlp or linear"
 
     def __init__(
         self,
@@ -113,13 +115,12 @@ class MLMBaseline(WordModule):
             raise ValueError(
                 f"mode={mode!r}: choose one of {', '.join(_MODES)}; the vectors are never trained"
             )
-        settings = {"num_tokens": num_tokens, "seed": seed}
         found = word_vectors(vectors, dimension, vectors_sha256)
-        super().__init__(found, settings, learning_rate, weight_decay, max_grad_norm, monitor)
+        super().__init__(found, learning_rate, weight_decay, max_grad_norm, monitor)
         self.save_hyperparameters()
         self.mode = mode
         self.num_tokens = num_tokens
-        self.words = WordRows(VectorRows(found, "zero"), trainable=False)
+        self.words = WordRows(VectorRows(found), trainable=False)
         self.head = WordHead(num_tokens * found.dimension, seed)
         if mode == "zero_shot":
             self.head.requires_grad_(False)
@@ -132,9 +133,6 @@ class MLMBaseline(WordModule):
     def encoder_is_frozen(self) -> bool:
         """Whether training leaves h as it is: always."""
         return True
-
-    def _why_frozen(self) -> str:
-        return "mode zero_shot trains nothing; choose mlp or linear"
 
     def encoder(self) -> ChoiceEncoder:
         from probelight.encoding.words import WordMaskedEncoder

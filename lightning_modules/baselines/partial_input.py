@@ -85,23 +85,10 @@ class PartialInput(PairModule):
         dimension: Width | None = None,
         vectors_sha256: str | None = None,
     ) -> None:
-        settings = {
-            "train_vectors": train_vectors,
-            "hidden_size": hidden_size,
-            "dropout": dropout,
-            "max_length": max_length,
-            "num_choices": num_choices,
-            "seed": seed,
-        }
-        words = token_vectors(
-            vectors,
-            "seeded",
-            trainable=train_vectors,
-            seed=seed,
-            dimension=dimension,
-            sha256=vectors_sha256,
+        words = token_vectors(vectors, dimension, vectors_sha256, seed, trainable=train_vectors)
+        super().__init__(
+            words, max_length, num_choices, learning_rate, weight_decay, max_grad_norm, monitor
         )
-        super().__init__(words, settings, learning_rate, weight_decay, max_grad_norm, monitor)
         self.save_hyperparameters()
         with own_random_state(seed):
             self.read = BiLSTM(words.dimension, hidden_size)

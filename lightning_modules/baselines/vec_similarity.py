@@ -82,7 +82,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
         WordVectorsError: If there are no such vectors.
     """
     _refuse(settings, setup)
-    return VecSimilarity(token_vectors(settings.vectors, "zero"), settings.max_length)
+    return VecSimilarity(token_vectors(settings.vectors), settings.max_length)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
@@ -93,7 +93,7 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
         WordVectorsError: As `load`.
     """
     _refuse(settings, setup)
-    token_vectors(settings.vectors, "zero")
+    token_vectors(settings.vectors)
     return lambda records: range(len(records))
 
 

@@ -5,7 +5,7 @@ Shapes: N texts, L tokens of a text, D numbers a token, H hidden.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,8 +24,9 @@ from probelight.lightning_modules.baselines.token_vectors import (
     FrozenModel,
     FrozenOrigin,
     TokenVectors,
+    VectorRows,
+    WordRows,
 )
-from probelight.lightning_modules.baselines.word_rows import VectorRows, WordRows
 from probelight.models.loading import ENCODER, load_pretrained
 from probelight.models.networks import model_fingerprint, run_encoder
 from probelight.probes.record import MASK
@@ -39,16 +40,13 @@ class FileVectors(WordRows, TokenVectors):
 
     Args:
         vectors: The file.
-        unknown: What a word without a vector gets: "zero", or "seeded" numbers as large as the
-            file's.
+        seed: Of the numbers that a word without a vector gets, as large as the file's; None gives
+            it zeros.
         trainable: Whether the rows are trained.
-        seed: Of the seeded numbers.
     """
 
-    def __init__(
-        self, vectors: WordVectors, unknown: str, *, trainable: bool = False, seed: int = 0
-    ) -> None:
-        super().__init__(VectorRows(vectors, unknown, seed), trainable=trainable)
+    def __init__(self, vectors: WordVectors, seed: int | None, *, trainable: bool) -> None:
+        super().__init__(VectorRows(vectors, seed), trainable=trainable)
         self.origin = vectors
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -72,11 +70,7 @@ class FrozenEncoder(FrozenModel):
         self.template = Template.of(self.tokenizer, 1)
         self.dimension = self.model.config.hidden_size
         self.sha256 = model_fingerprint(self.model)
-
-    @property
-    def room(self) -> int:
-        """Most pieces of a text."""
-        return int(self.tokenizer.model_max_length) - self.template.num_special
+        self.room = int(self.tokenizer.model_max_length) - self.template.num_special  # pieces
 
     def read(self, ids: Ids, device: torch.device) -> Tensor:
         """Return states (L, H) of the pieces (L,) of a text, without the special tokens around."""
@@ -101,8 +95,6 @@ class EncoderVectors(TokenVectors):
     Args:
         origin: Where they come from.
     """
-
-    notices: tuple[str, ...] = ()
 
     def __init__(self, origin: FrozenOrigin[FrozenEncoder]) -> None:
         super().__init__()
@@ -129,9 +121,6 @@ class EncoderVectors(TokenVectors):
         found: Any = self._frozen.model.tokenizer.convert_tokens_to_ids(list(words))
         return np.array(found, dtype=np.int64) + 1  # 0 is padding
 
-    def unknown(self, words: Iterable[str]) -> set[str]:
-        return set()
-
     def forward(self, ids: Tensor) -> Tensor:
         return self._frozen.model.padded(ids)
 
@@ -149,23 +138,21 @@ SOURCES: dict[str, Callable[[str, int | None, str | None], TokenVectors]] = {
 
 def token_vectors(
     source: str,
-    unknown: str,
-    *,
-    trainable: bool = False,
-    seed: int = 0,
     dimension: int | None = None,
     sha256: str | None = None,
+    seed: int | None = None,
+    *,
+    trainable: bool = False,
 ) -> TokenVectors:
     """Return the vectors that `--model.vectors` names.
 
     Args:
         source: "embedded", a file in GloVe's text format (see `WordVectors`), or one of `SOURCES`,
             as "encoder:NAME".
-        unknown: "zero" or "seeded"; see `FileVectors`.
-        trainable: Whether vectors that can be trained are.
-        seed: Of what is drawn.
         dimension: D of a saved model; the file may be missing then.
         sha256: Of the files of a saved model.
+        seed: Of the vectors of words that a file lacks; see `FileVectors`.
+        trainable: Whether vectors that can be trained are.
 
     Raises:
         WordVectorsError: If they cannot be had.
@@ -175,4 +162,4 @@ def token_vectors(
     if kind:
         return SOURCES[kind](name, dimension, sha256)
     found = word_vectors(source, dimension, sha256)
-    return FileVectors(found, unknown, trainable=trainable, seed=seed)
+    return FileVectors(found, seed, trainable=trainable)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from probelight.io.atomic import whole_folder
 from probelight.io.files import user_path
-from probelight.lightning_modules.base import ChoiceModule, halved_on_plateau
+from probelight.lightning_modules.base import ChoiceModule, halving
 from probelight.lightning_modules.baselines.token_vectors import Origin, TokenVectors
 from probelight.models.checkpoint_files import (
     WORD_FORMAT,
@@ -37,7 +37,6 @@ class WordModule(ChoiceModule):
 
     Args:
         vectors: Where the vectors come from.
-        settings: What a saved folder says besides the vectors: arguments of the constructor.
         learning_rate: Rate of Adam.
         weight_decay: Of Adam, as a penalty on the squared weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
@@ -46,11 +45,11 @@ class WordModule(ChoiceModule):
     """
 
     kind: ClassVar[str]  # in the settings of a saved folder
+    saved: ClassVar[tuple[str, ...]]  # arguments of the constructor that the folder keeps
 
     def __init__(
         self,
         vectors: Origin,
-        settings: dict[str, Any],
         learning_rate: float,
         weight_decay: float,
         max_grad_norm: float | None,
@@ -62,7 +61,6 @@ class WordModule(ChoiceModule):
         # State that keeps models over other vectors apart: (32,), the SHA-256 of the vectors' file.
         digest = bytes.fromhex(vectors.sha256 or "00" * 32)
         self.register_buffer("vectors_origin", torch.tensor(list(digest), dtype=torch.uint8))
-        self._settings = settings
 
     def configure_optimizers(self) -> Any:
         optimizer = torch.optim.Adam(
@@ -71,7 +69,10 @@ class WordModule(ChoiceModule):
             weight_decay=self.weight_decay,
             fused=self._can_fuse(),
         )
-        return halved_on_plateau(optimizer, self.monitor)
+        if self.monitor is None:
+            return {"optimizer": optimizer}
+        scheduler = {"scheduler": halving(optimizer), "interval": "epoch", "monitor": self.monitor}
+        return {"optimizer": optimizer, "lr_scheduler": scheduler}
 
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
@@ -91,7 +92,7 @@ class WordModule(ChoiceModule):
             "vectors": self.vectors.source,
             "vectors_sha256": self.vectors.sha256,
             "dimension": self.vectors.dimension,
-            **self._settings,
+            **{name: self.hparams[name] for name in self.saved},
         }
         with whole_folder(Path(folder)) as fresh:
             weights = {name: value.contiguous() for name, value in whole.items()}
@@ -133,8 +134,8 @@ class PairModule(WordModule):
 
     Args:
         words: What gives tokens their vectors.
-        settings: What a saved folder says besides the vectors, `max_length` and `num_choices` (see
-            `ESIM`) among it.
+        max_length: Most words of a question or of an answer.
+        num_choices: Pads every question to so many choices; see `ESIM`.
         learning_rate: Rate of Adam.
         weight_decay: Of Adam, as a penalty on the squared weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
@@ -142,20 +143,20 @@ class PairModule(WordModule):
             constant.
     """
 
+    saved = ("train_vectors", "hidden_size", "dropout", "max_length", "num_choices", "seed")
+
     def __init__(
         self,
         words: TokenVectors,
-        settings: dict[str, Any],
+        max_length: int,
+        num_choices: int | None,
         learning_rate: float,
         weight_decay: float,
         max_grad_norm: float | None,
         monitor: str | None,
     ) -> None:
-        super().__init__(
-            words.origin, settings, learning_rate, weight_decay, max_grad_norm, monitor
-        )
-        self.max_length: int = settings["max_length"]
-        self.num_choices = settings["num_choices"]
+        super().__init__(words.origin, learning_rate, weight_decay, max_grad_norm, monitor)
+        self.max_length, self.num_choices = max_length, num_choices
         self.words = words
 
     def encoder(self) -> ChoiceEncoder:
@@ -164,7 +165,7 @@ class PairModule(WordModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        self._settings["num_choices"] = self.num_choices  # which may have been set since
+        self.hparams["num_choices"] = self.num_choices  # which may have been set since
         super().save_pretrained(folder, state_dict)
 
     @classmethod

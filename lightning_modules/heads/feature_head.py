@@ -1,20 +1,20 @@
-"""Heads on the frozen features of a scorer whose candidates may be of any number of pieces.
+"""Heads on the frozen features of a scorer, with one row per candidate of any number of pieces.
 
-A candidate has one row of its own, however many pieces it is: what a head learns is which word
-belongs to a text, and not how that word is spelled.
+So a head learns which word belongs to a text, and not how that word is spelled.
 
 Shapes: B batch, H hidden, U candidate words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from probelight.lightning_modules.heads.stacked_heads import HeadRows
 from probelight.models.networks import Batch, own_random_state
 from probelight.models.scorer import Scorer
 
@@ -39,36 +39,12 @@ def fresh_hidden_layer(size: int, seed: int) -> tuple[nn.Linear, nn.LayerNorm]:
     return dense, norm
 
 
-class FeatureHead:
-    """A row and a bias a word, behind a hidden layer or none.
-
-    It has what stacked heads need of a `CandidateHead`.
-
-    Args:
-        weight: (U, H).
-        bias: (U,).
-        hidden_layer: What features go through before, one after the other.
-    """
-
-    def __init__(
-        self, weight: Tensor, bias: Tensor, hidden_layer: Sequence[Callable[[Tensor], Tensor]] = ()
-    ) -> None:
-        self.weight = weight
-        self.bias = bias
-        self._steps = tuple(hidden_layer)
-
-    def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
-        """Return the modules and functions of the hidden layer, in order."""
-        return self._steps
-
-
 class FrozenFeatures(nn.Module):
     """A language model that is not trained: its features, and the heads that a curve begins with.
 
-    The head of mode `linear` is `head`, whose rows begin as `Scorer.word_rows` has them. These
-    models have no transform that was pre-trained before their rows, as masked LMs have: that of
-    mode `mlp`, a dense map of H to H, GELU and a norm, begins with weights of each run's own seed
-    (`fresh_head`), before the same rows.
+    Mode `linear` begins with `head`, the rows that `Scorer.word_rows` gives. Mode `mlp` begins with
+    `fresh_head`: a dense map of H to H, GELU and a norm with weights of the run's seed, before the
+    same rows, since these models have no pre-trained transform there as masked LMs have.
 
     Args:
         scorer: The model; it is used, not copied.
@@ -85,7 +61,7 @@ class FrozenFeatures(nn.Module):
         self.network = scorer.network
         self.words = tuple(words)
         self.question = scorer.features()
-        self.head = FeatureHead(*scorer.word_rows(self.words))
+        self.head = HeadRows(*scorer.word_rows(self.words))
 
     @property
     def device(self) -> torch.device:
@@ -102,11 +78,11 @@ class FrozenFeatures(nn.Module):
         """Return the model's output (B, H)."""
         return self.question.answer(batch)
 
-    def fresh_head(self, seed: int) -> FeatureHead:
+    def fresh_head(self, seed: int) -> HeadRows:
         """Return the head of mode `mlp`, whose hidden layer has the first weights of a seed."""
         weight, bias = self.head.weight, self.head.bias
         dense, norm = fresh_hidden_layer(weight.shape[1], seed)
-        return FeatureHead(weight, bias, (dense.to(self.device), F.gelu, norm.to(self.device)))
+        return HeadRows(weight, bias, (dense.to(self.device), F.gelu, norm.to(self.device)))
 
     def fingerprint(self) -> str:
         """Return the sha256 of the model's weights, as hex."""

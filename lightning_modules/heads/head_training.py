@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import halving, slanted_triangular
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
-from probelight.lightning_modules.modes import HeadMode
 from probelight.metrics.accuracy import credit_sum, weighted_credits
 
 # Parameters, their gradients and AdamW's two moments of the runs that train together; after a

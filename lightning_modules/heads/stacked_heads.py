@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from probelight.lightning_modules.modes import HeadMode
+from probelight.io.ranges import HeadMode
 from probelight.models.networks import mask_choices
 
 Parameters = Mapping[str, Tensor]
@@ -66,27 +66,31 @@ class Head(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
 class HeadRows:
-    """A head cut from its model: its hidden layer, and its rows of some words alone.
-
-    Args:
-        head: The head; it is left as it is.
-        words: (U,) vocabulary items, which are rows 0 to U - 1 here.
+    """A head apart from its model: its hidden layer, if any, and its rows of some words.
 
     Attributes:
         weight: (U, E) rows of the decoder.
         bias: (U,) of them, where there is one.
+        hidden_layer: What features go through before, one after the other.
     """
 
-    def __init__(self, head: Head, words: Tensor) -> None:
+    weight: Tensor
+    bias: Tensor | None
+    hidden_layer: Sequence[Callable[[Tensor], Tensor]] = ()
+
+    @classmethod
+    def of(cls, head: Head, words: Tensor) -> HeadRows:
+        """Copy the rows of some vocabulary items (U,) from a head, which is left as it is."""
         words = words.to(head.weight.device)
-        self.weight = head.weight.detach()[words]
-        self.bias = None if head.bias is None else head.bias.detach()[words]
-        self._steps = copy.deepcopy(list(head.transform_steps()))
+        bias = None if head.bias is None else head.bias.detach()[words]
+        steps = copy.deepcopy(list(head.transform_steps()))
+        return cls(head.weight.detach()[words], bias, steps)
 
     def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
         """Return the modules and functions of the hidden layer, in order."""
-        return self._steps
+        return self.hidden_layer
 
 
 class StackedHeads:
@@ -176,8 +180,8 @@ class StackedHeads:
 class StackedTransform:
     """A chain of modules and functions, applied with other parameters for each run.
 
-    Linear maps and layer norms are written out as batched products, which takes fewer and quicker
-    kernels than `torch.vmap`; any other module with parameters goes through `vmap`.
+    Linear maps and layer norms are batched products, which need fewer and faster kernels than
+    `torch.vmap`; any other module with parameters goes through `vmap`.
 
     Args:
         steps: Modules and functions from (..., H) to (..., E), one after the other. A function

@@ -76,7 +76,7 @@ def cache_folder(cache_dir: str | Path | None = None) -> Path:
 
 # Of old dotted names the module, the module below `probelight` now, the names in it.
 _MOVED = (
-    ("callbacks.agreed_stop", "callbacks.agreed_stop", "AgreedStop"),
+    ("callbacks.agreed_stop", "callbacks.last_state", "AgreedStop"),
     ("callbacks.aggregate_checkpoint", "callbacks.aggregate_checkpoint", "AggregateCheckpoint"),
     ("callbacks.checkpoint_io", "callbacks.last_state", "AtomicCheckpointIO"),
     ("callbacks.inoculation_cost", "callbacks.run_metrics", "InoculationCost"),

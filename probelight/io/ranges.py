@@ -22,6 +22,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
+    Literal,
     TypeVar,
     Union,
     get_args,
@@ -163,6 +164,7 @@ NumShuffles = Annotated[int, Within(0, 10_000)]
 Seconds = Annotated[float, Within(0, 10_000_000, above=True)]
 PathText = Annotated[str, NotBlank()]
 Minutes = Annotated[float, Within(0, 100_000)]
+HeadMode = Literal["mlp", "linear"]  # what is trained on a frozen encoder
 
 
 S = TypeVar("S", bound="Settings")

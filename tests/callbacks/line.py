@@ -6,7 +6,7 @@ import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from probelight.callbacks.lightning_internals import stepped
+from probelight.callbacks.last_state import stepped
 
 
 class Line(pl.LightningModule):

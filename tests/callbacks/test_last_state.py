@@ -17,11 +17,11 @@ from probelight.callbacks.last_state import (
     LastState,
     StepSeed,
     UnreadableCheckpointError,
+    end_by_sigterm,
     newest_state,
     previous_of,
     read_state,
 )
-from probelight.callbacks.lightning_internals import end_by_sigterm
 from tests.callbacks.line import Line, batches
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 
-from probelight.callbacks.lightning_internals import (
+from probelight.callbacks.last_state import (
     READ_IN,
+    AgreedStop,
     end_by_sigterm,
-    leave_sigterm_alone,
     recount_batches,
 )
+from probelight.io.process import STOP
 from tests.callbacks.line import Line, batches
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +26,7 @@ PRIVATE = ("_signal_connector", "_should_accumulate", "batch_progress", "_Signal
 
 def test_the_installed_release_is_one_that_they_were_read_in() -> None:
     assert pl.__version__.startswith(READ_IN), (
-        f"Lightning {pl.__version__}: read again what callbacks/lightning_internals.py uses of it "
+        f"Lightning {pl.__version__}: read again what callbacks/last_state.py uses of it "
         f"(it was read in {', '.join(READ_IN)}), then add the release there"
     )
 
@@ -39,7 +40,7 @@ def test_no_other_module_uses_them(room: str) -> None:
         if isinstance(node, ast.Attribute | ast.alias)
         and (node.attr if isinstance(node, ast.Attribute) else node.name) in PRIVATE
     }
-    assert users <= {"lightning_internals.py"}
+    assert users <= {"last_state.py"}
 
 
 def test_a_step_is_known_from_a_batch_that_accumulates(quiet_trainer: Callable[..., Any]) -> None:
@@ -60,21 +61,20 @@ def test_a_fit_told_to_end_raises_where_lightning_looks(quiet_trainer: Callable[
     assert module.steps == [True]
 
 
-def test_lightning_leaves_sigterm_to_who_had_it(quiet_trainer: Callable[..., Any]) -> None:
+def test_lightning_leaves_sigterm_to_who_had_it(
+    quiet_trainer: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard = []
+    monkeypatch.setattr(STOP, "hold", lambda: None)
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append(True))
 
     class Sent(Line):
         def on_train_start(self) -> None:
             signal.raise_signal(signal.SIGTERM)
 
-    class Quiet(pl.Callback):
-        def setup(self, trainer: pl.Trainer, *_: object, **__: object) -> None:
-            leave_sigterm_alone(trainer)
-
     try:
         module = Sent()
-        quiet_trainer(callbacks=[Quiet()]).fit(module, batches(2))
+        quiet_trainer(callbacks=[AgreedStop()]).fit(module, batches(2))
     finally:
         signal.signal(signal.SIGTERM, before)
     assert heard == [True]

@@ -20,7 +20,7 @@ from probelight.lightning_modules.base import (
     adamw,
     adamw_groups,
     choice_loss,
-    halved_on_plateau,
+    halving,
     slanted_triangular,
     trapezoid,
 )
@@ -382,16 +382,9 @@ def test_the_trapezoid_has_a_plateau() -> None:
 
 def test_the_rate_is_halved_by_each_epoch_that_raises_nothing() -> None:
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-    found = halved_on_plateau(optimizer, "val/accuracy")
-    assert found["lr_scheduler"]["monitor"] == "val/accuracy"
-    scheduler = found["lr_scheduler"]["scheduler"]
+    scheduler = halving(optimizer)
     rates = []
     for accuracy in (0.5, 0.6, 0.6, 0.7, 0.65, 0.7):
         scheduler.step(accuracy)
         rates.append(optimizer.param_groups[0]["lr"])
     assert rates == [1, 1, 0.5, 0.5, 0.25, 0.125]
-
-
-def test_without_a_metric_the_rate_is_constant() -> None:
-    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-    assert halved_on_plateau(optimizer, None) == {"optimizer": optimizer}

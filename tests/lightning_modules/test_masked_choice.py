@@ -63,7 +63,8 @@ def test_logits_are_those_of_the_model_and_minus_infinity_without_a_choice(
     torch.testing.assert_close(logits[mask], expected[mask], rtol=0, atol=1e-5)
     assert logits[~mask].tolist() == [float("-inf")]
     with torch.no_grad():
-        torch.testing.assert_close(module.vocabulary_logits(batch), at_mask, rtol=0, atol=1e-5)
+        whole = module.head.full_logits(module.features(batch))
+        torch.testing.assert_close(whole, at_mask, rtol=0, atol=1e-5)
 
 
 def test_padding_does_not_change_logits(

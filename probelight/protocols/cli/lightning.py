@@ -15,7 +15,6 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveCon
 from rich.console import Console
 
 from probelight.callbacks.aggregate_checkpoint import is_sharded
-from probelight.callbacks.agreed_stop import stoppable
 from probelight.callbacks.last_state import (
     LAST_NAME,
     SCORES,
@@ -23,6 +22,7 @@ from probelight.callbacks.last_state import (
     newest_state,
     read_state,
     scores_of,
+    stoppable,
 )
 from probelight.callbacks.prediction_writer import PredictionWriter
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from probelight.io.errors import UsageError
-from probelight.io.ranges import settings_from
-from probelight.lightning_modules.modes import HeadMode
+from probelight.io.ranges import HeadMode, settings_from
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import (
     CONTROLS,

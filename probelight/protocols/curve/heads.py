@@ -15,6 +15,7 @@ import torch
 
 from probelight.encoding.encoded_set import EncodedSet, token_budget_batches
 from probelight.io.errors import RecordError
+from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures
 from probelight.lightning_modules.heads.head_training import (
@@ -24,7 +25,6 @@ from probelight.lightning_modules.heads.head_training import (
     train_stack,
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
-from probelight.lightning_modules.modes import HeadMode
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import Scorer
 from probelight.probes.record import Record
@@ -226,8 +226,8 @@ class CurveProbe:
                 else model_fingerprint(cast(Any, getattr(reader, "model", reader)))
             )
             begin = settings.seeds if self.shared else [seed]
-            first = {n: HeadRows(cast(Any, reader).fresh_head(n), words) for n in begin if fresh}
-            self.draws[seed] = Draw(HeadRows(cast(Any, reader.head), words), sets, first)
+            first = {n: HeadRows.of(cast(Any, reader).fresh_head(n), words) for n in begin if fresh}
+            self.draws[seed] = Draw(HeadRows.of(cast(Any, reader.head), words), sets, first)
 
     def point(self, mode: HeadMode, size: int) -> list[Measurement]:
         """Train every control and seed at one N together and measure them; N = 0 trains none."""

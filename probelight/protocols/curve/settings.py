@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.ranges import (
     BatchSize,
+    HeadMode,
     LearningRate,
     NotEmpty,
     NumEpochs,
@@ -17,7 +18,6 @@ from probelight.io.ranges import (
     Settings,
     Share,
 )
-from probelight.lightning_modules.modes import HeadMode
 from probelight.probes.controls import STANDARD, control_named
 from probelight.protocols.engine.own_files import OwnFiles, measured_split
 from probelight.protocols.engine.settings import MODEL_TYPES, Fit, FitSettings

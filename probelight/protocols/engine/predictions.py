@@ -206,7 +206,7 @@ def _answers_of_processes(
     per_choice: bool,
 ) -> dict[str, ItemScores]:
     """Answer by Lightning's predict loop; every process gets the scores of all."""
-    from probelight.callbacks.agreed_stop import stoppable
+    from probelight.callbacks.last_state import stoppable
     from probelight.datamodules.choices import ChoiceDataModule
     from probelight.lightning_modules.scoring import ScorerModule
     from probelight.models.answering import ItemScores, gather_scores, scores_by_item

@@ -27,9 +27,9 @@ from probelight.callbacks.aggregate_checkpoint import (
     FinalCheckpoint,
     Patience,
 )
-from probelight.callbacks.agreed_stop import AgreedStop, stoppable
 from probelight.callbacks.last_state import (
     LAST_NAME,
+    AgreedStop,
     AtomicCheckpointIO,
     LastState,
     StepSeed,
@@ -37,6 +37,7 @@ from probelight.callbacks.last_state import (
     previous_of,
     read_state,
     scores_of,
+    stoppable,
 )
 from probelight.callbacks.run_metrics import LearningCurve, RunMetrics, StepMetrics
 from probelight.callbacks.wandb_logger import follow

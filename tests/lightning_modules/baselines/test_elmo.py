@@ -147,7 +147,7 @@ def datasets(file: h5py.File) -> list[str]:
 
 
 def test_each_text_of_a_batch_has_the_mixed_layers_of_its_own(source: str) -> None:
-    vectors = token_vectors(source, "zero")
+    vectors = token_vectors(source)
     assert isinstance(vectors, ElmoVectors)
     assert vectors.dimension == 2 * SIZE
     vectors.layer_weights.data = torch.tensor([0.5, -1.0, 2.0])
@@ -165,14 +165,14 @@ def test_each_text_of_a_batch_has_the_mixed_layers_of_its_own(source: str) -> No
         np.testing.assert_allclose(row[: len(text)].detach(), expected, atol=1e-5)
         assert (row[len(text) :] == 0).all()
     assert torch.equal(found, vectors(ids))
-    fresh = token_vectors(source, "zero")
+    fresh = token_vectors(source)
     assert isinstance(fresh, ElmoVectors)
     [alone] = fresh(ids[:1, :1])
     np.testing.assert_allclose(alone.detach(), plain(source, ["Cat"]).mean(axis=1), atol=1e-5)
 
 
 def test_a_word_is_read_to_its_48th_byte_as_it_is_written(source: str) -> None:
-    vectors = token_vectors(source, "zero")
+    vectors = token_vectors(source)
     assert vectors.split("A Cat's [MASK]") == ["A", "Cat's", "[MASK]"]
     ids = torch.from_numpy(vectors.ids(["x" * 48, "x" * 49, "x" * 47, "Cat", "cat"]))
     assert len(set(ids.tolist())) == 5
@@ -224,39 +224,41 @@ def spoil(source: str, name: str, value: Any) -> None:
 def test_weights_that_do_not_fit(source: str, name: str, value: Any, said: str) -> None:
     spoil(source, name, value)
     with pytest.raises(WordVectorsError, match="tiny_weights.hdf5: " + re.escape(said)):
-        token_vectors(source, "zero")
+        token_vectors(source)
 
 
 @pytest.mark.parametrize(
     ("room", "key", "value", "said"),
     [
-        ("lstm", "dim", None, "lstm.dim: None is no whole number from 1 on"),
-        ("lstm", "cell_clip", "3", "lstm.cell_clip: '3' is neither null nor a number above 0"),
-        ("lstm", "use_skip_connections", 1, "lstm.use_skip_connections: 1 is none of True, False"),
-        ("char_cnn", "embedding", {}, "char_cnn.embedding.dim: not there"),
-        ("char_cnn", "activation", "gelu", "char_cnn.activation: 'gelu' is none of 'relu', 'tanh'"),
-        ("char_cnn", "filters", [[1]], "char_cnn.filters: [[1]] is no list of [width, number]"),
-        ("char_cnn", "filters", [[51, 1]], "char_cnn.filters: a filter is wider"),
-        ("char_cnn", "n_characters", 260, "char_cnn.n_characters: 260 is none of 261, 262"),
+        ("lstm", "dim", None, "`lstm.dim` must be a whole number, not None"),
+        ("lstm", "cell_clip", "3", "`lstm.cell_clip` must be a number, not '3'"),
+        ("lstm", "proj_clip", 0, "`lstm.proj_clip` is 0: give a number more than 0"),
+        ("lstm", "use_skip_connections", 1, "`lstm.use_skip_connections` must be true or false"),
+        ("char_cnn", "embedding", {}, "`char_cnn.embedding.dim` is missing"),
+        ("char_cnn", "activation", "gelu", "`char_cnn.activation` must be 'relu' or 'tanh'"),
+        ("char_cnn", "filters", [[1]], "`char_cnn.filters[0][1]` is missing"),
+        ("char_cnn", "filters", [], "`char_cnn.filters` must not be empty"),
+        ("char_cnn", "filters", [[51, 1]], "`char_cnn.filters` must not be empty, nor wider"),
+        ("char_cnn", "n_characters", 260, "`char_cnn.n_characters` must be 261 or 262"),
     ],
 )
 def test_options_that_cannot_be(source: str, room: str, key: str, value: Any, said: str) -> None:
     changed = OPTIONS | {room: OPTIONS[room] | {key: value}}
     Path(source.removeprefix("elmo:").partition(",")[0]).write_text(json.dumps(changed))
     with pytest.raises(WordVectorsError, match="tiny_options.json: " + re.escape(said)):
-        token_vectors(source, "zero")
+        token_vectors(source)
 
 
 def test_files_that_are_none(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options, _, weights = source.removeprefix("elmo:").partition(",")
     assert vectors_label(source) == "tiny, frozen"
     with pytest.raises(UsageError, match=r"two files are wanted, elmo:OPTIONS\.json"):
-        token_vectors(f"elmo:{weights}", "zero")
+        token_vectors(f"elmo:{weights}")
     with pytest.raises(PretrainedError, match=r"none\.json cannot be read"):
-        token_vectors(f"elmo:{tmp_path}/none.json,{weights}", "zero")
+        token_vectors(f"elmo:{tmp_path}/none.json,{weights}")
     for wrong in (options, f"{tmp_path}/none.hdf5"):
         with pytest.raises(WordVectorsError, match=f"{wrong} cannot be read as HDF5"):
-            token_vectors(f"elmo:{options},{wrong}", "zero")
+            token_vectors(f"elmo:{options},{wrong}")
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
     with pytest.raises(UsageError, match=r"pip install -e '\.\[elmo\]'"):
-        token_vectors(source, "zero")
+        token_vectors(source)

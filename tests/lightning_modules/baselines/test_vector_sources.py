@@ -44,7 +44,7 @@ def plain(folder: Path, text: str) -> Tensor:
 
 
 def test_states_are_those_of_each_text_alone(folder: Path) -> None:
-    vectors = token_vectors(f"encoder:{folder}", "zero")
+    vectors = token_vectors(f"encoder:{folder}")
     assert vectors.dimension == 32
     batch = vectors.encoder(256).encode(RECORDS).collate([0, 1])
     texts = {"question_ids": [r.stem for r in RECORDS]}
@@ -111,6 +111,6 @@ def test_names_and_what_is_no_encoder(tmp_path: Path) -> None:
     assert vectors_label("encoder:org/some-model/") == "some-model, frozen"
     assert vectors_label("other:org/some-model.txt") == "some-model"
     with pytest.raises(PretrainedError):
-        token_vectors(f"encoder:{tmp_path}", "zero")
+        token_vectors(f"encoder:{tmp_path}")
     with pytest.raises(WordVectorsError, match="encodr:bert: no such file"):
-        token_vectors("encodr:bert", "zero")
+        token_vectors("encodr:bert")

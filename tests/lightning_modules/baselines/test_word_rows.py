@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from probelight.encoding.word_vectors import WordVectors
-from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
+from probelight.lightning_modules.baselines.token_vectors import SeededRows, VectorRows, WordRows
 from probelight.models.networks import model_fingerprint
 
 TEXT = "cat 1 2\ndog 3 4\n"
@@ -21,7 +21,7 @@ def _vectors(folder: Path) -> WordVectors:
 
 
 def test_rows_hold_the_vectors_and_zeros(tmp_path: Path) -> None:
-    rows = WordRows(VectorRows(_vectors(tmp_path), "zero"), trainable=False)
+    rows = WordRows(VectorRows(_vectors(tmp_path)), trainable=False)
     assert rows.ids(["dog", "yak", "[MASK]", "cat", "dog"]).tolist() == [1, 2, 3, 4, 1]
     assert rows.weight.tolist() == [[0, 0], [3, 4], [0, 0], [0, 0], [1, 2]]
     assert not rows.weight.requires_grad
@@ -31,9 +31,9 @@ def test_rows_hold_the_vectors_and_zeros(tmp_path: Path) -> None:
 
 
 def test_a_seeded_row_depends_on_seed_and_word_alone(tmp_path: Path) -> None:
-    one = WordRows(VectorRows(_vectors(tmp_path), "seeded", seed=1), trainable=True)
-    other = WordRows(VectorRows(_vectors(tmp_path), "seeded", seed=1), trainable=True)
-    third = WordRows(VectorRows(_vectors(tmp_path), "seeded", seed=2), trainable=True)
+    one = WordRows(VectorRows(_vectors(tmp_path), 1), trainable=True)
+    other = WordRows(VectorRows(_vectors(tmp_path), 1), trainable=True)
+    third = WordRows(VectorRows(_vectors(tmp_path), 2), trainable=True)
     one.ids(["yak", "ox"])
     other.ids(["ox", "cat", "yak"])
     third.ids(["yak", "ox"])
@@ -42,7 +42,7 @@ def test_a_seeded_row_depends_on_seed_and_word_alone(tmp_path: Path) -> None:
 
 
 def test_seeded_rows_are_as_large_as_the_vectors(tmp_path: Path) -> None:
-    maker = VectorRows(_vectors(tmp_path), "seeded")
+    maker = VectorRows(_vectors(tmp_path), 0)
     rows, known = maker([f"word{i}" for i in range(500)])
     assert rows.pow(2).mean().sqrt().item() == pytest.approx((30 / 4) ** 0.5, rel=0.05)
     assert not any(known)
