@@ -21,7 +21,7 @@ from probelight.datamodules.loaders import (
 )
 from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet, Share, evaluation_batches
 from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
-from probelight.models.answering import PlannedBatches, refuse_empty
+from probelight.models.answering import refuse_empty
 from probelight.probes.record import Record
 
 
@@ -148,8 +148,9 @@ class ChoiceDataModule(ResumableData):
         )
         # Its own generator: measuring must not move the random state of the training.
         return WorkerLoader(
-            PlannedBatches(encoded, batches),
+            batches,
             batch_size=None,
+            collate_fn=encoded.collate,
             num_workers=self._quiet_workers(),
             generator=torch.Generator().manual_seed(self.seed),
         )

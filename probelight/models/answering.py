@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
 from probelight.models.networks import Batch
@@ -81,6 +80,8 @@ def answer(
         RecordError: If the scorer cannot pose a record.
         ValueError: If a set has no record that can be posed.
     """
+    from rich.progress import Progress
+
     question = question or scorer.choice_scores()
     if cache_dir is not None:
         question.encoder.cache_dir = cache_dir
@@ -96,15 +97,16 @@ def answer(
     }
     with (
         moved(scorer.network, device) as place,
-        progress_bar(sum(map(len, planned.values())), shown=progress) as advance,
+        Progress(transient=True, disable=not progress) as bar,
     ):
+        task = bar.add_task("Answering", total=sum(map(len, planned.values())))
         for name, one in encoded.items():
-            for index, batch in enumerate(_made(one, planned[name], num_workers)):
+            for index, batch in enumerate(batch_loader(one, planned[name], num_workers)):
                 answered = answer_batch(question, batch, place, precision)
                 found[name].scores.update(scores_by_item(answered, per_choice=per_choice))
                 if index % _TRIM_EVERY == _TRIM_EVERY - 1:
                     give_memory_back()
-                advance()
+                bar.advance(task)
     return found
 
 
@@ -159,30 +161,17 @@ def refuse_empty(name: str, encoded: EncodedSet) -> EncodedSet:
     return encoded
 
 
-class PlannedBatches(Dataset[Batch]):
-    """Ready-planned batches of an encoded set."""
-
-    def __init__(self, encoded: EncodedSet, batches: list[list[int]]) -> None:
-        self.encoded = encoded
-        self.batches = batches
-
-    def __getitem__(self, index: int) -> Batch:
-        return self.encoded.collate(self.batches[index])
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-
-def _made(encoded: EncodedSet, batches: list[list[int]], num_workers: int) -> Iterator[Batch]:
-    """Yield the batches, made here or by worker processes."""
-    if not num_workers:
-        yield from map(encoded.collate, batches)
-        return
-    # Workers do not tokenise; this only stops the library's warning about forks.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    yield from DataLoader(
-        PlannedBatches(encoded, batches),
+def batch_loader(
+    encoded: EncodedSet, batches: list[list[int]], num_workers: int
+) -> DataLoader[Batch]:
+    """Return a loader of planned batches, made here or by worker processes."""
+    if num_workers:
+        # Workers do not tokenise; this only stops the library's warning about forks.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return DataLoader(
+        batches,  # type: ignore[arg-type]  # anything with a length and places will do
         batch_size=None,
+        collate_fn=encoded.collate,
         num_workers=num_workers,
         generator=torch.Generator(),  # the caller's random state stays as it is
     )
@@ -201,19 +190,6 @@ def moved(network: nn.Module, device: torch.device | str | None) -> Iterator[tor
         network.to(before)
 
 
-@contextmanager
-def progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[], None]]:
-    """Show how many batches are answered, and the time left; the bar goes when all are."""
-    if not shown:
-        yield lambda: None
-        return
-    from rich.progress import Progress
-
-    with Progress(transient=True) as progress:
-        task = progress.add_task("Answering", total=total)
-        yield lambda: progress.advance(task)
-
-
 def give_memory_back() -> None:
     """Let the C library give free memory back to the system.
 
@@ -221,19 +197,9 @@ def give_memory_back() -> None:
     and those of the next. As no two batches are of one shape, the holes are seldom filled: twelve
     thousand minimal pairs left 4.5 GB of them.
     """
-    trim = _malloc_trim()
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    """Return glibc's function; None with other C libraries."""
-    try:
-        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (OSError, AttributeError, TypeError):  # TypeError: Windows has no library of no name
-        return None
-    return found
+    # Other C libraries have no such function, and Windows has no library without a name.
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def batch_scores(batch: Batch, scores: Tensor) -> Batch:

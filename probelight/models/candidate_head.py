@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.networks import has_part, run_encoder
+from probelight.models.networks import part, run_encoder
 
 
 class UnsupportedHeadError(PretrainedError):
@@ -238,8 +238,9 @@ def head_layout(model: PreTrainedModel) -> HeadLayout:
         UnsupportedHeadError: If it has none that is known; the message names the model's class.
     """
     for layout in _HEADS:
-        paths = [step for step in layout.transform if isinstance(step, str)]
-        if all(has_part(model, path) for path in (*paths, layout.decoder, layout.bias)):
+        steps = [step for step in layout.transform if isinstance(step, str)]
+        paths = (*steps, layout.decoder, layout.bias)  # there may be a bias that is None
+        if all(part(model, path, ...) is not ... for path in paths):
             return layout
     known = "BERT, RoBERTa, XLM-R, DistilBERT, ALBERT, ELECTRA, DeBERTa-v2, ModernBERT, MPNet"
     raise UnsupportedHeadError(

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -38,15 +37,15 @@ from probelight.models.loading import (
     load_pretrained,
     longest_text,
 )
-from probelight.models.networks import Batch
+from probelight.models.networks import Batch, read_by_head
 from probelight.models.scorer import (
+    LikelihoodScorer,
     Normalise,
     Posable,
     Question,
-    Scorer,
     ScorerSettings,
+    all_of,
     log_probabilities,
-    scores_of_choices,
 )
 from probelight.models.vocabulary import word_rows
 
@@ -63,7 +62,7 @@ _MAX_RUN = 384
 _MAX_LOGITS = 1 << 26
 
 
-class CausalScorer(Scorer):
+class CausalScorer(LikelihoodScorer):
     """Scores a choice by log P(choice and what follows | what is before).
 
     Args:
@@ -80,7 +79,6 @@ class CausalScorer(Scorer):
     """
 
     mode = "causal_likelihood"
-    normalise: Normalise
 
     def __init__(
         self,
@@ -98,41 +96,33 @@ class CausalScorer(Scorer):
         self.answer_prefix = answer_prefix
         self.reader = NextTokens(model)
 
-    def choice_scores(self) -> Question:
-        return self._likelihoods(self.normalise)
+    def likelihood_encoder(self) -> ContinuationEncoder:
+        return ContinuationEncoder(self.tokenizer, self.max_length)
 
-    def log_likelihoods(self) -> Question:
-        return self._likelihoods("sum")
+    def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self.reader.log_probabilities(batch), batch["answer_mask"].sum(dim=1)
 
     def vocabulary(self) -> Question:
         known = len(self.tokenizer)  # a head may have more rows, to fill up
 
         def answer(batch: Batch) -> Tensor:
-            rows = torch.arange(len(batch["place"]), device=batch["place"].device)
-            return log_probabilities(self.reader.logits(batch, rows, batch["place"])[:, :known])
+            _, logits = self._behind_stems(batch)
+            return log_probabilities(logits[:, :known])
 
         encoder = StemEncoder(self.tokenizer, self.max_length, None, self.answer_prefix)
         return Question(encoder, answer)
 
     def features(self) -> Question:
-        def answer(batch: Batch) -> Tensor:
-            rows = torch.arange(len(batch["place"]), device=batch["place"].device)
-            return self.reader.hidden(batch, rows, batch["place"])
-
         encoder = StemEncoder(self.tokenizer, self.max_length, BLANK, self.answer_prefix)
-        return Question(encoder, answer)
+        return Question(encoder, lambda batch: self._behind_stems(batch)[0])
+
+    def _behind_stems(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (B, H) and gives (B, V) at the last token of each stem."""
+        rows = torch.arange(len(batch["place"]), device=batch["place"].device)
+        return self.reader.at(batch, rows, batch["place"])
 
     def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
         return word_rows(self.model, self.tokenizer, words, self.answer_prefix)
-
-    def _likelihoods(self, normalise: Normalise) -> Question:
-        def answer(batch: Batch) -> Tensor:
-            counts = batch["answer_mask"].sum(dim=1)
-            found = self.reader.log_probabilities(batch)
-            return scores_of_choices(batch, found, counts, normalise)
-
-        encoder = ContinuationEncoder(self.tokenizer, self.max_length)
-        return Question(encoder, answer, encoder.num_tokens)
 
 
 class NextTokens:
@@ -162,30 +152,30 @@ class NextTokens:
         self.num_entries: int = self.model.config.get_text_config().vocab_size
         self._shares: bool | None = None  # not known before the first use
 
-    def logits(
+    def at(
         self,
         batch: Mapping[str, Tensor],
         row: Tensor,
         place: Tensor,
         cache: DynamicCache | None = None,
-    ) -> Tensor:
-        """Return the logits (N, V) of what follows `place` (N,) in `row` (N,).
+    ) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (N, H) and gives (N, V) at `place` (N,) in `row` (N,).
 
         Args:
             batch: `input_ids` and `attention_mask` (B, L); the mask also covers what is in `cache`.
             row: Sequences of the batch.
-            place: Places in them.
+            place: Places in them; the logits are those of the token behind each.
             cache: Keys and values of what is before the batch; its own are added.
         """
-        with self._only(row, place):
-            found: Tensor = self._run(batch, cache).logits
-        return found[0].float()
-
-    def hidden(self, batch: Mapping[str, Tensor], row: Tensor, place: Tensor) -> Tensor:
-        """Return what the head is given (N, H) at these places, behind the last norm."""
-        with self._only(row, place) as seen:
-            self._run(batch)
-        return seen[0][0]
+        kept = {} if cache is None else {"past_key_values": cache}
+        with read_by_head(self.head, lambda hidden: hidden[row, place][None]) as read:
+            logits = self.model(
+                input_ids=batch["input_ids"],
+                attention_mask=batch["attention_mask"],
+                use_cache=cache is not None,
+                **kept,
+            ).logits
+        return read[0][0], logits[0].float()
 
     def log_probabilities(self, batch: Batch) -> Tensor:
         """Return log-probabilities (R,), on the CPU, of the tokens in `answer_mask`, text by text.
@@ -238,7 +228,8 @@ class NextTokens:
             beginning[text[early]] * size + at[early], return_inverse=True
         )
         common = {name: batch[name][owners, :size] for name in ("input_ids", "attention_mask")}
-        scores = self.logits(common, asked // size, asked % size, cache).log_softmax(dim=1)
+        _, logits = self.at(common, asked // size, asked % size, cache)
+        scores = logits.log_softmax(dim=1)
         found = scores.new_empty(len(text))
         found[early] = scores[inverse, gold[early]]
         if cache is None:
@@ -253,7 +244,8 @@ class NextTokens:
             }
             row = torch.searchsorted(run, text[own])
             past = _beginnings(cache, beginning[run], begin)
-            scores = self.logits(rest, row, at[own] - begin, past).log_softmax(dim=1)
+            _, logits = self.at(rest, row, at[own] - begin, past)
+            scores = logits.log_softmax(dim=1)
             found[own] = scores[torch.arange(len(own)), gold[own]]
         return found
 
@@ -294,30 +286,6 @@ class NextTokens:
         if run:
             yield torch.tensor(sorted(run), device=texts.device)
 
-    def _run(self, batch: Mapping[str, Tensor], cache: DynamicCache | None = None) -> Any:
-        kept = {} if cache is None else {"past_key_values": cache}
-        return self.model(
-            input_ids=batch["input_ids"],
-            attention_mask=batch["attention_mask"],
-            use_cache=cache is not None,
-            **kept,
-        )
-
-    @contextmanager
-    def _only(self, row: Tensor, place: Tensor) -> Iterator[list[Tensor]]:
-        """Give the head these places alone, as (1, N, H), and show what it is given."""
-        seen: list[Tensor] = []
-
-        def cut(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            seen.append(given[0][row, place][None])
-            return (seen[0], *given[1:])
-
-        hook = self.head.register_forward_pre_hook(cut)
-        try:
-            yield seen
-        finally:
-            hook.remove()
-
     @torch.no_grad()
     def _verify(self) -> bool:
         """Compare with whole texts on two short ones that begin alike."""
@@ -348,7 +316,7 @@ def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
     return found
 
 
-def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> CausalScorer:
     """Return what answers probes of a setup; questions by the mean over an answer's tokens.
 
     Raises:
@@ -370,9 +338,9 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
         PretrainedError: As `load`.
     """
     name, random_weights = settings.name_or_path, settings.random_weights
-    _refuse_slow(name, check_pretrained(CAUSAL_LM, name, settings.revision, random_weights))
-    # Every answer is made of pieces that a tokenizer knows somehow.
-    return lambda records: range(len(records))
+    found = check_pretrained(CAUSAL_LM, name, settings.revision, random_weights)
+    _refuse_slow(name, found.tokenizer)
+    return all_of
 
 
 def _refuse_slow(name: str, tokenizer: PreTrainedTokenizerBase) -> None:

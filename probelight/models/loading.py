@@ -269,22 +269,11 @@ def _refuse_bare_encoder(form: Form, source: str, config: PreTrainedConfig) -> N
 
 def check_pretrained(
     form: Form, name_or_path: str, revision: str | None = None, random_weights: bool = False
-) -> PreTrainedTokenizerBase:
-    """Refuse a checkpoint for what can be told without reading its weights; return its tokenizer.
+) -> Checkpoint:
+    """Refuse a checkpoint for what can be told without reading its weights.
 
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
-    """
-    return checked(form, name_or_path, revision, random_weights).tokenizer
-
-
-def checked(
-    form: Form, name_or_path: str, revision: str | None, random_weights: bool
-) -> Checkpoint:
-    """Return a checkpoint that nothing is wrong with as far as its files tell without weights.
-
-    Raises:
-        PretrainedError: As `check_pretrained`.
     """
     found = describe(form, name_or_path, revision, random_weights)
     with quiet_transformers():

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probelight.encoding.candidates import MultiToken
+from probelight.encoding.likelihood import LikelihoodEncoder, WordwiseEncoder
 from probelight.encoding.masked import MaskedChoiceEncoder
 from probelight.models.candidate_head import CandidateHead
 from probelight.models.checkpoint_files import EMBEDDED, PretrainedError
@@ -26,14 +27,15 @@ from probelight.models.loading import ENCODER, MASKED_LM, Form, check_pretrained
 from probelight.models.networks import Batch, mask_choices
 from probelight.models.pair_choice import DEFAULT_MAX_LENGTH, PairChoice, answers_questions
 from probelight.models.scorer import (
+    LikelihoodScorer,
     Normalise,
     Posable,
     Question,
     Scorer,
     ScorerSettings,
     TrainedScorer,
+    all_of,
     log_probabilities,
-    scores_of_choices,
 )
 
 if TYPE_CHECKING:
@@ -123,10 +125,10 @@ class MaskedScorer(Scorer):
         self.network = nn.ModuleDict({"model": masked.model}).eval()
 
     def choice_scores(self) -> Question:
-        def answer(batch: Batch) -> Tensor:
-            return self.masked.choice_logits(self.masked.features(batch), batch)
-
-        return Question(self.masked.encoder(), answer)
+        masked = self.masked
+        return Question(
+            masked.encoder(), lambda batch: masked.choice_logits(masked.features(batch), batch)
+        )
 
     def vocabulary(self) -> Question:
         known = len(self.masked.tokenizer)  # a decoder may have more rows, to fill up
@@ -151,7 +153,7 @@ class MaskedScorer(Scorer):
         return Question(self.masked.encoder(), self.masked.features)
 
 
-class PseudoLogLikelihood(Scorer):
+class PseudoLogLikelihood(LikelihoodScorer):
     """Scores a choice by log p(each of its tokens | all the other tokens), one mask at a time.
 
     For MC-QA without training (stem, space, choice), and for MC-MLM candidates of several pieces
@@ -176,8 +178,6 @@ class PseudoLogLikelihood(Scorer):
         PretrainedError: If the model's head is of no known form, or there is no mask token.
     """
 
-    normalise: Normalise
-
     def __init__(
         self,
         model: PreTrainedModel,
@@ -201,30 +201,21 @@ class PseudoLogLikelihood(Scorer):
         is_original = form == "original"
         self.mode = "pseudo_log_likelihood" if is_original else "pseudo_log_likelihood_l2r"
 
-    def choice_scores(self) -> Question:
-        return self._question(self.normalise)
-
-    def log_likelihoods(self) -> Question:
-        return self._question("sum")
-
-    def _question(self, normalise: Normalise) -> Question:
-        from probelight.encoding.likelihood import LikelihoodEncoder, WordwiseEncoder
-
-        def answer(batch: Batch) -> Tensor:
-            return scores_of_choices(batch, *self.token_scores(batch), normalise)
-
+    def likelihood_encoder(self) -> LikelihoodEncoder:
         makes = WordwiseEncoder if self.form == "within_word_l2r" else LikelihoodEncoder
-        encoder = makes(self.tokenizer, self.max_length)
-        return Question(encoder, answer, encoder.num_tokens)
+        return makes(self.tokenizer, self.max_length)
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return log-probabilities (R,) of all texts' answer tokens, and how many of each (P,)."""
         answer_mask = batch["answer_mask"]
         text, place = answer_mask.nonzero(as_tuple=True)  # (R,), (R,)
         copies, gold = self._masked_copies(batch, text, place)
         size_of = copies["attention_mask"].sum(dim=1)
         asked = torch.stack([place, size_of], dim=1)
-        first, copy_of = _distinct_rows(torch.cat([copies["input_ids"], asked], dim=1))
+        rows = torch.cat([copies["input_ids"], asked], dim=1)
+        distinct, copy_of = torch.unique(rows, dim=0, return_inverse=True)
+        order = torch.arange(len(rows), device=rows.device)
+        first = order.new_full((len(distinct),), len(rows))  # of the copies that are the same
+        first = first.scatter_reduce(0, copy_of, order, "amin")
         found = torch.empty(len(text), device=text.device)
         size = max(1, _MAX_TOKENS // answer_mask.shape[1])
         for start in range(0, len(first), size):
@@ -249,15 +240,6 @@ class PseudoLogLikelihood(Scorer):
         hidden = (places >= place[:, None]) & (places < until[:, None])
         copies["input_ids"] = ids.masked_fill(hidden, self.tokenizer.mask_token_id)
         return copies, gold
-
-
-def _distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the first (D,) of each kind of row of (R, ...), and the kind (R,) of each row."""
-    kinds: tuple[Tensor, Tensor] = torch.unique(rows, dim=0, return_inverse=True)
-    found, kind_of = kinds
-    order = torch.arange(len(rows), device=rows.device)
-    first = order.new_full((len(found),), len(rows))
-    return first.scatter_reduce(0, kind_of, order, "amin"), kind_of
 
 
 def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
@@ -298,9 +280,8 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
     name, revision = settings.name_or_path, settings.revision
     fine_tuned = setup == "mc_qa" and answers_questions(name, revision)
     form = ENCODER if fine_tuned else MASKED_LM
-    tokenizer = check_pretrained(form, name, revision, settings.random_weights)
+    tokenizer = check_pretrained(form, name, revision, settings.random_weights).tokenizer
     if setup == "mc_mlm":
         prefix, length = settings.answer_prefix, settings.max_length
         return MaskedChoiceEncoder(tokenizer, prefix, settings.multi_token, length).check
-    # Every answer is made of pieces that a tokenizer knows somehow.
-    return lambda records: range(len(records))
+    return all_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
@@ -57,6 +57,26 @@ def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
     return encoder(**{name: batch[name] for name in names if name in batch and name in known})
 
 
+@contextmanager
+def read_by_head(head: nn.Module, select: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
+    """Let a model's head read a part of the hidden states alone; yield the list of those parts.
+
+    The model itself calls its head, so what it does before and behind it (scales, caps) is done,
+    but at no place that is not asked for.
+    """
+    read: list[Tensor] = []
+
+    def selected(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        read.append(select(given[0]))
+        return (read[-1], *given[1:])
+
+    hook = head.register_forward_pre_hook(selected)
+    try:
+        yield read
+    finally:
+        hook.remove()
+
+
 def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> None:
     """Refuse weights that are NaN or infinite: every score would be.
 
@@ -71,18 +91,12 @@ def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> 
             raise PretrainedError(f"{source}: the weight {name} holds NaN or infinite numbers")
 
 
-def part(module: nn.Module, path: str) -> Any:
-    """Return what is at an attribute path; None where nothing does."""
-    return attrgetter(path)(module) if has_part(module, path) else None
-
-
-def has_part(module: nn.Module, path: str) -> bool:
-    """Return whether a module has an attribute path."""
+def part(module: nn.Module, path: str, default: Any = None) -> Any:
+    """Return what is at an attribute path; the default where nothing is."""
     try:
-        attrgetter(path)(module)
+        return attrgetter(path)(module)
     except AttributeError:
-        return False
-    return True
+        return default
 
 
 def mask_choices(logits: Tensor, choice_mask: Tensor) -> Tensor:

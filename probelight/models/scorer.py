@@ -19,6 +19,8 @@ from probelight.models.networks import Batch, mask_choices, model_fingerprint
 if TYPE_CHECKING:
     from probelight.encoding.candidates import MultiToken
     from probelight.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.infilling import InfillingEncoder
+    from probelight.encoding.likelihood import LikelihoodEncoder
     from probelight.models.loading import Form
     from probelight.probes.record import Record, Setup
 
@@ -26,6 +28,11 @@ Normalise = Literal["sum", "mean"]
 
 # The places, among records, of those that a model can be asked; it refuses what nobody could pose.
 Posable = Callable[[Sequence["Record"]], Sequence[int]]
+
+
+def all_of(records: Sequence[Record]) -> Sequence[int]:
+    """Return the places of all records: every answer is made of pieces that a tokenizer knows."""
+    return range(len(records))
 
 
 @dataclass(frozen=True)
@@ -139,6 +146,38 @@ class Scorer(ABC):
 
     def _refuse(self, what: str) -> NoReturn:
         raise UsageError(f"{type(self).__name__} (mode {self.mode}) gives no {what}")
+
+
+class LikelihoodScorer(Scorer):
+    """A scorer whose choices go by the log-probabilities of their tokens: the sum, or the mean.
+
+    Attributes:
+        normalise: "sum" over the tokens of a choice, or their "mean", which does not prefer short
+            choices.
+    """
+
+    normalise: Normalise
+
+    @abstractmethod
+    def likelihood_encoder(self) -> LikelihoodEncoder | InfillingEncoder:
+        """Return what poses records, so that each choice has its text and tokens to sum."""
+
+    @abstractmethod
+    def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities (R,) of all texts' summed tokens, and how many of each (P,)."""
+
+    def choice_scores(self) -> Question:
+        return self._likelihoods(self.normalise)
+
+    def log_likelihoods(self) -> Question:
+        return self._likelihoods("sum")
+
+    def _likelihoods(self, normalise: Normalise) -> Question:
+        def answer(batch: Batch) -> Tensor:
+            return scores_of_choices(batch, *self.token_scores(batch), normalise)
+
+        encoder = self.likelihood_encoder()
+        return Question(encoder, answer, encoder.num_tokens)
 
 
 class ChoosesAnswers(Protocol):

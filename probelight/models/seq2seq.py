@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -37,19 +37,19 @@ from probelight.models.loading import (
     FILLED_SENTENCE,
     SEQ2SEQ_LM,
     Form,
-    checked,
+    check_pretrained,
     load_pretrained,
     longest_text,
 )
-from probelight.models.networks import Batch
+from probelight.models.networks import Batch, read_by_head
 from probelight.models.scorer import (
+    LikelihoodScorer,
     Normalise,
     Posable,
     Question,
-    Scorer,
     ScorerSettings,
+    all_of,
     log_probabilities,
-    scores_of_choices,
 )
 from probelight.models.vocabulary import word_rows
 
@@ -64,7 +64,7 @@ _WORD = "a"  # any that is no special token
 FORMS: dict[Setup, Form] = dict.fromkeys(("mc_mlm", "mc_qa", "minimal_pair"), SEQ2SEQ_LM)
 
 
-class Seq2SeqScorer(Scorer):
+class Seq2SeqScorer(LikelihoodScorer):
     """An encoder-decoder LM that is asked to fill the blank of each text, see the module.
 
     Each text is encoded once, for all its choices.
@@ -81,7 +81,6 @@ class Seq2SeqScorer(Scorer):
     """
 
     mode = "infilling_likelihood"
-    normalise: Normalise
 
     def __init__(
         self,
@@ -99,11 +98,8 @@ class Seq2SeqScorer(Scorer):
         self.max_length = min(max_length, longest_text(model.config))
         self.answer_prefix = answer_prefix
 
-    def choice_scores(self) -> Question:
-        return self._question(self.normalise)
-
-    def log_likelihoods(self) -> Question:
-        return self._question("sum")
+    def likelihood_encoder(self) -> InfillingEncoder:
+        return self._encoder("choices")
 
     def vocabulary(self) -> Question:
         known = len(self.tokenizer)  # a decoder may have more rows, to fill up
@@ -119,11 +115,7 @@ class Seq2SeqScorer(Scorer):
         T5's head reads hidden states that are scaled by the root of their size, where embeddings
         are tied; so are these.
         """
-
-        def answer(batch: Batch) -> Tensor:
-            return self._next_token(batch)[0]
-
-        return Question(self._encoder("place"), answer)
+        return Question(self._encoder("place"), lambda batch: self._next_token(batch)[0])
 
     def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
         return word_rows(self.model, self.tokenizer, words, self.answer_prefix)
@@ -133,17 +125,9 @@ class Seq2SeqScorer(Scorer):
             self.tokenizer, self.form, self.max_length, self.answer_prefix, asks
         )
 
-    def _question(self, normalise: Normalise) -> Question:
-        def answer(batch: Batch) -> Tensor:
-            return scores_of_choices(batch, *self._token_scores(batch), normalise)
-
-        encoder = self._encoder("choices")
-        return Question(encoder, answer, encoder.num_tokens)
-
-    def _token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the log-probabilities (R,) asked of all targets, and how many of each (P,)."""
+    def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         counts = batch["asked_mask"].sum(dim=1)
-        encoded = self._encoded(batch)
+        encoded = self._encoded_sources(batch)
         most = int(counts.max()) * len(self.head.weight)
         size = max(1, _MAX_LOGITS // most)
         parts = []
@@ -156,11 +140,11 @@ class Seq2SeqScorer(Scorer):
 
     def _next_token(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (B, H) and gives (B, V) where the next token is asked for."""
-        read, logits = self._decoded(batch, self._encoded(batch), slice(None))
+        read, logits = self._decoded(batch, self._encoded_sources(batch), slice(None))
         places = batch["pair_index"][:, 0]
         return read[places], logits[places]
 
-    def _encoded(self, batch: Batch) -> Tensor:
+    def _encoded_sources(self, batch: Batch) -> Tensor:
         """Return what the encoder makes of the distinct sources: (S, L, H)."""
         found: Tensor = self.model.get_encoder()(
             input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]
@@ -170,24 +154,13 @@ class Seq2SeqScorer(Scorer):
     def _decoded(self, batch: Batch, encoded: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at the places asked for."""
         source, asked = batch["source_index"][rows], batch["asked_mask"][rows]
-        read: list[Tensor] = []
-
-        def at_places(_: nn.Module, hidden: tuple[Tensor]) -> tuple[Tensor]:
-            read.append(hidden[0][asked])
-            return (read[0],)
-
-        # The head may scale what it reads and add to what it gives: the model itself does both, and
-        # multiplies by the vocabulary at the places that are read, and at no other.
-        hook = self.head.register_forward_pre_hook(at_places)
-        try:
+        with read_by_head(self.head, lambda hidden: hidden[asked]) as read:
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=encoded[source]),
                 attention_mask=batch["attention_mask"][source],
                 decoder_input_ids=batch["decoder_input_ids"][rows],
                 use_cache=False,
             ).logits
-        finally:
-            hook.remove()
         return read[0], logits.float()
 
 
@@ -232,20 +205,15 @@ def _sentinels(tokenizer: PreTrainedTokenizerBase, name: str) -> tuple[str, int,
     raise PretrainedError(f"{name} sentinels: the tokenizer has no {' and '.join(_SENTINELS)}")
 
 
-def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Seq2SeqScorer:
     """Return what fills blanks; questions go by the mean, as the sum would prefer short answers.
 
     Raises:
         PretrainedError: If there is no such model, it is no encoder-decoder LM, or it was not
             taught to fill blanks.
     """
-    model, tokenizer = load_pretrained(
-        SEQ2SEQ_LM,
-        settings.name_or_path,
-        revision=settings.revision,
-        random_weights=settings.random_weights,
-        seed=seed,
-    )
+    name, random_weights = settings.name_or_path, settings.random_weights
+    model, tokenizer = load_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights, seed)
     normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
     return Seq2SeqScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)
 
@@ -256,6 +224,7 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
     Raises:
         PretrainedError: As `load`.
     """
-    found = checked(SEQ2SEQ_LM, settings.name_or_path, settings.revision, settings.random_weights)
+    name, random_weights = settings.name_or_path, settings.random_weights
+    found = check_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights)
     infilling_of(found.outline(), found.tokenizer)
-    return lambda records: range(len(records))
+    return all_of

@@ -215,7 +215,7 @@ def test_a_check_reads_no_weights(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     lost = {name: torch.full_like(tensor, torch.nan) for name, tensor in tensors.items()}
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
-    tokenizer = check_pretrained(MASKED_LM, str(folder))
+    tokenizer = check_pretrained(MASKED_LM, str(folder)).tokenizer
     assert tokenizer.get_vocab() == load_tokenizer(str(folder)).get_vocab()
     with pytest.raises(PretrainedError, match="NaN"):
         load_pretrained(MASKED_LM, str(folder))
