@@ -23,6 +23,7 @@ HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 HEAD_FORMAT = 1
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
+_OTHER_WEIGHTS = {".h5", ".msgpack", ".onnx", ".gguf"}
 _MOST_CONFIG_BYTES = 16 << 20
 # Of a baseline over word vectors: its settings, and the version of their form.
 WORD_SETTINGS, WORD_FORMAT = "word_module.json", 1
@@ -151,7 +152,16 @@ def check_config(folder: Path) -> dict[str, Any]:
     """
     path = folder / CONFIG
     if not os.path.lexists(path):
-        raise PretrainedError(f"folder {folder} has no {CONFIG}: {_instead(folder)}")
+        instead = "it is no model's folder; give the one that save_pretrained wrote"
+        if (folder / "adapter_config.json").exists():
+            instead = (
+                "it holds an adapter; merge it into its model (merge_and_unload) and save that"
+            )
+        elif (folder / WORD_SETTINGS).exists():
+            instead = "it holds a baseline over word vectors, which this command does not take"
+        elif (best := folder / "checkpoints" / "best").is_dir():
+            instead = f"it is a run; give its model, {best}"
+        raise PretrainedError(f"folder {folder} has no {CONFIG}: {instead}")
     config = read_settings(path)
     kind = config.get("model_type")
     if not isinstance(kind, str):
@@ -194,8 +204,7 @@ def check_weights(folder: Path) -> int:
     Raises:
         PretrainedError: If there are none, or a list of shards names what is not in the folder.
     """
-    files = _weight_files(folder)
-    for path in files:
+    for path in (files := _weight_files(folder)):
         if not path.is_file():
             raise PretrainedError(f"folder {folder}: its weights {path.name} are not there")
         if path.suffix == ".safetensors":
@@ -234,33 +243,22 @@ def _weight_files(folder: Path) -> list[Path]:
             return [folder / name]
         index = folder / f"{name}.index.json"
         if os.path.lexists(index):
-            return _shards(index, Path(name).suffix)
-    others = [p.name for p in folder.iterdir() if p.suffix in {".h5", ".msgpack", ".onnx", ".gguf"}]
-    found = f"; {others[0]} cannot be read here" if others else ""
-    raise PretrainedError(f"folder {folder} has no weights: {_WEIGHT_FILES[0]} is missing{found}")
-
-
-def _shards(index: Path, suffix: str) -> list[Path]:
+            break
+    else:
+        others = [p.name for p in folder.iterdir() if p.suffix in _OTHER_WEIGHTS]
+        found = f"; {others[0]} cannot be read here" if others else ""
+        raise PretrainedError(
+            f"folder {folder} has no weights: {_WEIGHT_FILES[0]} is missing{found}"
+        )
     settings = read_settings(index)
-    names = settings.get("weight_map")
+    names, suffix = settings.get("weight_map"), Path(name).suffix
     if not (isinstance(names, dict) and names and isinstance(settings.get("metadata"), dict)):
         raise PretrainedError(f"{index} has no metadata, or no weight_map of weights to files")
     shards = list(dict.fromkeys(names.values()))
-    for name in shards:
-        if not isinstance(name, str) or Path(name).name != name or Path(name).suffix != suffix:
-            raise PretrainedError(f"{index} names {name!r}, which is no {suffix} file beside it")
-    return [index.with_name(name) for name in shards]
-
-
-def _instead(folder: Path) -> str:
-    """Say what a folder without a model's config is, and what to give."""
-    if (folder / "adapter_config.json").exists():
-        return "it holds an adapter; merge it into its model (merge_and_unload) and save that"
-    if (folder / "word_module.json").exists():
-        return "it holds a baseline over word vectors, which this command does not take"
-    if (folder / "checkpoints" / "best").is_dir():
-        return f"it is a run; give its model, {folder / 'checkpoints' / 'best'}"
-    return "it is no model's folder; give the one that save_pretrained wrote"
+    for shard in shards:
+        if not isinstance(shard, str) or Path(shard).name != shard or Path(shard).suffix != suffix:
+            raise PretrainedError(f"{index} names {shard!r}, which is no {suffix} file beside it")
+    return [index.with_name(shard) for shard in shards]
 
 
 def _cause(error: BaseException) -> str:
@@ -300,7 +298,7 @@ def resolve(name_or_path: str) -> str:
 
 def hub_options(revision: str | None) -> dict[str, Any]:
     """Return what every `from_pretrained` is given."""
-    # Said, because where nothing is said a terminal is asked whether somebody's code may run.
+    # Without it a terminal is asked whether somebody's code may run.
     return {"trust_remote_code": False} | ({} if revision is None else {"revision": revision})
 
 

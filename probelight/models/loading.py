@@ -109,6 +109,7 @@ SEQ2SEQ_LM = Form(
 CAUSAL_LM = Form(AutoModelForCausalLM, _is_causal, needs=())
 
 
+@quiet_transformers()
 def load_pretrained(
     form: Form,
     name_or_path: str,
@@ -137,13 +138,12 @@ def load_pretrained(
             supported, it lacks weights, or the tokenizer does not fit the model.
     """
     found = describe(form, name_or_path, revision, random_weights)
-    with quiet_transformers():
-        if random_weights:
-            with one_error(found.source, "configuration"), own_random_state(seed):
-                model = form.auto_class.from_config(found.config, dtype=torch.float32)
-        else:
-            model = _trained_model(found, pooler)
     tokenizer = found.tokenizer
+    if random_weights:
+        with one_error(found.source, "configuration"), own_random_state(seed):
+            model = form.auto_class.from_config(found.config, dtype=torch.float32)
+    else:
+        model = _trained_model(found, pooler)
     refuse_foreign_tokenizer(form, found.source, model, tokenizer)
     if form is ENCODER and pooler and getattr(model, "pooler", None) is None:
         raise PretrainedError(
@@ -229,6 +229,7 @@ class Checkpoint:
         return model
 
 
+@quiet_transformers()
 def describe(
     form: Form, name_or_path: str, revision: str | None, random_weights: bool
 ) -> Checkpoint:
@@ -238,35 +239,27 @@ def describe(
         PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
             supported, or its settings are of a model that its files, or this machine, cannot hold.
     """
-    source, options = resolve(name_or_path), hub_options(revision)
-    with quiet_transformers():
-        config = _load_config(form, source, options)
-        if not random_weights:
-            _refuse_bare_encoder(form, source, config)
-        found = Checkpoint(form, source, options, config, _load_tokenizer(source, options))
-        if Path(source).is_dir():  # the Hub's files are not here yet
-            num_bytes = None if random_weights else check_weights(Path(source))
-            num_weights = sum(p.numel() for p in found.outline().parameters())
-            check_size(source, num_weights, num_bytes)
-    return found
-
-
-def _refuse_bare_encoder(form: Form, source: str, config: PreTrainedConfig) -> None:
-    """Refuse a folder of sentence-transformers, which keeps the encoder, where its head is meant.
-
-    Raises:
-        PretrainedError: If it is one.
-    """
+    source, config = resolve(name_or_path), read_config(name_or_path, revision)
+    refuse_other_families(form, config, source)
     names = config.architectures or ()
     is_bare = bool(names) and all(name.endswith("Model") for name in names)
-    if form is MASKED_LM and is_bare and (Path(source) / "modules.json").is_file():
+    is_bare = is_bare and (Path(source) / "modules.json").is_file()
+    if form is MASKED_LM and is_bare and not random_weights:
         raise PretrainedError(
             f"{source}: a folder of sentence-transformers, which keeps the encoder alone "
             f"({', '.join(names)}) and not the head that says which words come; give the model "
             "that it was made from"
         )
+    tokenizer = load_tokenizer(name_or_path, revision)
+    found = Checkpoint(form, source, hub_options(revision), config, tokenizer)
+    if Path(source).is_dir():  # the Hub's files are not here yet
+        num_bytes = None if random_weights else check_weights(Path(source))
+        num_weights = sum(p.numel() for p in found.outline().parameters())
+        check_size(source, num_weights, num_bytes)
+    return found
 
 
+@quiet_transformers()
 def check_pretrained(
     form: Form, name_or_path: str, revision: str | None = None, random_weights: bool = False
 ) -> Checkpoint:
@@ -276,8 +269,7 @@ def check_pretrained(
         PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
     """
     found = describe(form, name_or_path, revision, random_weights)
-    with quiet_transformers():
-        refuse_foreign_tokenizer(form, found.source, found.outline(), found.tokenizer)
+    refuse_foreign_tokenizer(form, found.source, found.outline(), found.tokenizer)
     return found
 
 
@@ -290,40 +282,40 @@ def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
     source = resolve(name_or_path)
     if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
         return False
-    with quiet_transformers():
-        config = _load_config(ENCODER, source, hub_options(revision))
+    config = read_config(source, revision)
+    refuse_other_families(ENCODER, config, source)
     with one_error(source, "configuration"):
         return any(name.endswith("ForMultipleChoice") for name in config.architectures or ())
 
 
+@quiet_transformers()
 def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a checkpoint without its weights.
 
     Raises:
         PretrainedError: If there is none, or it cannot be read.
     """
-    with quiet_transformers():
-        return _load_tokenizer(resolve(name_or_path), hub_options(revision))
+    source = resolve(name_or_path)
+    with one_error(source, "tokenizer"):
+        if Path(source).is_dir():
+            check_tokenizer_files(Path(source))
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            source, **hub_options(revision)
+        )
+    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
+        raise PretrainedError(f"{source}: the tokenizer's vocabulary is empty")
+    return tokenizer
 
 
+@quiet_transformers()
 def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedConfig:
     """Read a checkpoint's settings, whatever its type.
 
     Raises:
         PretrainedError: If there are none, they cannot be read, or transformers knows no such type.
     """
-    with quiet_transformers():
-        return _read_config(resolve(name_or_path), hub_options(revision))
-
-
-def _load_config(form: Form, source: str, options: dict[str, Any]) -> PreTrainedConfig:
-    config = _read_config(source, options)
-    refuse_other_families(form, config, source)
-    return config
-
-
-def _read_config(source: str, options: dict[str, Any]) -> PreTrainedConfig:
-    is_folder, revision = Path(source).is_dir(), options.get("revision")
+    source = resolve(name_or_path)
+    is_folder = Path(source).is_dir()
     if is_folder and revision:
         raise PretrainedError(
             f"folder {source}: it is not on the Hub, so it has no revision {revision!r}; leave the "
@@ -333,21 +325,8 @@ def _read_config(source: str, options: dict[str, Any]) -> PreTrainedConfig:
     with one_error(f"{source}@{revision}" if revision else source, "configuration"):
         if is_folder:
             check_config(Path(source))
-        config: PreTrainedConfig = AutoConfig.from_pretrained(source, **options)
+        config: PreTrainedConfig = AutoConfig.from_pretrained(source, **hub_options(revision))
     return config
-
-
-def _load_tokenizer(source: str, options: dict[str, Any]) -> PreTrainedTokenizerBase:
-    with one_error(source, "tokenizer"):
-        if Path(source).is_dir():
-            check_tokenizer_files(Path(source))
-        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(source, **options)
-    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
-        raise PretrainedError(f"{source}: the tokenizer's vocabulary is empty")
-    return tokenizer
-
-
-_SPOKEN = {"pad_token": "padding token"}
 
 
 def refuse_other_families(form: Form, config: Any, source: str) -> None:
@@ -403,8 +382,8 @@ def refuse_foreign_tokenizer(
         )
     for name in form.needs:
         if getattr(tokenizer, f"{name}_id") is None:
-            said = _SPOKEN.get(name, name.replace("_", " "))
-            raise PretrainedError(f"{source}: the tokenizer has no {said}")
+            spoken = "padding token" if name == "pad_token" else name.replace("_", " ")
+            raise PretrainedError(f"{source}: the tokenizer has no {spoken}")
 
 
 def num_positions(model: PreTrainedModel) -> int:

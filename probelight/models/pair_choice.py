@@ -105,22 +105,16 @@ class PairChoice:
             pooler=self.head_kind == "pooler",
         )
         if not has_own_head:
-            self._refuse_without_cls(name_or_path)
+            cls = self.tokenizer.cls_token_id
+            if cls is None or self.tokenizer("a", "b")["input_ids"][0] != cls:
+                raise PretrainedError(
+                    f"{name_or_path}: {type(self.tokenizer).__name__} does not begin its inputs "
+                    "with a [CLS] token, whose output MC-QA reads"
+                )
         self.reader = EncoderAt(self.transformer)
         self.head = fresh_head(self.head_kind, self.transformer.config, seed)
         if saved and not random_weights and not has_own_head:
             restore_head(self.head, Path(resolve(name_or_path)))
-
-    def _refuse_without_cls(self, name: str) -> None:
-        if getattr(self.transformer.config, "is_encoder_decoder", False):
-            kind = type(self.transformer).__name__
-            raise PretrainedError(f"{name}: {kind} is no encoder, MC-QA needs one")
-        first = self.tokenizer("a", "b")["input_ids"][0]
-        if self.tokenizer.cls_token_id is None or first != self.tokenizer.cls_token_id:
-            raise PretrainedError(
-                f"{name}: {type(self.tokenizer).__name__} does not begin its inputs with a [CLS] "
-                "token, whose output MC-QA reads"
-            )
 
     @property
     def network(self) -> nn.Module:
