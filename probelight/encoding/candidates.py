@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from probelight.encoding.encoded_set import (
+    CandidateSet,
     ChoiceEncoder,
     EncodedSet,
     Ids,
@@ -126,45 +126,31 @@ class CandidateTable:
         exists = existing_choices(records)
         ids = np.zeros(exists.shape, dtype=np.int64)
         for row, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
-            found = self.token_ids(record, carrier, tokens)
-            ids[row, : len(found)] = found
+            seen: dict[int, str] = {}
+            for column, candidate in enumerate(record.choices):
+                token = ids[row, column] = int(self.pieces(carrier, candidate, tokens)[0])
+                # A choice that repeats another, not the gold one, was let through by the reader.
+                if seen.setdefault(token, candidate) != candidate:
+                    raise RecordError(
+                        f"{record.where}: the candidates {seen[token]!r} and {candidate!r} are the "
+                        f"same vocabulary item, {self.tokenizer.convert_ids_to_tokens(token)!r}"
+                    )
         return ids, exists
-
-    def token_ids(self, record: Record, carrier: str, tokens: TokenStore) -> list[int]:
-        """Return the vocabulary entry of each of a record's choices, refusing equal ones."""
-        ids = [int(self.pieces(carrier, c, tokens)[0]) for c in record.choices]
-        seen: dict[int, str] = {}
-        for candidate, token in zip(record.choices, ids, strict=True):
-            # A choice that repeats another one, not the gold one, was let through by the reader.
-            if seen.setdefault(token, candidate) != candidate:
-                raise RecordError(
-                    f"{record.where}: the candidates {seen[token]!r} and {candidate!r} are the "
-                    f"same vocabulary item, {self.tokenizer.convert_ids_to_tokens(token)!r}"
-                )
-        return ids
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberedSet(EncodedSet):
-    """Texts as another encoder posed them, and which words are their candidates.
+class NumberedSet(CandidateSet):
+    """Texts as another encoder posed them, and the places of their candidates in a list of words.
 
     Attributes:
         posed: The texts.
-        candidate_ids: (N, K) places in the list of words, 0 where there is no choice.
-        choice_mask: (N, K) which choices exist.
     """
 
     posed: EncodedSet
-    candidate_ids: Ids
-    choice_mask: NDArray[np.bool_]
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """The inputs of the texts, and `candidate_ids` and `choice_mask` (B, K)."""
-        return {
-            **self.posed.inputs(items),
-            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
-            "choice_mask": torch.from_numpy(self.choice_mask[items]),
-        }
+        """Return the inputs of the texts and the candidates."""
+        return {**self.posed.inputs(items), **super().inputs(items)}
 
 
 class NumberedEncoder:
@@ -189,13 +175,13 @@ class NumberedEncoder:
         self.encoder.cache_dir = folder
 
     def encode(self, records: Sequence[Record]) -> NumberedSet:
-        """Tokenises records.
+        """Tokenise records.
 
         Raises:
             RecordError: If the tokenizer can't pose a stem.
             KeyError: If a candidate is none of the words.
         """
-        posed = self.encoder.encode([replace(one, choices=(), answer=0) for one in records])
+        posed = self.encoder.encode([replace(r, choices=(), answer=0) for r in records])
         kept = [records[place] for place in posed.kept]
         exists = existing_choices(kept)
         candidates = np.zeros(exists.shape, dtype=np.int64)

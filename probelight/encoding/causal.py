@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from probelight.encoding.candidates import Blank, CandidateTable
 from probelight.encoding.encoded_set import (
+    CandidateSet,
     EncodedSet,
     Ids,
     Padding,
@@ -84,7 +84,8 @@ class ContinuationEncoder(LikelihoodEncoder):
     makes = ContinuationSet
 
     def __init__(self, tokenizer: Any, max_length: int = 256) -> None:
-        super().__init__(tokenizer, max_length, beginning_of(tokenizer), right_padding(tokenizer))
+        template, padding = beginning_of(tokenizer), right_padding(tokenizer)
+        super().__init__(tokenizer, max_length, template=template, padding=padding)
 
     def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
         return 1 + num_scored // np.maximum(lengths, 1)
@@ -158,18 +159,14 @@ def shared_beginning(ids: Ids, lengths: Ids) -> Ids:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StemSet(EncodedSet):
-    """Stems, one sequence an item, and the vocabulary items of their candidates.
+class StemSet(CandidateSet):
+    """Stems, one sequence for each item, and the vocabulary items of their candidates.
 
     Attributes:
         rows: Tokens of each stem, special tokens included.
-        candidate_ids: (N, K) vocabulary items, 0 where `choice_mask` is False.
-        choice_mask: (N, K) which choices exist.
     """
 
     rows: tuple[Ids, ...]
-    candidate_ids: Ids
-    choice_mask: NDArray[np.bool_]
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` etc. (B, L), `place` (B,) of the last token, and the candidates."""
@@ -177,8 +174,7 @@ class StemSet(EncodedSet):
         return {
             **self.padding.apply([(row, np.zeros_like(row)) for row in rows]),
             "place": torch.tensor([len(row) - 1 for row in rows]),
-            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
-            "choice_mask": torch.from_numpy(self.choice_mask[items]),
+            **super().inputs(items),
         }
 
 
@@ -228,15 +224,14 @@ class StemEncoder:
         texts = dict(table.texts)
         places = [texts.setdefault(self._text(r.stem), len(texts)) for r in records]
         store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
-        kept = list(range(len(records)))
-        skipped: list[Skipped] = []
-        if not self.blank:
-            kept, skipped = table.single_entries(records, carriers, store)
-        posed = [records[i] for i in kept]
         if self.blank:
-            exists = existing_choices(posed)
+            kept, posed = list(range(len(records))), list(records)
+            skipped: list[Skipped] = []
+            exists = existing_choices(records)
             candidates = np.zeros(exists.shape, dtype=np.int64)
         else:
+            kept, skipped = table.single_entries(records, carriers, store)
+            posed = [records[i] for i in kept]
             candidates, exists = table.entries(posed, [carriers[i] for i in kept], store)
         stems = [store[places[i]] for i in kept]
         room = self.max_length - self.template.num_special

@@ -168,6 +168,26 @@ class EncodedSet(ABC):
         """The model's inputs and `choice_mask` for (B,) items, none of them padding."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CandidateSet(EncodedSet):
+    """Items whose choices are entries of a vocabulary, or places in a list of words.
+
+    Attributes:
+        candidate_ids: (N, K) the entries, 0 where `choice_mask` is False.
+        choice_mask: (N, K) which choices exist.
+    """
+
+    candidate_ids: Ids
+    choice_mask: NDArray[np.bool_]
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """Return `candidate_ids` and `choice_mask` (B, K); a set adds its texts."""
+        return {
+            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
+            "choice_mask": torch.from_numpy(self.choice_mask[items]),
+        }
+
+
 def stacked(rows: Iterable[Ids], fill: int) -> Tensor:
     """Stack rows of unequal length into one tensor (R, L), filled on the right."""
     return pad_sequence(list(map(torch.from_numpy, rows)), batch_first=True, padding_value=fill)
@@ -240,7 +260,7 @@ def padding_notice(records: Sequence[Record], num_choices: int | None) -> tuple[
 
 
 def masked_stem(record: Record) -> str:
-    """Return the sentence of an MC-MLM record, refused unless it has exactly one mask.
+    """Return the sentence of an MC-MLM record.
 
     Raises:
         RecordError: If it has not exactly one mask; the message names the record's place.

@@ -6,7 +6,7 @@ Shapes: B items, K choices, P distinct texts, L tokens, N items of a set.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,15 @@ class FilledText:
         begin: First token of the answer.
         end: Behind the last token of the answer.
         was_cut: Whether text around the answer was left out.
+        word_ends: For each of the answer's tokens, the token behind the last of its word; empty
+            where words do not matter.
     """
 
     ids: Ids
     begin: int
     end: int
     was_cut: bool
+    word_ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,8 @@ class LikelihoodSet(EncodedSet):
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` etc. and `answer_mask` (P, L) of the distinct texts, True on answers.
 
-        Also `pair_index` and `choice_mask` (B, K).
+        Also `pair_index` and `choice_mask` (B, K), and where words matter `masked_until` (P, L):
+        for each token of an answer, the place behind its word.
         """
         choices = self.choice_text[items]
         exists = choices >= 0
@@ -71,9 +75,15 @@ class LikelihoodSet(EncodedSet):
         chosen = [self.texts[i] for i in found]
         batch = self.padding.apply([self.template.assemble(text.ids) for text in chosen])
         answer_mask = torch.zeros(batch["input_ids"].shape, dtype=torch.bool)
+        until = torch.zeros_like(batch["input_ids"])
         offset = len(self.template.parts[0])
         for row, text in enumerate(chosen):
-            answer_mask[row, offset + text.begin : offset + text.end] = True
+            answer = slice(offset + text.begin, offset + text.end)
+            answer_mask[row, answer] = True
+            if text.word_ends:
+                until[row, answer] = offset + torch.tensor(text.word_ends)
+        if until.any():
+            batch["masked_until"] = until
         return {
             **batch,
             "answer_mask": answer_mask,
@@ -94,6 +104,11 @@ class LikelihoodEncoder:
         tokenizer: A fast Hugging Face tokenizer.
         max_length: Most tokens of a text, special tokens included. Of a longer one, text around the
             answer is cut, the longer side first; the answer stays whole.
+        by_words: Note where words end, for the pseudo-log-likelihoods of Kauf and Ivanova (2023):
+            with a piece the later pieces of its word are masked, also those behind the answer.
+            Words are the tokenizer's own (`word_ids()`; to some, punctuation is part of the word
+            before it), but white space always ends one: some tokenizers count a whole text as a
+            word. What a tokenizer counts to no word is one by itself.
         template: Special tokens around a text; none: the tokenizer's own.
         padding: How texts are made equally long; none: as the tokenizer has it.
     """
@@ -104,6 +119,7 @@ class LikelihoodEncoder:
         self,
         tokenizer: Any,
         max_length: int = 256,
+        by_words: bool = False,
         template: Template | None = None,
         padding: Padding | None = None,
     ) -> None:
@@ -113,6 +129,7 @@ class LikelihoodEncoder:
                 "likelihoods of answers need a fast tokenizer"
             )
         self.tokenizer = tokenizer
+        self.by_words = by_words
         self.max_length = min(max_length, tokenizer.model_max_length)
         self.cache_dir: str | Path | None = None  # a text is a stem and a choice: too many to keep
         self.template = template or Template.of(tokenizer, 1)
@@ -198,11 +215,19 @@ class LikelihoodEncoder:
             return_offsets_mapping=True,
             verbose=False,
         )
-        rows = zip(places, owners, encoded["input_ids"], encoded["offset_mapping"], strict=True)
-        return [
-            self._window(np.asarray(ids, dtype=np.int64), spans, place[1:], owner)
-            for place, owner, ids, spans in rows
-        ]
+        texts = []
+        for row, ((whole, *answer), owner) in enumerate(zip(places, owners, strict=True)):
+            ids, spans = encoded["input_ids"][row], encoded["offset_mapping"][row]
+            place = (answer[0], answer[1])
+            text = self._window(np.asarray(ids, dtype=np.int64), spans, place, owner)
+            if self.by_words:
+                first, last = tokens_of(spans, place)
+                ends = word_ends(whole, spans, encoded.word_ids(row))[first:last]
+                num_dropped = first - text.begin
+                kept = tuple(min(end - num_dropped, len(text.ids)) for end in ends)
+                text = replace(text, word_ends=kept)
+            texts.append(text)
+        return texts
 
     def _window(
         self, ids: Ids, spans: Spans, answer: tuple[int, int], owner: tuple[Record, str]
@@ -248,72 +273,8 @@ def answer_tokens(
     return first, last
 
 
-@dataclass(frozen=True)
-class WordwiseText(FilledText):
-    """A text with an answer in it.
-
-    Attributes:
-        word_ends: Of each of the answer's tokens, the token behind the last of its word.
-    """
-
-    word_ends: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordwiseSet(LikelihoodSet):
-    """Texts with an answer in them, and where the words of the answer end."""
-
-    texts: tuple[WordwiseText, ...]
-
-    def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """Add `masked_until` (P, L): of each token of an answer, the place behind its word."""
-        batch = super().inputs(items)
-        choices = self.choice_text[items]
-        found, _ = distinct(choices, choices >= 0)
-        until = torch.zeros_like(batch["input_ids"])
-        offset = len(self.template.parts[0])
-        for row, text in enumerate(self.texts[i] for i in found):
-            answer = slice(offset + text.begin, offset + text.end)
-            until[row, answer] = offset + torch.tensor(text.word_ends)
-        return {**batch, "masked_until": until}
-
-
-class WordwiseEncoder(LikelihoodEncoder):
-    """Encodes texts for the pseudo-log-likelihoods of Kauf and Ivanova (2023).
-
-    With a piece the later pieces of its word are masked, also those behind the answer. Words are
-    the tokenizer's own (`word_ids()`; to some, punctuation is part of the word before it), but
-    white space always ends one: some tokenizers count a whole text as a word. What a tokenizer
-    counts to no word is one by itself.
-    """
-
-    makes = WordwiseSet
-
-    def _tokenised(
-        self, places: Sequence[tuple[str, int, int]], owners: Sequence[tuple[Record, str]]
-    ) -> list[FilledText]:
-        texts = super()._tokenised(places, owners)
-        if not texts:
-            return texts
-        encoded = self.tokenizer(
-            [text for text, _, _ in places],
-            add_special_tokens=False,
-            return_offsets_mapping=True,
-            verbose=False,
-        )
-        found: list[FilledText] = []
-        for row, (text, (whole, *answer)) in enumerate(zip(texts, places, strict=True)):
-            spans = encoded["offset_mapping"][row]
-            first, last = tokens_of(spans, (answer[0], answer[1]))
-            cut = first - text.begin
-            ends = word_ends(whole, spans, encoded.word_ids(row))[first:last]
-            kept = tuple(min(end - cut, len(text.ids)) for end in ends)
-            found.append(WordwiseText(text.ids, text.begin, text.end, text.was_cut, kept))
-        return found
-
-
 def word_ends(text: str, spans: Spans, words: Sequence[int | None]) -> list[int]:
-    """Return, of each token, the token behind the last of its word; see `WordwiseEncoder`.
+    """Return, for each token, the token behind the last of its word; see `LikelihoodEncoder`.
 
     Args:
         text: The text.

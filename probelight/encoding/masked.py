@@ -14,6 +14,7 @@ from torch import Tensor
 
 from probelight.encoding.candidates import Blank, CandidateTable, MultiToken
 from probelight.encoding.encoded_set import (
+    CandidateSet,
     EncodedSet,
     Ids,
     Padding,
@@ -27,23 +28,19 @@ from probelight.probes.record import Record
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedSet(EncodedSet):
+class MaskedSet(CandidateSet):
     """Sentences with one mask each, and the vocabulary items of their candidates.
 
     Attributes:
         store: Tokens of the distinct sentences.
         windows: (N, 2) begin and end in `store.ids` of what is kept of each sentence.
         mask_position: (N,) place of the mask, special tokens counted.
-        candidate_ids: (N, K) vocabulary items, 0 where `choice_mask` is False.
-        choice_mask: (N, K) which choices exist.
         template: Special tokens around a sentence.
     """
 
     store: TokenStore
     windows: Ids
     mask_position: Ids
-    candidate_ids: Ids
-    choice_mask: NDArray[np.bool_]
     template: Template
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
@@ -53,8 +50,7 @@ class MaskedSet(EncodedSet):
         return {
             **self.padding.apply(rows),
             "mask_position": torch.from_numpy(self.mask_position[items]),
-            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
-            "choice_mask": torch.from_numpy(self.choice_mask[items]),
+            **super().inputs(items),
         }
 
 

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from probelight.encoding.encoded_set import (
+    CandidateSet,
     EncodedSet,
     Ids,
     Padding,
@@ -41,15 +41,12 @@ class WordIndex(Protocol):
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the results should know about where the rows come from."""
-        ...
 
     def ids(self, words: Sequence[str]) -> Ids:
-        """(W,) rows of words, from 1 on; a word that has none gets one."""
-        ...
+        """Return the rows (W,) of words, from 1 on; a word that has none gets one."""
 
     def unknown(self, words: Iterable[str]) -> set[str]:
-        """Those of these words, all with a row, for which there was no vector."""
-        ...
+        """Return those of these words, all with a row, for which there was no vector."""
 
 
 def words_of(text: str, *, lower: bool = True) -> list[str]:
@@ -60,11 +57,6 @@ def words_of(text: str, *, lower: bool = True) -> list[str]:
     """
     words: list[str] = _WORD.findall(text)
     return [word.lower() if lower and word != MASK else word for word in words]
-
-
-def candidate_word(text: str) -> str:
-    """Return the name under which a candidate has its row: lower case, single spaces."""
-    return " ".join(text.lower().split())
 
 
 def unknown_words(counts: Counter[str], words: WordIndex) -> tuple[str, ...]:
@@ -89,26 +81,18 @@ def unknown_words(counts: Counter[str], words: WordIndex) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordMaskedSet(EncodedSet):
+class WordMaskedSet(CandidateSet):
     """Sentences of a fixed number of words, and the rows of their candidates.
 
     Attributes:
         word_ids: (N, T) the first T words, `PADDING_ID` after the last.
-        candidate_ids: (N, K) rows of the candidates, 0 where `choice_mask` is False.
-        choice_mask: (N, K) which choices exist.
     """
 
     word_ids: Ids
-    candidate_ids: Ids
-    choice_mask: NDArray[np.bool_]
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` (B, T), `candidate_ids` and `choice_mask` (B, K)."""
-        return {
-            "input_ids": torch.from_numpy(self.word_ids[items]),
-            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
-            "choice_mask": torch.from_numpy(self.choice_mask[items]),
-        }
+        return {"input_ids": torch.from_numpy(self.word_ids[items]), **super().inputs(items)}
 
 
 class WordMaskedEncoder:
@@ -148,7 +132,7 @@ class WordMaskedEncoder:
         candidates = np.zeros((len(records), num_choices), dtype=np.int64)
         for row, (record, words) in enumerate(zip(records, sentences, strict=True)):
             word_ids[row, : len(words)] = self.words.ids(words)
-            names = [candidate_word(choice) for choice in record.choices]
+            names = [" ".join(choice.lower().split()) for choice in record.choices]
             if len(set(names)) < len(names):
                 raise RecordError(
                     f"{record.where}: two choices are the same word: {', '.join(names)}"

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probelight.encoding.candidates import MultiToken
-from probelight.encoding.likelihood import LikelihoodEncoder, WordwiseEncoder
+from probelight.encoding.likelihood import LikelihoodEncoder
 from probelight.encoding.masked import MaskedChoiceEncoder
 from probelight.models.candidate_head import CandidateHead
 from probelight.models.checkpoint_files import EMBEDDED, PretrainedError
@@ -162,7 +162,7 @@ class PseudoLogLikelihood(LikelihoodScorer):
 
     A word of several pieces is easy to say when all but one are there to see. The form
     "within_word_l2r" (Kauf and Ivanova 2023) masks with a piece also the later pieces of its word;
-    what words are is said by `WordwiseEncoder`. Masked copies that are the same, such as those of
+    what words are is said by `LikelihoodEncoder`. Masked copies that are the same, such as those of
     all candidates of one piece, are run once.
 
     Args:
@@ -202,8 +202,8 @@ class PseudoLogLikelihood(LikelihoodScorer):
         self.mode = "pseudo_log_likelihood" if is_original else "pseudo_log_likelihood_l2r"
 
     def likelihood_encoder(self) -> LikelihoodEncoder:
-        makes = WordwiseEncoder if self.form == "within_word_l2r" else LikelihoodEncoder
-        return makes(self.tokenizer, self.max_length)
+        by_words = self.form == "within_word_l2r"
+        return LikelihoodEncoder(self.tokenizer, self.max_length, by_words)
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         answer_mask = batch["answer_mask"]

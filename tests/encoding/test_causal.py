@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from probelight.encoding.causal import ContinuationEncoder, StemEncoder, shared_beginning
+from probelight.encoding.causal import ContinuationEncoder, StemEncoder
 from probelight.encoding.encoded_set import EncodedSet
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
@@ -79,31 +78,31 @@ def test_of_special_tokens_those_at_the_beginning_are_kept() -> None:
         (["<s>", "a", " b"], [" c"]),
         (["<s>"], ["c", " d"]),
     ]
+    without_bos = ContinuationEncoder(tokenizer_of(eos_token="</s>")).encode(records[1:])
+    assert scored(without_bos) == [(["</s>"], ["c", " d"])]
 
 
-def test_without_a_bos_token_the_eos_token_stands_at_the_beginning() -> None:
-    record = Record("1", "", ("a",), 0)
-    tokenizer = tokenizer_of(eos_token="</s>")
-    assert scored(ContinuationEncoder(tokenizer).encode([record])) == [(["</s>"], ["a"])]
-    with pytest.raises(RecordError, match="neither a BOS nor an EOS token"):
-        ContinuationEncoder(tokenizer_of()).encode([record])
+@pytest.mark.parametrize(
+    ("tokenizer", "max_length", "stem", "choice", "message"),
+    [
+        (tokenizer_of(), 256, "", "a", "neither a BOS nor an EOS token"),
+        (TOKENIZER, 2, "a b c d", "e f", r"1@0: 2 tokens are scored .* max_length=2"),
+        (TOKENIZER, 256, "", "", "has no tokens"),
+    ],
+)
+def test_a_text_that_cannot_be_scored_is_refused(
+    tokenizer: Any, max_length: int, stem: str, choice: str, message: str
+) -> None:
+    with pytest.raises(RecordError, match=message):
+        ContinuationEncoder(tokenizer, max_length).encode([Record("1", stem, (choice,), 0)])
 
 
 def test_the_beginning_is_cut_and_never_what_is_scored() -> None:
     record = Record("1", "a b c d", ("e f",), 0)
-    found = {n: scored(ContinuationEncoder(TOKENIZER, n).encode([record])) for n in (3, 5)}
-    assert found == {3: [([" d"], [" e", " f"])], 5: [([" b", " c", " d"], [" e", " f"])]}
-    assert (
-        "1 of 1 texts were cut to 3"
-        in ContinuationEncoder(TOKENIZER, 3).encode([record]).notices[0]
-    )
-    with pytest.raises(RecordError, match=r"1@0: 2 tokens are scored .* max_length=2"):
-        ContinuationEncoder(TOKENIZER, 2).encode([record])
-
-
-def test_a_choice_without_a_token_is_refused_and_an_unknown_one_noticed() -> None:
-    with pytest.raises(RecordError, match="has no tokens"):
-        ContinuationEncoder(TOKENIZER).encode([Record("1", "", ("",), 0)])
+    short, long = (ContinuationEncoder(TOKENIZER, n).encode([record]) for n in (3, 5))
+    assert scored(short) == [([" d"], [" e", " f"])]
+    assert scored(long) == [([" b", " c", " d"], [" e", " f"])]
+    assert "1 of 1 texts were cut to 3" in short.notices[0]
     unknown = ContinuationEncoder(TOKENIZER).encode([Record("1", "a", ("\U0001f642",), 0)])
     assert "1 of 1 answers hold a piece that the tokenizer does not know" in unknown.notices[0]
 
@@ -119,14 +118,6 @@ def test_texts_are_run_with_those_that_begin_alike() -> None:
     assert batch["pair_index"][:, :2].tolist() == [[0, 1], [0, 0], [3, 4], [5, 6]]
     assert batch["shared"].tolist() == [3, 3, 3, 3, 3, 1, 1]
     assert batch["owner"].tolist() == [0, 0, 0, 0, 0, 5, 6]
-
-
-def test_the_last_token_of_a_text_is_only_predicted() -> None:
-    ids = np.array([[1, 2, 3, 0], [1, 2, 3, 4]])
-    assert shared_beginning(ids[1:], np.array([4])).tolist() == [3]
-    assert shared_beginning(ids, np.array([3, 4])).tolist() == [3, 3]
-    assert shared_beginning(ids[[0, 0]], np.array([3, 3])).tolist() == [2, 2]
-    assert shared_beginning(np.array([[1, 2], [3, 4]]), np.array([2, 2])).tolist() == [1, 1]
 
 
 Folder = Callable[[str], Path]

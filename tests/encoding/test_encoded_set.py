@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,8 @@ def test_a_batch_names_the_records_and_holds_copies_that_weigh_nothing(numbers: 
         "weights": [1.0, 0.0, 1.0, 0.0],
         "item": [5, PADDING_ITEM, 2, PADDING_ITEM],
     }
-
-
-def test_a_batch_of_padding_alone_is_the_first_item_without_weight(numbers: Numbers) -> None:
-    batch = numbers.collate([PADDING_ITEM])
-    assert batch["number"].tolist() == [0]
-    assert batch["weights"].tolist() == [0.0]
-    assert batch["item"].tolist() == [PADDING_ITEM]
+    alone = numbers.collate([PADDING_ITEM])
+    assert [alone[n].tolist() for n in ("number", "weights", "item")] == [[0], [0], [PADDING_ITEM]]
 
 
 def test_sequences_are_filled_up_on_the_right() -> None:
@@ -76,11 +71,7 @@ def test_sequences_are_filled_up_on_the_right() -> None:
         "attention_mask": [[1, 1, 1], [1, 0, 0]],
         "token_type_ids": [[0, 1, 1], [0, 3, 3]],
     }
-
-
-def test_a_model_without_token_types_gets_none() -> None:
-    batch = Padding(token_id=9, type_id=0, with_types=False).apply([(np.array([5]), np.array([0]))])
-    assert set(batch) == {"input_ids", "attention_mask"}
+    assert set(replace(PADDING, with_types=False).apply([short])) == {"input_ids", "attention_mask"}
 
 
 @pytest.mark.parametrize(
@@ -93,11 +84,8 @@ def test_a_model_without_token_types_gets_none() -> None:
 def test_the_padding_of_a_tokenizer(
     kind: str, padding: Padding, make_tokenizer: Callable[..., Any]
 ) -> None:
-    assert Padding.of(make_tokenizer(kind)) == padding
-
-
-def test_a_tokenizer_that_can_not_pad_is_refused(make_tokenizer: Callable[..., Any]) -> None:
-    tokenizer = make_tokenizer("sentencepiece")
+    tokenizer = make_tokenizer(kind)
+    assert Padding.of(tokenizer) == padding
     tokenizer.pad_token = None
     with pytest.raises(ValueError, match="no padding token; set pad_token"):
         Padding.of(tokenizer)

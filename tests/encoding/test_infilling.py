@@ -122,17 +122,6 @@ def test_the_next_token_is_asked_for_without_what_closes(
     assert "'the antelope' is 3 pieces" in encoded.skipped[0].reason
 
 
-def test_sentinels_that_are_words_are_found(make_tokenizer: MakeTokenizer) -> None:
-    """mT5's are pieces of its vocabulary, and no special tokens."""
-    vocab = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -9.0), ("▁<extra_id_0>", 0.0)]
-    vocab += [(f"▁{word}", -1.0) for word in WORDS] + [(piece, -2.0) for piece in PIECES]
-    tokenizer = T5Tokenizer(vocab=vocab, extra_ids=0)
-    form = Infilling(" <extra_id_0>", 4, (0, 4), (4,), repeats_context=False)
-    found = shown((tokenizer, form), Record("m", "a cat is [MASK].", ("red", "small"), 0))
-    assert found["read"] == ["▁a ▁cat ▁is ▁<extra_id_0> . </s>"]
-    assert found["asked"][0] == "▁red ▁<extra_id_0>"
-
-
 def test_a_long_text_is_cut_around_its_blank_in_both_halves(
     sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
 ) -> None:
@@ -173,13 +162,12 @@ def test_what_cannot_be_posed_is_refused_by_name(
             InfillingEncoder(*kind, max_length=12).encode([record])
 
 
-def test_nothing_and_no_room_and_unknown_pieces(sentinels: tuple[Any, Infilling]) -> None:
-    assert len(InfillingEncoder(*sentinels).encode([])) == 0
-    assert InfillingEncoder(*sentinels).num_tokens([RECORD]) == [[2, 4]]
+def test_pieces_are_counted_and_unknown_ones_noticed(sentinels: tuple[Any, Infilling]) -> None:
+    encoder = InfillingEncoder(*sentinels)
+    assert len(encoder.encode([])) == 0
+    assert encoder.num_tokens([RECORD]) == [[2, 4]]
     with pytest.raises(ValueError, match="max_length=2 leaves no room"):
         InfillingEncoder(*sentinels, max_length=2)
-    unknown = Record("u", "a [MASK] \u2603", ("red", "caf\u00e9"), 0)
-    notices = InfillingEncoder(*sentinels).encode([unknown]).notices
-    assert len(notices) == 2
-    assert "1 of 1 texts hold a piece" in notices[0]
-    assert "1 of 2 answers hold a piece" in notices[1]
+    text, answer = encoder.encode([Record("u", "a [MASK] \u2603", ("red", "café"), 0)]).notices
+    assert "1 of 1 texts hold a piece" in text
+    assert "1 of 2 answers hold a piece" in answer

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from probelight.encoding.likelihood import LikelihoodEncoder, WordwiseEncoder, word_ends
+from probelight.encoding.likelihood import LikelihoodEncoder, word_ends
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
 
@@ -78,15 +77,6 @@ def test_items_of_several_lengths_share_a_batch(tokenizer: Any) -> None:
     ]
 
 
-def test_padding_is_on_the_right_whatever_the_tokenizer_says(tokenizer: Any) -> None:
-    expected = LikelihoodEncoder(tokenizer).encode([QA, MLM]).collate([0, 1])
-    tokenizer.padding_side = "left"
-    found = LikelihoodEncoder(tokenizer).encode([QA, MLM]).collate([0, 1])
-    assert expected["attention_mask"][:, 0].all()
-    for name, value in expected.items():
-        assert torch.equal(found[name], value)
-
-
 def test_a_long_text_is_cut_around_its_answer(tokenizer: Any) -> None:
     stem = "the " * 40 + "[MASK]" + " dog" * 40
     encoder = LikelihoodEncoder(tokenizer, max_length=12)
@@ -99,22 +89,16 @@ def test_a_long_text_is_cut_around_its_answer(tokenizer: Any) -> None:
     assert abs(kept.count("the") - kept.count("dog")) <= 1
 
 
-def test_an_answer_that_does_not_fit_is_refused_by_name(tokenizer: Any) -> None:
-    record = Record("long", "which one", ("the " * 20, "dog"), 0, position=7)
-    with pytest.raises(RecordError, match=r"long@7: the choice 'the the .* more than fit"):
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [("the " * 20, r"bad@7: the choice 'the the .* more than fit"), ("", "'' has no tokens")],
+)
+def test_an_answer_that_cannot_be_scored_is_refused_by_name(
+    choice: str, message: str, tokenizer: Any
+) -> None:
+    record = Record("bad", "which one", (choice, "dog"), 1, position=7)
+    with pytest.raises(RecordError, match=message):
         LikelihoodEncoder(tokenizer, max_length=12).encode([record])
-
-
-def test_an_answer_without_tokens_is_refused_by_name(tokenizer: Any) -> None:
-    record = Record("none", "which one", ("", "dog"), 1, position=3)
-    with pytest.raises(RecordError, match="none@3: the choice '' has no tokens"):
-        LikelihoodEncoder(tokenizer).encode([record])
-
-
-def test_padding_items_are_copies_of_weight_0(tokenizer: Any) -> None:
-    batch = LikelihoodEncoder(tokenizer).encode([QA]).collate([0, -1])
-    assert batch["weights"].tolist() == [1.0, 0.0]
-    assert torch.equal(batch["pair_index"][0], batch["pair_index"][1])
 
 
 def test_without_a_stem_the_whole_choice_is_scored(tokenizer: Any) -> None:
@@ -133,7 +117,7 @@ MakeTokenizer = Callable[..., Any]
 
 def hidden(tokenizer: Any, record: Record, **options: Any) -> list[list[str]]:
     """Of each choice's tokens, the tokens that are masked when it is scored."""
-    batch = WordwiseEncoder(tokenizer, **options).encode([record]).collate([0])
+    batch = LikelihoodEncoder(tokenizer, by_words=True, **options).encode([record]).collate([0])
     found = []
     for row in batch["pair_index"][0].tolist():
         for place in batch["answer_mask"][row].nonzero()[:, 0].tolist():
@@ -155,8 +139,9 @@ def test_the_later_pieces_of_a_word_are_masked_with_a_piece(make_tokenizer: Make
 def test_a_piece_of_the_word_behind_the_answer_is_masked_too(make_tokenizer: MakeTokenizer) -> None:
     record = Record("a", "the [MASK]pe", ("antelo", "antelo"), 0)
     assert hidden(make_tokenizer("wordpiece"), record)[0] == ["ante", "##lo", "##pe"]
-    tokens = LikelihoodEncoder(make_tokenizer("wordpiece")).num_tokens([record])
-    assert tokens == [[2, 2]] == WordwiseEncoder(make_tokenizer("wordpiece")).num_tokens([record])
+    for by_words in (False, True):
+        encoder = LikelihoodEncoder(make_tokenizer("wordpiece"), by_words=by_words)
+        assert encoder.num_tokens([record]) == [[2, 2]]
 
 
 def test_what_is_cut_off_is_not_masked(make_tokenizer: MakeTokenizer) -> None:
@@ -188,7 +173,3 @@ def test_words_end_where_the_tokenizer_says_or_a_space_is(
 ) -> None:
     assert word_ends("ab c", [(0, 1), (1, 2), (3, 4)], words) == ends
     assert word_ends("", [], []) == []
-
-
-def test_no_records_are_no_texts(make_tokenizer: MakeTokenizer) -> None:
-    assert len(WordwiseEncoder(make_tokenizer("wordpiece")).encode([])) == 0

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.encoding.encoded_set import PADDING_ITEM
 from probelight.encoding.masked import MaskedChoiceEncoder, MaskedSet
 from probelight.io.errors import RecordError
 from probelight.probes.importers.items import read_ai2, write_ai2
@@ -117,20 +116,15 @@ def test_pseudo_log_likelihood_marks_them(make_tokenizer: Callable[..., Any]) ->
     [
         ("no blank at all", "m@9: 0 "),
         ("a [MASK] and a [MASK]", "m@9: 2 "),
+        ("a <mask> is [MASK]", "m@9.*2 mask tokens"),
     ],
 )
-def test_one_mask_is_needed(tokenizer: Any, stem: str, message: str) -> None:
+def test_one_mask_is_needed(make_tokenizer: Callable[..., Any], stem: str, message: str) -> None:
+    tokenizer = make_tokenizer("byte_bpe")
+    encoder = MaskedChoiceEncoder(tokenizer)
+    assert len(encoder.encode([])) == 0
     with pytest.raises(RecordError, match=message):
-        MaskedChoiceEncoder(tokenizer).encode([Record("m", stem, ("cat", "dog"), 0, position=9)])
-
-
-def test_a_mask_token_in_the_text_itself(make_tokenizer: Callable[..., Any]) -> None:
-    record = Record("m", "a <mask> is [MASK]", ("older", "younger"), 0, position=9)
-    with pytest.raises(RecordError, match=r"m@9.*2 mask tokens"):
-        MaskedChoiceEncoder(make_tokenizer("byte_bpe")).encode([record])
-
-
-def test_a_tokenizer_without_mask_is_refused(tokenizer: Any) -> None:
+        encoder.encode([Record("m", stem, ("older", "younger"), 0, position=9)])
     tokenizer.mask_token = None
     with pytest.raises(ValueError, match="no mask token"):
         MaskedChoiceEncoder(tokenizer)
@@ -159,18 +153,6 @@ def test_cutting_keeps_the_mask_and_what_is_near_it(
         assert encoded.notices[0].startswith("1 of 1 sentences were cut to")
 
 
-def test_padding_items_copy_a_real_one_and_weigh_nothing(tokenizer: Any) -> None:
-    encoded = MaskedChoiceEncoder(tokenizer).encode([INSIDE, START])
-    batch = encoded.collate([PADDING_ITEM, 1, PADDING_ITEM])
-    assert batch["weights"].tolist() == [0.0, 1.0, 0.0]
-    assert batch["item"].tolist() == [PADDING_ITEM, 1, PADDING_ITEM]
-    for name in ("input_ids", "candidate_ids", "choice_mask", "mask_position", "labels"):
-        assert torch.equal(batch[name][0], batch[name][1])
-    only = encoded.collate([PADDING_ITEM])
-    assert only["weights"].tolist() == [0.0]
-    assert only["input_ids"].shape[0] == 1
-
-
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_padding_is_on_the_right_whatever_the_tokenizer_says(tokenizer: Any, side: str) -> None:
     tokenizer.padding_side = side
@@ -190,10 +172,6 @@ def test_few_and_many_candidates_in_one_batch(tokenizer: Any) -> None:
     assert encoded.collate([0, 1])["choice_mask"].tolist() == [[True, True, False], [True] * 3]
     # The same width alone, so that scores of all batches can be stacked.
     assert encoded.collate([0])["candidate_ids"].shape == (1, 3)
-
-
-def test_no_records(tokenizer: Any) -> None:
-    assert len(MaskedChoiceEncoder(tokenizer).encode([])) == 0
 
 
 def test_a_check_keeps_what_encoding_keeps(tokenizer: Any) -> None:

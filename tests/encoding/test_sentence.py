@@ -37,7 +37,11 @@ def test_pairs_are_the_tokenizers_own(tokenizer: Any) -> None:
     _check_rows(tokenizer, batch, [TWO, FIVE])
     assert ("token_type_ids" in batch) == ("token_type_ids" in tokenizer.model_input_names)
     assert batch["labels"].tolist() == [0, 4]
+    assert batch["choice_mask"].tolist() == [[True, True, False, False, False], [True] * 5]
     assert encoded.num_sequences.tolist() == [2, 5]
+    tokenizer.model_max_length = 10
+    batch = SentenceChoiceEncoder(tokenizer, max_length=256).encode([FIVE]).collate([0])
+    assert batch["input_ids"].shape[1] <= 10
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -83,13 +87,7 @@ def test_cuts_are_counted_by_question(tokenizer: Any) -> None:
     assert notice.startswith("2 of 3 questions were cut to 12 tokens a pair")
 
 
-def test_the_models_own_limit_holds(tokenizer: Any) -> None:
-    tokenizer.model_max_length = 10
-    encoded = SentenceChoiceEncoder(tokenizer, max_length=256).encode([FIVE])
-    assert encoded.collate([0])["input_ids"].shape[1] <= 10
-
-
-def test_empty_choices_are_scored_like_others(tokenizer: Any) -> None:
+def test_empty_choices_are_scored_like_others_and_said(tokenizer: Any) -> None:
     encoded = SentenceChoiceEncoder(tokenizer, num_choices=5).encode([TWO, FIVE])
     batch = encoded.collate([0, 1])
     assert batch["choice_mask"].all()
@@ -99,16 +97,15 @@ def test_empty_choices_are_scored_like_others(tokenizer: Any) -> None:
     own = tokenizer([TWO.stem], [""])["input_ids"][0]
     assert batch["input_ids"][empty[0]][: len(own)].tolist() == own
     assert encoded.num_sequences.tolist() == [5, 5]
-
-
-def test_without_num_choices_missing_ones_are_masked(tokenizer: Any) -> None:
-    batch = SentenceChoiceEncoder(tokenizer).encode([TWO, FIVE]).collate([0, 1])
-    assert batch["choice_mask"].tolist() == [[True, True, False, False, False], [True] * 5]
-
-
-def test_more_choices_than_asked_for(tokenizer: Any) -> None:
+    # Chance of the real choices is (1/2 + 1/5) / 2.
+    assert encoded.notices == (
+        "1 of 2 questions have fewer than 5 choices and got empty ones, which compete "
+        "(num_choices 5): chance is 20.0% of the choices scored, 35.0% of the real ones",
+    )
     with pytest.raises(RecordError, match=r"five@2: 5 choices, more than num_choices=4"):
         SentenceChoiceEncoder(tokenizer, num_choices=4).encode([TWO, FIVE])
+    with pytest.raises(ValueError, match="no room"):
+        SentenceChoiceEncoder(tokenizer, max_length=4)
 
 
 def test_distinct_pairs_are_encoded_once(tokenizer: Any) -> None:
@@ -127,23 +124,8 @@ def test_a_masked_sentence_is_a_question_too(tokenizer: Any) -> None:
     ids = batch["input_ids"][batch["pair_index"][0, 0]].tolist()
     assert ids.count(tokenizer.mask_token_id) == 1
     stem = MASKED.stem.replace("[MASK]", tokenizer.mask_token)
-    assert (
-        ids[: len(tokenizer([stem], ["older"])["input_ids"][0])]
-        == (tokenizer([stem], ["older"])["input_ids"][0])
-    )
-
-
-def test_padding_is_on_the_right_whatever_the_tokenizer_says(tokenizer: Any) -> None:
-    tokenizer.padding_side = "left"
-    batch = SentenceChoiceEncoder(tokenizer).encode([TWO, FIVE]).collate([0, 1])
-    _check_rows(tokenizer, batch, [TWO, FIVE])
-    assert batch["attention_mask"][:, 0].all()
-    assert not batch["attention_mask"][:, -1].all()
-
-
-def test_no_room(tokenizer: Any) -> None:
-    with pytest.raises(ValueError, match="no room"):
-        SentenceChoiceEncoder(tokenizer, max_length=4)
+    own = tokenizer([stem], ["older"])["input_ids"][0]
+    assert ids[: len(own)] == own
 
 
 @pytest.mark.parametrize(("side", "num_lost"), [("right", 1), ("left", 2)])
@@ -155,12 +137,3 @@ def test_a_mask_that_is_cut_off_is_counted(tokenizer: Any, side: str, num_lost: 
     records = [Record(str(i), stem, ("older", "younger"), 0) for i, stem in enumerate(stems)]
     encoded = SentenceChoiceEncoder(tokenizer, max_length=12).encode(records)
     assert f"{num_lost} of 4 questions lost their mask where they were cut" in encoded.notices
-
-
-def test_empty_choices_are_said_with_both_levels_of_chance(tokenizer: Any) -> None:
-    """Chance of the real choices is (1/2 + 1/5) / 2."""
-    encoded = SentenceChoiceEncoder(tokenizer, num_choices=5).encode([TWO, FIVE])
-    assert encoded.notices == (
-        "1 of 2 questions have fewer than 5 choices and got empty ones, which compete "
-        "(num_choices 5): chance is 20.0% of the choices scored, 35.0% of the real ones",
-    )

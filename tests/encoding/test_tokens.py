@@ -34,6 +34,7 @@ def _own(tokenizer: Any) -> list[list[int]]:
 def test_tokens_are_the_tokenizers_with_and_without_cache(tokenizer: Any, tmp_path: Path) -> None:
     for cache in (None, tmp_path, tmp_path):
         assert _rows(tokenizer, TEXTS, cache) == _own(tokenizer)
+        assert _rows(tokenizer, [], cache) == []
 
 
 def test_a_second_time_nothing_is_tokenised(
@@ -100,11 +101,6 @@ def test_a_slow_tokenizer_has_a_fingerprint_and_a_cache(
     assert _rows(tokenizer, ["a cat"], tmp_path) == [[ord(c) for c in "a cat"]]
     assert _rows(again, ["a cat"], tmp_path) == [[ord(c) for c in "a cat"]]
     assert len(list((tmp_path / "tokens").iterdir())) == 1
-
-
-def test_no_texts(tokenizer: Any, tmp_path: Path) -> None:
-    store, notices = tokenise(tokenizer, [], tmp_path)
-    assert (len(store), notices) == (0, ())
 
 
 def test_items_that_hold_an_unknown_piece_are_counted_once(
@@ -176,10 +172,6 @@ class Odd:
         return [f"t{i}" for i in ids]
 
 
-def test_a_tokenizer_that_only_adds_special_tokens_is_taken() -> None:
-    assert Template.of(Odd(list), 1).num_special == 2
-
-
 @pytest.mark.parametrize(
     ("change", "became"),
     [
@@ -194,6 +186,7 @@ def test_a_tokenizer_that_changes_texts_when_it_joins_them_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=rf"Odd changes texts .*\('one',\) became \[{became}\]"):
         Template.of(Odd(change), 1)
+    assert Template.of(Odd(list), 1).num_special == 2  # which only adds special tokens
 
 
 @pytest.mark.parametrize(
@@ -214,9 +207,7 @@ def test_the_longer_text_is_cut_first(
     first: int, second: int, room: int, kept: tuple[int, int]
 ) -> None:
     assert longest_first(first, second, room) == kept
-
-
-def test_slow_tokenizers_give_the_odd_token_to_the_first_text() -> None:
+    # Slow tokenizers give the odd token to the first text.
     assert longest_first(9, 10, 7, odd_to_first=True) == (4, 3)
     assert longest_first(2, 10, 7, odd_to_first=True) == (2, 5)
 

@@ -26,8 +26,3 @@ def test_a_file_an_archive_and_one_of_its_members(
     assert located("d/v.zip") == (Path("d/v.zip"), None)
     assert located("~/v.zip:in/v.50d.txt") == (tmp_path / "v.zip", "in/v.50d.txt")
     assert located("v.zip:") == (Path("v.zip:"), None)  # no member: a file of that name
-
-
-def test_the_embedded_file_is_there() -> None:
-    assert EMBEDDED_PATH.is_file()
-    assert vectors_label("embedded") == "word_vectors"

@@ -30,6 +30,9 @@ def test_only_words_that_are_there_and_asked_for(tmp_path: Path) -> None:
     found = vectors.find(["cat", "unicorn"])
     assert {word: vector.tolist() for word, vector in found.items()} == {"cat": [-1, 2, 3]}
     assert vectors.find(["the", "cat"])["the"].tolist() == [1, 0, 0.5]
+    twice = WordVectors(_write(tmp_path / "twice.txt", "a 1 2\nb 3 4\na 5 6\n"))
+    assert twice.find(["a"])["a"].tolist() == [1, 2]
+    assert twice.spread == pytest.approx((91 / 6) ** 0.5)  # the root mean square
 
 
 def test_the_last_columns_are_the_vector_of_a_word_with_spaces(tmp_path: Path) -> None:
@@ -39,11 +42,6 @@ def test_the_last_columns_are_the_vector_of_a_word_with_spaces(tmp_path: Path) -
         "der Hund": [4, 4, 4],
         ". . .": [7, 7, 7],
     }
-
-
-def test_of_a_word_that_stands_there_twice_the_first_line_counts(tmp_path: Path) -> None:
-    vectors = WordVectors(_write(tmp_path / "v.txt", "a 1 2\nb 3 4\na 5 6\n"))
-    assert vectors.find(["a"])["a"].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("header", ["", "5 3\n", "\ufeff"])
@@ -89,45 +87,35 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
         WordVectors(source).find(["dog"])
 
 
-def test_a_file_that_is_cut_off_is_noticed_whatever_is_asked_for(tmp_path: Path) -> None:
-    source = _write(tmp_path / "v.txt", "a 1 2 3\nb 1 2 3\nc 1 2 3\nd 1")
-    with pytest.raises(WordVectorsError, match=r"v\.txt:4"):
-        WordVectors(source).find(["a"])
+@pytest.mark.parametrize(
+    ("text", "dimension", "message"),
+    [
+        ("", None, "no word vectors"),
+        ("\n\n", None, "no word vectors"),
+        ("word\nother\n", None, "no word vectors"),
+        (TEXT, 50, "of 3 numbers, 50 are wanted"),
+        ("a 1 2 3\nb 1 2 3\nc 1 2 3\nd 1", None, r"v\.txt:4"),  # cut off, whatever is asked for
+        (None, None, "no such file"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused(
+    tmp_path: Path, text: str | None, dimension: int | None, message: str
+) -> None:
+    if text is not None:
+        _write(tmp_path / "v.txt", text)
+    with pytest.raises(WordVectorsError, match=message):
+        WordVectors(str(tmp_path / "v.txt"), dimension).find(["a"])
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "word\nother\n"])
-def test_a_file_without_vectors_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(WordVectorsError, match="no word vectors"):
-        WordVectors(_write(tmp_path / "v.txt", text))
-
-
-def test_a_missing_file_is_an_error_unless_the_dimension_is_known(tmp_path: Path) -> None:
-    with pytest.raises(WordVectorsError, match="no such file"):
-        WordVectors(str(tmp_path / "no.txt"))
+def test_a_missing_or_changed_file_has_no_vectors(tmp_path: Path) -> None:
     vectors = WordVectors(str(tmp_path / "no.txt"), dimension=3, sha256="ab" * 32)
-    assert vectors.missing
-    assert vectors.find(["a"]) == {}
-    assert vectors.sha256 == "ab" * 32
-
-
-def test_a_changed_file_counts_as_missing(tmp_path: Path) -> None:
+    assert (vectors.missing, vectors.find(["a"]), vectors.sha256) == (True, {}, "ab" * 32)
     source = _write(tmp_path / "v.txt")
     own = hashlib.sha256(TEXT.encode()).hexdigest()
     assert WordVectors(source).sha256 == own
     assert not WordVectors(source, 3, own).missing
     changed = WordVectors(source, 3, "00" * 32)
-    assert changed.missing
-    assert changed.find(["the"]) == {}
-
-
-def test_a_wrong_dimension_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WordVectorsError, match="of 3 numbers, 50 are wanted"):
-        WordVectors(_write(tmp_path / "v.txt"), dimension=50)
-
-
-def test_the_spread_is_the_root_mean_square(tmp_path: Path) -> None:
-    vectors = WordVectors(_write(tmp_path / "v.txt", "a 1 2\nb 3 4\n"))
-    assert vectors.spread == pytest.approx((30 / 4) ** 0.5)
+    assert (changed.missing, changed.find(["the"])) == (True, {})
 
 
 def test_vectors_are_shared_until_the_file_changes(tmp_path: Path) -> None:

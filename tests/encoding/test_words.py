@@ -12,7 +12,6 @@ from probelight.encoding.encoded_set import PADDING_ITEM, Ids
 from probelight.encoding.words import (
     WordMaskedEncoder,
     WordPairEncoder,
-    candidate_word,
     unknown_words,
     words_of,
 )
@@ -56,33 +55,22 @@ def test_words_of_a_text(text: str, words: str) -> None:
     assert words_of(text) == words.split()
 
 
-def test_a_candidate_is_one_word_whatever_it_is_made_of() -> None:
-    assert candidate_word("  Ice   Cream ") == "ice cream"
-
-
 def test_unknown_words_are_counted_and_the_most_frequent_shown() -> None:
     # Of 8 words without the mask, 2 + 3 are zebra and zoo.
     counts = Counter({"[MASK]": 9, "a": 3, "zebra": 2, "zoo": 3})
     assert unknown_words(counts, Numbered()) == (
         "2 of 3 distinct words have no word vector (62.5% of the words read): zoo, zebra",
     )
-
-
-def test_words_as_frequent_as_each_other_are_in_order_and_five_are_enough() -> None:
-    counts = Counter(dict.fromkeys(["zf", "ze", "zd", "zc", "zb", "za"], 1))
-    [said] = unknown_words(counts, Numbered())
-    assert said.endswith("(100.0% of the words read): za, zb, zc, zd, ze, ...")
-
-
-def test_where_all_are_known_only_the_vectors_own_notices_are_left() -> None:
     words = Numbered(notices=("the file was not there",))
     assert unknown_words(Counter({"a": 1}), words) == ("the file was not there",)
-    assert len(unknown_words(Counter({"z": 1}), words)) == 2
+    counts = Counter(dict.fromkeys(["zf", "ze", "zd", "zc", "zb", "za"], 1))
+    [_, notice] = unknown_words(counts, words)
+    assert notice.endswith("(100.0% of the words read): za, zb, zc, zd, ze, ...")
 
 
 def test_masked_sentences_are_padded_and_cut_to_twenty_words() -> None:
     words, candidates = Numbered(), Numbered()
-    short = Record("s", "A dog is [MASK].", ("older", "younger", "ice cream"), 2, position=1)
+    short = Record("s", "A dog is [MASK].", ("older", "younger", "  Ice   Cream "), 2)
     long = Record("l", " ".join(f"w{'a' * i}" for i in range(24)) + " [MASK]", ("older", "x"), 0)
     encoded = WordMaskedEncoder(words, candidates).encode([short, long])
     batch = encoded.collate([0, 1, PADDING_ITEM])
@@ -101,24 +89,15 @@ def test_masked_sentences_are_padded_and_cut_to_twenty_words() -> None:
     assert words.calls == 1  # a call may read the whole file of vectors
 
 
-def test_unknown_words_are_counted_and_shown() -> None:
-    record = Record("r", "A zebra met a zoo zebra [MASK].", ("xz", "y"), 0)
-    encoded = WordMaskedEncoder(Numbered(), Numbered()).encode([record])
-    # Words read: a zebra met a zoo zebra . = 7, of 5 kinds; 3 of them are zebra, zebra, zoo.
-    assert encoded.notices == (
-        "2 of 5 distinct words have no word vector (42.9% of the words read): zebra, zoo",
-    )
-
-
-def test_two_choices_that_are_one_word_are_refused() -> None:
-    record = Record("r", "A [MASK].", ("Cat", "cat"), 0, position=3)
-    with pytest.raises(RecordError, match=r"r@3: two choices are the same word"):
-        WordMaskedEncoder(Numbered(), Numbered()).encode([record])
-
-
-def test_a_sentence_without_a_mask_is_refused() -> None:
-    with pytest.raises(RecordError, match=r"r@0: 0 \[MASK\] in the stem"):
-        WordMaskedEncoder(Numbered(), Numbered()).encode([Record("r", "A cat.", ("a", "b"), 0)])
+@pytest.mark.parametrize(
+    ("stem", "message"),
+    [("A [MASK].", "r@3: two choices are the same word"), ("A cat.", r"r@3: 0 \[MASK\] in the st")],
+)
+def test_a_record_that_cannot_be_posed_is_refused(stem: str, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        WordMaskedEncoder(Numbered(), Numbered()).encode(
+            [Record("r", stem, ("Cat", "cat"), 0, position=3)]
+        )
 
 
 def test_pairs_are_distinct_and_read_once() -> None:
