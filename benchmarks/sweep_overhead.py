@@ -42,7 +42,7 @@ from probelight.results.record import RunRecord  # noqa: E402
 from probelight.results.run_folder import RunFolder  # noqa: E402
 
 # The last one imports the rest.
-BARE = "import probelight.protocols.cli.dispatch, jsonargparse, benchmarks.sweep_overhead"
+BARE = "import probelight.protocols.cli.command, jsonargparse, benchmarks.sweep_overhead"
 NUM_BARE = 10  # before and after
 NUM_FIRST = 4  # cells until as many end as begin
 IDLE_SECONDS = 5.0  # until all processes of Ray have started

@@ -10,8 +10,6 @@ from pathlib import Path
 import yaml
 
 from probelight.protocols import cli
-from probelight.protocols.cli import dispatch
-from probelight.protocols.cli.command import LIGHTNING
 from tests.fixtures.checkout import ROOT
 
 HEAVY = [
@@ -113,9 +111,9 @@ def codes_of(lines: list[list[str]], heavy: list[str] = HEAVY) -> dict[str, int]
 
 
 def test_help() -> None:
-    commands = [name.split() for name in (*dispatch.PROTOCOLS, *LIGHTNING)]
+    commands = [name.split() for name in cli.SUMMARIES]
     lines = [["--help"], ["sweep", "--help"], *([*words, "--help"] for words in commands)]
-    lines += [[*name.split(), "--help_all"] for name in dispatch.PROTOCOLS]
+    lines += [[*name.split(), "--help_all"] for name in cli.PROTOCOLS]
     assert set(codes_of(lines, HEAVY + READERS).values()) == {0}
 
 

@@ -21,8 +21,7 @@ from probelight.io.ranges import RangeError, Within, checked, hints_of
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
 from probelight.protocols import cli
-from probelight.protocols.cli import dispatch
-from probelight.protocols.cli.lightning import LightningTrainer, check_options, lightning_options
+from probelight.protocols.cli.lightning import LightningTrainer, check_options, run_options
 
 NAMES = ("lightning_modules", "datamodules")
 
@@ -43,7 +42,7 @@ def chosen_classes() -> list[type]:
 
 
 def command_functions() -> list[Callable[..., Any]]:
-    return [dispatch.function_of(name) for name in dispatch.PROTOCOLS]
+    return [cli.function_of(name) for name in cli.PROTOCOLS]
 
 
 def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, Any]]:
@@ -74,7 +73,7 @@ def declared() -> list[tuple[Callable[..., Any], str, Any, Any]]:
     for function in (
         *command_functions(),
         *chosen_classes(),
-        lightning_options,
+        run_options,
         LightningTrainer,
     ):
         for name, hint in hints_of(function).items():

@@ -6,8 +6,6 @@ import pytest
 import yaml
 
 from probelight.protocols import cli
-from probelight.protocols.cli import dispatch
-from probelight.protocols.cli.errors import FAILURE
 from tests.fixtures.checkout import ROOT
 
 EXPERIMENTS = sorted((ROOT / "configs" / "experiment").glob("*.yaml"))
@@ -24,7 +22,7 @@ def test_no_command_is_a_usage_error_and_help_is_not(capsys: pytest.CaptureFixtu
     assert cli.main([]) == cli.USAGE_ERROR
     assert cli.main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(f"  {command}" in out for command in (*dispatch.PROTOCOLS, *dispatch.LIGHTNING))
+    assert all(f"  {command}" in out for command in cli.SUMMARIES)
 
 
 def command_of(path: Path) -> str:
@@ -44,5 +42,5 @@ def test_every_experiment_is_a_valid_config(path: Path, capsys: pytest.CaptureFi
 def test_the_report_of_an_empty_folder_is_a_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["report", str(tmp_path)]) == FAILURE
+    assert cli.main(["report", str(tmp_path)]) == cli.FAILURE
     assert str(tmp_path) in capsys.readouterr().err

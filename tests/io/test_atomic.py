@@ -32,8 +32,6 @@ from probelight.io.atomic import (
     written_to,
 )
 from probelight.protocols import cli
-from probelight.protocols.cli import dispatch
-from probelight.protocols.cli.errors import FAILURE
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.small_disk import fill
@@ -122,8 +120,8 @@ def test_a_command_that_the_disk_refuses_says_one_line(
             except OSError:
                 raise RuntimeError("PytorchStreamWriter failed writing file") from None
 
-    monkeypatch.setattr(dispatch, "call", refused)
-    assert cli.main(["report"]) == FAILURE
+    monkeypatch.setattr(cli, "call", refused)
+    assert cli.main(["report"]) == cli.FAILURE
     said = capsys.readouterr().err
     assert said == f"train.py report: failed: runs/x/last.ckpt: {os.strerror(number)}; {advice}\n"
 
@@ -137,7 +135,7 @@ def test_a_report_into_a_full_disk_says_one_line(
 ) -> None:
     zero = ["zero-shot", "--probes=age_small", f"--output_dir={disk / 'out'}"]
     fill(disk / "ballast")
-    assert cli.main([*zero, "--trainer.progress_bar=false"]) == FAILURE
+    assert cli.main([*zero, "--trainer.progress_bar=false"]) == cli.FAILURE
     said = capsys.readouterr().err.strip().splitlines()
     assert said[-1].startswith("train.py zero-shot: failed: ")
     assert str(disk / "out") in said[-1]

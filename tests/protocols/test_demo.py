@@ -7,13 +7,13 @@ import pytest
 import yaml
 
 from probelight.protocols import cli
-from probelight.protocols.cli.command import declared
+from probelight.protocols.cli.command import DECLARED
 from probelight.protocols.demo import DemoSettings, demo
 from tests.fixtures.checkout import ROOT
 
 
 def test_the_shipped_config_says_all_that_is_run() -> None:
-    path = declared(demo).config
+    path = DECLARED[demo].config
     assert path is not None
     plan = yaml.safe_load((ROOT / path).read_text())["plan"]
     assert set(plan) == {field.name for field in fields(DemoSettings)}

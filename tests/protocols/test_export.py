@@ -16,7 +16,6 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, BertForPreTraining
 from probelight.lightning_modules.masked_lm import MaskedLanguageModel
 from probelight.models.checkpoint_files import EMBEDDED_DIR
 from probelight.protocols import cli
-from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.export import MODEL_DIR, export_language_model
 from probelight.protocols.pretraining import DictionaryText
 from tests.fixtures.dictionary import PIECES, small_dictionary
@@ -27,7 +26,7 @@ def test_what_is_no_state_is_named_in_a_line_and_no_folder_is_made(
 ) -> None:
     state = tmp_path / "last.ckpt"
     state.write_bytes(b"no state")
-    assert cli.main(["export", str(state), f"--output_dir={tmp_path / 'model'}"]) == FAILURE
+    assert cli.main(["export", str(state), f"--output_dir={tmp_path / 'model'}"]) == cli.FAILURE
     [line] = capsys.readouterr().err.strip().splitlines()
     assert line.startswith(f"train.py export: failed: {state}: not a readable training state")
     assert not (tmp_path / "model").exists()

@@ -1,16 +1,15 @@
 """A command from its arguments to its call: what is declared of it, its parser, its short help.
 
-Those of LightningCLI are declared here: the help must not import Lightning, which takes seconds.
-Mistakes are answered in one line.
+The commands of LightningCLI are declared here: their help must not import Lightning, which takes
+seconds. Mistakes are answered in one line.
 """
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -23,15 +22,9 @@ from jsonargparse import SUPPRESS, ArgumentParser, get_loader, set_loader
 from jsonargparse.typing import register_type
 
 from probelight.io.escaping import visible
-from probelight.io.package import (
-    PACKAGE,
-    as_typed,
-    program,
-    with_current_class_paths,
-)
+from probelight.io.package import PACKAGE, as_typed, program, with_current_class_paths
 from probelight.io.ranges import NotBlank, Settings, checked, hints_of, lists_of
-from probelight.protocols.cli.errors import explained
-from probelight.protocols.cli.given import Given, Known, read_words
+from probelight.protocols.cli.arguments import Arguments, Known, explained, read_arguments
 from probelight.results.record import set_command
 
 if TYPE_CHECKING:
@@ -48,11 +41,10 @@ class Command:
     Args:
         example: A whole command line that can be typed.
         shown: The options that matter most, by spaces: --help explains them, --help_all all.
-        positional: Required arguments are given by place.
-        named: A function that gives the settings of what the first argument names: their fields
+        positional: Whether required arguments are positional.
+        named: A function that returns the settings of what the first argument names: their fields
             are options too, and the command is called with `name` and `settings`.
-        config: The YAML file, below the project's root, whose keys hold where none are given.
-        summary: Its line among the commands, where it is no function's.
+        config: A YAML file of defaults, below the project's root.
     """
 
     example: str = ""
@@ -60,17 +52,16 @@ class Command:
     positional: bool = False
     named: str = ""
     config: str | None = None
-    summary: str = ""
 
 
-_DECLARED: dict[Callable[..., Any], Command] = {}
+DECLARED: dict[Callable[..., Any], Command] = {}
 
 
 def command(description: Command) -> Callable[[Function], Function]:
-    """Declare a function as a command, whose arguments are checked however it is called.
+    """Declare a function as a command, and check its arguments however it is called.
 
     Raises:
-        RangeError: When the function is called, at the first argument that may not be.
+        RangeError: When the function is called, at the first argument that is out of its range.
     """
 
     def declare(function: Function) -> Function:
@@ -78,18 +69,13 @@ def command(description: Command) -> Callable[[Function], Function]:
 
         @wraps(function)
         def call(*arguments: Any, **options: Any) -> Any:
-            given = signature.bind(*arguments, **options).arguments
-            return function(**checked(function, given, lambda key: f"{function.__name__}: {key}"))
+            bound = signature.bind(*arguments, **options).arguments
+            return function(**checked(function, bound, lambda key: f"{function.__name__}: {key}"))
 
-        _DECLARED[call] = description
+        DECLARED[call] = description
         return cast(Function, call)
 
     return declare
-
-
-def declared(function: Callable[..., Any]) -> Command:
-    """Return what was declared of a function."""
-    return _DECLARED[function]
 
 
 HELP_ALL = "--help_all"  # jsonargparse's own help
@@ -98,25 +84,21 @@ _TYPED = 26  # columns of an option as it is typed; a longer one has a line of i
 _wrapped = partial(textwrap.wrap, break_long_words=False, break_on_hyphens=False)
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option as it is typed, and what it is for."""
-
-    typed: str
-    text: str
-
-
 def short_help(
-    prog: str, summary: str, options: Sequence[Option], example: str, num_more: int | None = None
+    prog: str,
+    summary: str,
+    options: Mapping[str, str],
+    example: str,
+    num_more: int | None = None,
 ) -> str:
-    """Return the text of `--help`: what it does, the dozen options that matter, an example.
+    """Return the text of `--help`: what the command does, the options that matter, an example.
 
     Args:
-        prog: The command as it is typed, with what is given by place.
+        prog: The command as it is typed, with its positional arguments.
         summary: What it does.
-        options: The options explained.
+        options: What each explained option is for, by how it is typed.
         example: A command line.
-        num_more: How many other options `--help_all` shows; none leaves the number out.
+        num_more: How many other options `--help_all` shows; None leaves the number out.
     """
     others = "all others" if num_more is None else f"the other {num_more}"
     more = f"--help_all shows {others}; " if others != "the other 0" else ""
@@ -127,13 +109,13 @@ def short_help(
     typed = _wrapped(as_typed(example), WIDTH - 4, initial_indent="  ", subsequent_indent="    ")
     lines = [f"usage: {prog} [--config FILE.yaml] [--option value ...]", ""]
     lines += [*_wrapped(as_typed(summary), WIDTH), ""]
-    for option in options:
-        texts = _wrapped(as_typed(option.text), WIDTH - _TYPED - 4) or [""]
-        if len(option.typed) > _TYPED:
-            lines.append(f"  {option.typed}")
+    for option, text in options.items():
+        texts = _wrapped(as_typed(text), WIDTH - _TYPED - 4) or [""]
+        if len(option) > _TYPED:
+            lines.append(f"  {option}")
         else:
-            lines.append(f"  {option.typed:<{_TYPED}}  {texts.pop(0)}".rstrip())
-        lines += [f"{'':{_TYPED + 4}}{text}" for text in texts]
+            lines.append(f"  {option:<{_TYPED}}  {texts.pop(0)}".rstrip())
+        lines += [f"{'':{_TYPED + 4}}{line}" for line in texts]
     lines += ["", "example:", " \\\n".join(typed), "", *_wrapped(end, WIDTH)]
     return "\n".join(lines)
 
@@ -146,24 +128,20 @@ _STATE = "--ckpt_path runs/fit/checkpoints/last.ckpt"
 
 LIGHTNING = {
     "fit": Command(
-        summary="train one module on one data module (LightningCLI)",
         example=f"train.py fit {_CONFIG} --trainer.max_epochs 1 --output_dir runs/fit",
         shown=f"config model data {_RUN} checkpoint_every checkpoint_minutes seed_everything "
         "trainer.max_epochs trainer.gradient_clip_val trainer.accumulate_grad_batches "
         f"{_DEVICES}",
     ),
     "validate": Command(
-        summary="evaluate on the validation sets",
         example=f"train.py validate {_CONFIG} {_STATE}",
         shown=_EVALUATION,
     ),
     "test": Command(
-        summary="evaluate on the test sets",
         example=f"train.py test {_CONFIG} {_STATE}",
         shown=_EVALUATION,
     ),
     "predict": Command(
-        summary="write the score of every choice",
         example=f"train.py predict {_CONFIG} {_STATE} --output_dir runs/predictions",
         shown=_EVALUATION,
     ),
@@ -193,29 +171,28 @@ _TEXTS = {
 }
 
 
-def fit_help(command: str) -> str:
+def fit_help(command: str, summary: str) -> str:
     """Return the short help of one of the commands of LightningCLI."""
-    description = LIGHTNING[command]
-    options = [Option(f"--{name}", _TEXTS[name]) for name in description.shown.split()]
-    summary = f"{description.summary[0].upper()}{description.summary[1:]}."
-    return short_help(f"{program()} {command}", summary, options, description.example)
+    options = {f"--{name}": _TEXTS[name] for name in LIGHTNING[command].shown.split()}
+    summary = f"{summary[0].upper()}{summary[1:]}."
+    return short_help(f"{program()} {command}", summary, options, LIGHTNING[command].example)
 
 
 def parse_and_call(name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
     """Parse the arguments of a protocol's function and call it."""
     set_command(name, arguments)
-    named = declared(function).named
+    named = DECLARED[function].named
     thing = arguments[0] if named and arguments and not arguments[0].startswith("-") else ""
-    kind = resolve_name(named)(thing) if thing else None
-    parser = command_parser(f"{name} {thing}".strip(), function, kind)
+    settings = resolve_name(named)(thing) if thing else None
+    parser = command_parser(f"{name} {thing}".strip(), function, settings)
     parsed = parser.parse_args(arguments[1:] if thing else arguments)
-    for declaring in filter(None, (function, kind)):
-        checked(declaring, parsed.as_dict(), parser.given.place)
+    for declaring in filter(None, (function, settings)):
+        checked(declaring, parsed.as_dict(), parser.arguments.place)
     parsed = parser.instantiate(parsed)
     parsed.pop("config", None)
-    if kind is not None:
-        settings = {field.name: parsed.pop(field.name) for field in fields(kind)}
-        parsed["name"], parsed["settings"] = thing, kind(**settings)
+    if settings is not None:
+        values = {field.name: parsed.pop(field.name) for field in fields(settings)}
+        parsed["name"], parsed["settings"] = thing, settings(**values)
     function(**parsed)
 
 
@@ -229,28 +206,29 @@ def command_parser(
         function: Its function.
         settings: Of what the command names (`Command.named`): its fields are options too.
     """
-    command = declared(function)
+    command = DECLARED[function]
     parser = CommandParser(
         prog=f"{program()} {name}",
         description=(function.__doc__ or "").split("\n")[0],
         default_config_files=[PACKAGE / command.config] if command.config else [],
     )
     parser.add_argument("--config", action="config", help="YAML file with any of these keys")
-    own = {field.name for field in fields(settings)} if settings else set()
-    skipped: set[str | int] = {"name", "settings", *own} if command.named else set()
     parser.lists = [*lists_of(function), *(lists_of(settings) if settings else ())]
-    by_place = {
+    # jsonargparse knows no positional argument of several words.
+    positional_lists = {
         name: get_args(hint)[0]
         for name, hint in hints_of(function).items()
         if command.positional and name != "return" and get_origin(hint) is list
     }
+    skipped: set[str | int] = {*positional_lists}
+    if command.named:
+        own = [field.name for field in fields(settings)] if settings else []
+        skipped.update(["name", "settings", *own])
     function = inspect.unwrap(function)
-    parser.add_function_arguments(
-        function, as_positional=command.positional, skip={*skipped, *by_place}
-    )
+    parser.add_function_arguments(function, as_positional=command.positional, skip=skipped)
     texts = {text.arg_name: text.description for text in parse_docstring(function).params}
-    for name, kind in by_place.items():
-        parser.add_argument(name, type=kind, nargs="+", help=texts[name])
+    for name, of_each in positional_lists.items():
+        parser.add_argument(name, type=of_each, nargs="+", help=texts[name])
     if settings:
         parser.add_class_arguments(settings)
     parser.command = command
@@ -276,14 +254,14 @@ class OneLineErrors(ArgumentParser):
     """A parser that says what is wrong and what was meant, without the list of all options.
 
     Attributes:
-        given: The command line that it parses.
+        arguments: The command line that it parses.
     """
 
-    given = Given()
+    arguments = Arguments()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         prepare_jsonargparse()
-        # Part of an option's name stands for none: what it stands for would change with new ones.
+        # No abbreviations: what they stand for would change with new options.
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def parse_object(self, obj: Any, *rest: Any, **options: Any) -> Any:
@@ -299,13 +277,14 @@ class OneLineErrors(ArgumentParser):
         if not self.exit_on_error:  # a parser within a parser, which says it for both
             super().error(message, ex)
         parser = getattr(ex, "subcommand_parser", None) or self
-        known = {}
+        typed = {}
         for action in parser._actions:
-            # Under its name how an option is typed; what is given by place is in capitals.
             names = [option for option in action.option_strings if not option.endswith("+")]
-            name, typed = (names[-1].lstrip("-"), names[-1]) if names else (action.dest, "")
-            known[name] = typed or name.upper()
-        line = explained(message, known, self.given)
+            if names:
+                typed[names[-1].lstrip("-")] = names[-1]
+            else:  # a positional argument
+                typed[action.dest] = action.dest.upper()
+        line = explained(message, typed, self.arguments)
         prog = parser.prog.replace(" [options]", "")
         print(visible(as_typed(f"{prog}: error: {line}")), file=sys.stderr)
         self.exit(2)
@@ -314,12 +293,10 @@ class OneLineErrors(ArgumentParser):
 class CommandParser(OneLineErrors):
     """A parser with a help of two screens at most; `command_parser` makes one.
 
-    An argument by place that is a list takes one word or more.
-
     Attributes:
         command: What is declared of the command; None for jsonargparse's own help.
-        needed: The options that must be given. While it parses, jsonargparse unmarks them.
-        lists: The names of what it takes that are lists.
+        needed: The options that are required. While it parses, jsonargparse unmarks them.
+        lists: The names of the arguments that are lists.
     """
 
     command: Command | None = None
@@ -328,7 +305,7 @@ class CommandParser(OneLineErrors):
 
     @property
     def known(self) -> Known:
-        """What the parser takes."""
+        """What the parser takes, for `read_arguments`."""
         options = [action.dest for action in self._actions if action.option_strings]
         parts = [name.split(".") for name in options]
         sections = {".".join(part[:depth]) for part in parts for depth in range(1, len(part))}
@@ -340,8 +317,8 @@ class CommandParser(OneLineErrors):
         if HELP_ALL in words:
             super().print_help()
             self.exit(0)
-        self.given = read_words(words, self.known)
-        return super().parse_args(self.given.words, *rest, **options)
+        self.arguments = read_arguments(words, self.known)
+        return super().parse_args(self.arguments.words, *rest, **options)
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the short help; jsonargparse's own, hundreds of lines, where none is declared."""
@@ -350,27 +327,20 @@ class CommandParser(OneLineErrors):
             return
         known = {action.dest: action for action in self._actions if action.default != SUPPRESS}
         shown = [known[name] for name in self.command.shown.split()]
-        places = [_typed(action) for action in shown if not action.option_strings]
         defaults = self.get_defaults(skip_validation=True)  # those of its config among them
-        options = [
-            Option(_typed(action), f"{action.help or ''}{self._note(action, defaults)}")
-            for action in shown
-        ]
-        num_more = len(known.keys() - {"config"}) - len(shown)
-        prog, summary = " ".join([self.prog, *places]), self.description or ""
+        prog, options = self.prog, {}
+        for action in shown:
+            text, default = action.help or "", defaults.get(action.dest)
+            if not action.option_strings:
+                typed = action.dest.upper() + ("..." if action.nargs == "+" else "")
+                prog = f"{prog} {typed}"
+            else:
+                typed = action.option_strings[0]
+                if default is not None and default != "":
+                    default = str(default).lower() if isinstance(default, bool) else default
+                    text = f"{text} (default: {default})"
+                elif default is None and action.dest in self.needed:
+                    text = f"{text} (required)"
+            options[typed] = text
+        num_more, summary = len(known.keys() - {"config"}) - len(shown), self.description or ""
         print(short_help(prog, summary, options, self.command.example, num_more), file=file)
-
-    def _note(self, action: argparse.Action, defaults: Any) -> str:
-        """Return what is behind an option's text: its default, or that it must be given."""
-        default = defaults.get(action.dest)
-        if not action.option_strings or default == "":
-            return ""
-        if default is None:
-            return " (required)" if action.dest in self.needed else ""
-        return f" (default: {str(default).lower() if isinstance(default, bool) else default})"
-
-
-def _typed(action: argparse.Action) -> str:
-    """Return an option as it is typed; what is given by place has its name in capitals."""
-    place = action.dest.upper() + ("..." if action.nargs == "+" else "")
-    return next(iter(action.option_strings), place)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any
@@ -43,9 +45,8 @@ from probelight.io.ranges import (
 )
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
+from probelight.protocols.cli.arguments import Known, read_arguments
 from probelight.protocols.cli.command import OneLineErrors
-from probelight.protocols.cli.given import Known, read_words
-from probelight.protocols.engine.fit_record import fit_record
 from probelight.protocols.engine.training import (
     quiet_lightning,
     resumed_metrics,
@@ -54,6 +55,9 @@ from probelight.protocols.engine.training import (
 from probelight.reports.analyses import fits_table
 from probelight.reports.terminal import print_table
 from probelight.results.load import load_results
+from probelight.results.record import ModelSource, RunRecord, data_files
+from probelight.results.row import Row
+from probelight.results.run_folder import Logged, run_key
 
 
 class FitArgumentParser(OneLineErrors, LightningArgumentParser):
@@ -64,25 +68,15 @@ class ProbelightCLI(LightningCLI):
     """Any module on any data module; a `fit` whose folder holds a state goes on from it."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Add the run's folder."""
-        parser.add_argument(
-            "--output_dir", default="runs/fit", help="Folder of the run: states, metrics, config."
-        )
-        parser.add_argument(
-            "--checkpoint_every", type=int | None, default=None, help="Steps between two states."
-        )
-        parser.add_argument(
-            "--checkpoint_minutes", type=float, default=2.0, help="Least time between two states."
-        )
-        parser.add_argument(
-            "--checkpoint_share", type=float, default=0.1, help="Share of the time for states."
-        )
+        """Add our own options to Lightning's."""
+        own = {"seed_everything", "ckpt_path"}  # Lightning's, with other defaults
+        parser.add_function_arguments(run_options, as_group=False, skip={*own})
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse them and check the numbers, before anything is seeded, loaded or written."""
         super().parse_arguments(parser, args)
-        given = self.config[self.config.subcommand].as_dict()
-        check_options(given, FitArgumentParser.given.place)
+        options = self.config[self.config.subcommand].as_dict()
+        check_options(options, FitArgumentParser.arguments.place)
 
     def instantiate_classes(self) -> None:
         """Make one error of a model that cannot be loaded, without jsonargparse's list of types."""
@@ -173,8 +167,8 @@ class ProbelightCLI(LightningCLI):
 def run_cli(arguments: list[str]) -> None:
     """Run `fit`, `validate`, `test` or `predict` with LightningCLI."""
     # The classes that are chosen have options of their own.
-    given = read_words(arguments, Known(sections=("model", "data", "trainer")))
-    FitArgumentParser.given = given  # and that of the parsers of the subcommands
+    read = read_arguments(arguments, Known(sections=("model", "data", "trainer")))
+    FitArgumentParser.arguments = read  # of the parsers of the subcommands too
     quiet_lightning()
     with stoppable():
         ProbelightCLI(
@@ -182,7 +176,7 @@ def run_cli(arguments: list[str]) -> None:
             LightningDataModule,
             subclass_mode_model=True,
             subclass_mode_data=True,
-            args=given.words,
+            args=read.words,
             save_config_callback=SaveConfigCallback,
             save_config_kwargs={"overwrite": True},
             seed_everything_default=0,
@@ -229,36 +223,125 @@ class LightningTrainer:
     reload_dataloaders_every_n_epochs: Annotated[int, Within(0, 10_000)]
 
 
-def lightning_options(
+def run_options(
     seed_everything: Seed | bool = 0,
+    output_dir: PathText = "runs/fit",
     checkpoint_every: NumSteps | None = None,
     checkpoint_minutes: Minutes = 2.0,
     checkpoint_share: Share = 0.1,
-    output_dir: PathText = "runs/fit",
     ckpt_path: PathText | None = None,
 ) -> None:
-    """The options of ours as they are checked."""
-
-
-def check_options(given: Mapping[str, Any], place: Callable[[str], str]) -> None:
-    """Hold the options of LightningCLI against what we, its Trainer and the classes declare.
+    """Declare our own options, and the values that those of LightningCLI may have.
 
     Args:
-        given: The options of a command.
+        seed_everything: Seed of the run.
+        output_dir: Folder of the run: states, metrics, config.
+        checkpoint_every: Steps between two states.
+        checkpoint_minutes: Least time between two states.
+        checkpoint_share: Share of the time for states.
+        ckpt_path: A state to begin with.
+    """
+
+
+def check_options(options: Mapping[str, Any], place: Callable[[str], str]) -> None:
+    """Check the options of LightningCLI by what we, its Trainer and the chosen classes declare.
+
+    Args:
+        options: The options of a command.
         place: As in `checked`.
 
     Raises:
-        RangeError: At the first value that may not be.
+        RangeError: At the first value that is out of its range.
     """
 
     def within(section: str) -> Callable[[str], str]:
         return lambda key: place(f"{section}.{key}")
 
-    checked(lightning_options, given, place)
-    trainer = given.get("trainer") or {}
+    checked(run_options, options, place)
+    trainer = options.get("trainer") or {}
     numbers = {name: value for name, value in trainer.items() if type(value) in (int, float)}
     checked(LightningTrainer, numbers, within("trainer"))
     for section in ("model", "data"):
-        if chosen := given.get(section):
+        if chosen := options.get(section):
             made = resolve_name(chosen["class_path"])
             checked(made, chosen.get("init_args") or {}, within(section))
+
+
+# Where the run lies and how it is watched; the same fit elsewhere is the same run.
+_NOT_HASHED = {"config", "output_dir", "ckpt_path"}
+_BEST = {"accuracy": max, "aggregate": max, "loss": min}  # by how a metric's name ends
+
+
+def fit_record(
+    config: Mapping[str, Any],
+    data: LightningDataModule,
+    scores: Mapping[str, float],
+    logged: Iterable[Logged],
+    global_step: int,
+    model_sha256: str,
+    seconds: float,
+) -> RunRecord:
+    """Return the record of a fit, with a row for the last and the best value of each metric.
+
+    Args:
+        config: The resolved config of the command.
+        data: What it was trained and validated on.
+        scores: The last value of each metric.
+        logged: What `metrics.csv` holds; nothing where another logger was chosen.
+        global_step: Optimiser steps.
+        model_sha256: Of the last weights.
+        seconds: How long this start of it took.
+    """
+    model, given = (config[name]["class_path"].rpartition(".")[2] for name in ("model", "data"))
+    options = dict(config["model"].get("init_args") or {})
+    sets = dict(config["data"].get("init_args") or {})
+    loaded_from = options.get("model_name_or_path") or options.get("vectors") or ""
+    files, seed = getattr(data, "data", None), config.get("seed_everything")
+    base = Row(
+        protocol="fit",
+        model=f"{model} {loaded_from}".strip(),
+        probe=sets.get("probe") or Path(sets.get("path") or given).name,
+        mode=options.get("mode") or "",
+        num_train=sets.get("num_train"),
+        learning_rate=options.get("learning_rate"),
+        seed=seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
+        split="val",
+    )
+    return RunRecord(
+        protocol="fit",
+        model=base.model,
+        probe=base.probe,
+        rows=tuple(validation_rows(base, scores, logged)),
+        seeds=() if base.seed is None else (base.seed,),
+        data=data_files(files.values()) if isinstance(files, dict) else (),
+        source=ModelSource(loaded_from=loaded_from),
+        model_sha256=model_sha256,
+        seconds=seconds,
+        facts={"scores": dict(scores), "global_step": global_step},
+        key=run_key("fit", {k: v for k, v in config.items() if k not in _NOT_HASHED}),
+    )
+
+
+def validation_rows(
+    base: Row, scores: Mapping[str, float], logged: Iterable[Logged]
+) -> Iterator[Row]:
+    """Yield the last value of each validation metric, and the best one where one is better.
+
+    Args:
+        base: The columns that all rows share.
+        scores: The last value of each metric.
+        logged: (step, epoch or "", metric, value) of the whole fit; epochs count from 0 there.
+    """
+    history: dict[str, list[tuple[int | None, float]]] = {}
+    for _, epoch, metric, value in logged:
+        history.setdefault(metric, []).append((int(epoch) + 1 if epoch else None, value))
+    for metric, value in scores.items():
+        if not metric.startswith("val/") or not math.isfinite(value):
+            continue
+        row = replace(base, metric=metric.removeprefix("val/"))
+        values = [(epoch, old) for epoch, old in history.get(metric, ()) if math.isfinite(old)]
+        yield replace(row, extra="last", value=value, epoch=values[-1][0] if values else None)
+        best = next((of for end, of in _BEST.items() if metric.endswith(end)), None)
+        if values and best is not None:
+            best_epoch, best_value = best(values, key=itemgetter(1))
+            yield replace(row, extra="best", value=best_value, epoch=best_epoch)

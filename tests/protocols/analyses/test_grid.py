@@ -22,7 +22,6 @@ from probelight.protocols.analyses.grid import (
     grid_matrix,
     grid_rows,
 )
-from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
@@ -82,7 +81,7 @@ def test_candidates_that_a_model_splits_are_said(
     assert cli.main(command) != 0
     assert "younger" in capsys.readouterr().err
     command[2] = str(tmp_path / "skip")
-    assert cli.main([*command, "--model.multi_token", "skip"]) == FAILURE
+    assert cli.main([*command, "--model.multi_token", "skip"]) == cli.FAILURE
     assert "grid A: no records to batch (6 were skipped" in capsys.readouterr().err
 
 

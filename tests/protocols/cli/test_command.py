@@ -12,17 +12,11 @@ from pytorch_lightning import Trainer
 
 from probelight.io.ranges import Names, NumItems, RangeError
 from probelight.protocols import cli
-from probelight.protocols.cli import dispatch
 from probelight.protocols.cli.command import (
+    DECLARED,
     LIGHTNING,
     Command,
-    CommandParser,
-    OneLineErrors,
-    Option,
     command,
-    command_parser,
-    declared,
-    fit_help,
     parse_and_call,
     short_help,
 )
@@ -31,13 +25,13 @@ from tests.fixtures.checkout import ROOT
 
 
 def test_a_command_takes_from_python_what_its_line_takes() -> None:
-    said = Command(example="train.py paint --what house", shown="what")
+    declared = Command(example="train.py paint --what house", shown="what")
 
-    @command(said)
+    @command(declared)
     def paint(what: Names, coats: NumItems = 1) -> tuple[Sequence[str], int]:
         return what, coats
 
-    assert declared(paint) is said
+    assert DECLARED[paint] is declared
     assert paint("house, barn") == (["house", "barn"], 1)
     assert paint(["house"], coats=2) == (["house"], 2)
     with pytest.raises(RangeError, match=r"^paint: coats 0: give a number from 1"):
@@ -46,8 +40,6 @@ def test_a_command_takes_from_python_what_its_line_takes() -> None:
         paint(3)
     with pytest.raises(TypeError, match="colour"):
         paint([], colour="red")
-    with pytest.raises(KeyError):
-        declared(declared)
 
 
 def test_inoculate_refuses_a_name_where_it_takes_settings() -> None:
@@ -55,18 +47,7 @@ def test_inoculate_refuses_a_name_where_it_takes_settings() -> None:
         inoculate("runs/never", original="science")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", dispatch.PROTOCOLS)
-def test_every_command_has_a_line_an_example_of_itself_and_a_config_that_is_there(
-    name: str,
-) -> None:
-    said = declared(dispatch.function_of(name))
-    assert dispatch.PROTOCOLS[name][1]
-    assert f"{said.example} ".startswith(f"train.py {name} ")
-    assert said.config is None or (ROOT / said.config).is_file()
-
-
 LINES, COLUMNS = 48, 100  # two screens
-COMMANDS = [*dispatch.PROTOCOLS, *LIGHTNING]
 # Commands without a folder of results: what their config holds in its place.
 WITHOUT_FOLDER = {
     "doctor": "{}",
@@ -77,7 +58,7 @@ WITHOUT_FOLDER = {
 }
 
 
-def said_by(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def printed_by(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     try:
         code = cli.main(arguments)
     except SystemExit as stop:
@@ -86,60 +67,54 @@ def said_by(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_it_fits_two_screens(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = said_by([*command.split(), "--help"], capsys).splitlines()
+@pytest.mark.parametrize("command", cli.SUMMARIES)
+def test_help_is_two_screens_of_known_options_and_an_example_that_can_be_typed(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed_by([*command.split(), "--help"], capsys)
+    lines = text.splitlines()
     assert lines[0].startswith(f"usage: train.py {command}")
     assert len(lines) <= LINES
     assert max(map(len, lines)) <= COLUMNS
 
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_in_it_is_one(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    short = said_by([*command.split(), "--help"], capsys)
-    full = said_by([*command.split(), "--help_all"], capsys)
-    shown = re.findall(r"^  (--[\w.]+)", short, flags=re.MULTILINE)
+    full = printed_by([*command.split(), "--help_all"], capsys)
+    shown = re.findall(r"^  (--[\w.]+)", text, flags=re.MULTILINE)
     assert shown or command in WITHOUT_FOLDER
     assert set(shown) <= set(re.findall(r"(?:^|, ) *(--[\w.]+)", full, flags=re.MULTILINE))
-    assert len(full.splitlines()) > len(short.splitlines())
+    assert len(full.splitlines()) > len(lines)
+
+    example = shlex.split(text.split("example:\n")[1].split("\n\n")[0].replace("\\\n", ""))
+    assert " ".join(example).startswith(f"train.py {command}")
+    declared = LIGHTNING.get(command) or DECLARED[cli.function_of(command)]
+    assert " ".join(example) == declared.example
+    config = printed_by([*example[1:], "--print_config"], capsys)
+    assert WITHOUT_FOLDER.get(command, "output_dir: ") in config
+    assert declared.config is None or (ROOT / declared.config).is_file()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_its_example_can_be_typed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = said_by([*command.split(), "--help"], capsys)
-    script, *arguments = shlex.split(
-        said.split("example:\n")[1].split("\n\n")[0].replace("\\\n", "")
-    )
-    assert script == "train.py"
-    assert " ".join(arguments).startswith(command)
-    printed = said_by([*arguments, "--print_config"], capsys)
-    given = LIGHTNING.get(command) or declared(dispatch.function_of(command))
-    assert WITHOUT_FOLDER.get(command, "output_dir: ") in printed
-    assert " ".join([script, *arguments]) == given.example
-
-
-def test_what_must_be_given_and_what_is_there_without(capsys: pytest.CaptureFixture[str]) -> None:
-    said = " ".join(said_by(["inoculate", "--help"], capsys).split())
-    assert "--original.name Its name in tables. (required)" in said
-    assert "--dose k, the number of probe examples; none takes 100, or all that are left" in said
-    assert "--epochs Epochs; each one's model is a candidate for M*. (default: 3)" in said
-    said = " ".join(said_by(["demo", "--help"], capsys).split())
-    assert "--plan.curve_probes Probes with a learning curve. (default: ['taxonomy_small'" in said
-
-
-def test_what_is_given_by_place_is_in_capitals(capsys: pytest.CaptureFixture[str]) -> None:
-    said = said_by(["report", "-h"], capsys)
-    assert said.startswith("usage: train.py report FOLDER... [--config")
+def test_help_says_what_is_required_and_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(printed_by(["inoculate", "--help"], capsys).split())
+    assert "--original.name Its name in tables. (required)" in text
+    assert "--dose k, the number of probe examples; none takes 100, or all that are left" in text
+    assert "--epochs Epochs; each one's model is a candidate for M*. (default: 3)" in text
+    text = " ".join(printed_by(["demo", "--help"], capsys).split())
+    assert "--plan.curve_probes Probes with a learning curve. (default: ['taxonomy_small'" in text
+    text = printed_by(["report", "-h"], capsys)
+    assert text.startswith("usage: train.py report FOLDER... [--config")
+    text = printed_by(["fit", "--help"], capsys)
+    assert "Train one module on one data module (LightningCLI).\n" in text
+    assert "probelight.lightning_modules.masked_choice.MaskedChoice" in text
+    assert "probelight.datamodules.probe." in text
 
 
 def test_long_examples_are_lines_that_a_shell_takes_as_one() -> None:
-    said = short_help("train.py x", "Does.", [], "train.py x " + "--option value " * 10)
-    example = said.split("example:\n")[1].split("\n\n")[0].splitlines()
+    text = short_help("train.py x", "Does.", {}, "train.py x " + "--option value " * 10)
+    example = text.split("example:\n")[1].split("\n\n")[0].splitlines()
     assert [line.endswith(" \\") for line in example] == [True, False]
 
 
 def test_an_option_too_long_for_its_column_has_a_line_of_its_own() -> None:
-    options = [Option("--a", "short"), Option("--" + "b" * 40, "long")]
+    options = {"--a": "short", "--" + "b" * 40: "long"}
     lines = short_help("train.py x", "Does.", options, "train.py x").splitlines()
     assert lines[4:7] == [f"  {'--a':<28}short", f"  --{'b' * 40}", f"{'':<30}long"]
 
@@ -150,40 +125,6 @@ def test_the_options_of_the_trainer_are_its_arguments() -> None:
         names = [w.removeprefix("trainer.") for w in description.shown.split() if "." in w]
         assert names
         assert set(names) <= arguments.keys()
-
-
-def test_the_help_of_fit_names_the_classes_that_it_takes() -> None:
-    for line in (
-        "probelight.lightning_modules.masked_choice.MaskedChoice",
-        "probelight.datamodules.probe.",
-    ):
-        assert line in fit_help("fit")
-
-
-def test_a_mistake_is_one_line_and_the_code_of_a_usage_error(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    parser = OneLineErrors(prog="train.py x")
-    parser.add_argument("--epochs", type=int, default=1)
-    with pytest.raises(SystemExit, match="2"):
-        parser.parse_args(["--epoch", "3"])
-    assert capsys.readouterr().err == (
-        "train.py x: error: there is no option --epoch (did you mean --epochs?); "
-        "--help_all shows all\n"
-    )
-
-
-def test_a_mistake_in_a_config_names_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text("epoch: 3\n")
-    parser = CommandParser(prog="train.py x")
-    parser.add_argument("--config", action="config")
-    parser.add_argument("--epochs", type=int, default=1)
-    with pytest.raises(SystemExit, match="2"):
-        parser.parse_args([f"--config={path}"])
-    assert f"error: {path}: there is no key epoch (did you mean epochs?)" in capsys.readouterr().err
 
 
 CALLS: list[tuple[str, int, str]] = []
@@ -264,12 +205,12 @@ def test_a_list_by_place_is_one_word_or_more(
         parse_and_call("dry", dry, [])
     with pytest.raises(SystemExit, match="0"):
         parse_and_call("dry", dry, ["--help"])
-    said = capsys.readouterr()
-    assert "give WHAT" in said.err
-    assert said.out.startswith("usage: train.py dry WHAT... [--config")
+    printed = capsys.readouterr()
+    assert "give WHAT" in printed.err
+    assert printed.out.startswith("usage: train.py dry WHAT... [--config")
 
 
-def test_what_is_named_first_has_options_of_its_own(
+def test_the_settings_of_a_named_thing_are_options(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "fence.yaml"
@@ -302,16 +243,8 @@ def test_the_short_help_is_what_is_declared(capsys: pytest.CaptureFixture[str]) 
         "",
         "example:",
     ]
-
-
-def test_help_all_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         parse_and_call("paint", paint, ["--help_all"])
-    out = capsys.readouterr().out
-    assert "--colours.second" in out
-    assert "--coats" in out
-
-
-def test_what_is_said_of_a_command_stands_beside_its_function() -> None:
-    assert declared(paint).shown == "what colours.first"
-    assert command_parser("paint", paint).needed == {"what"}
+    full = capsys.readouterr().out
+    assert "--colours.second" in full
+    assert "--coats" in full

@@ -15,7 +15,6 @@ import yaml
 from probelight.io.ranges import RangeError
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.protocols import cli
-from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.cli.lightning import check_options
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import read_metrics
@@ -115,7 +114,7 @@ def test_a_model_of_another_kind_is_refused_in_one_line(
 ) -> None:
     model = curve_lm("gpt2")
     given = command("fit", tmp_path / "out", f"--model.model_name_or_path={model}")
-    assert cli.main(given) == FAILURE
+    assert cli.main(given) == cli.FAILURE
     [line] = [own for own in capsys.readouterr().err.splitlines() if own.startswith("train.py")]
     assert line.startswith(f"train.py fit: failed: {model}: gpt2 (GPT2Config) is a causal")
     assert "Subtypes" not in line

@@ -9,7 +9,6 @@ from jsonargparse import ArgumentParser
 
 from probelight.probes.catalog import load_probe_config
 from probelight.protocols import cli
-from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.curve.command import curve
 from probelight.protocols.curve.settings import check_grid
 from probelight.protocols.engine.chosen_models import chosen_models
@@ -158,7 +157,7 @@ def test_every_model_is_checked_before_the_first_is_trained(
     command = ["curve", f"--models={curve_model},{second}", "--grid.controls=[standard]"]
     command += [f"--probes={curve_probes / probe}.yaml", f"--mirror={curve_probes / 'mirror'}"]
     command += ["--grid.sizes=[8]", "--grid.seeds=[1]", f"--output_dir={tmp_path / 'out'}"]
-    assert cli.main(command) == FAILURE
+    assert cli.main(command) == cli.FAILURE
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1
     assert ("second: " if fault == "vocabulary" else str(second)) in said

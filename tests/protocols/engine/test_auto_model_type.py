@@ -14,7 +14,6 @@ import transformers
 from probelight.io.errors import UsageError
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols import cli
-from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.engine.chosen_models import found_model_type, with_model_type
 from probelight.protocols.engine.settings import AUTO, MODEL_TYPES, TRANSFORMER, ModelSettings
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
@@ -181,6 +180,6 @@ def test_no_command_begins_with_a_model_of_another_kind(
         ["grid"],
         ["diagnose"],
     ):
-        assert cli.main([*command, model, f"--output_dir={out}"]) == FAILURE
+        assert cli.main([*command, model, f"--output_dir={out}"]) == cli.FAILURE
         assert "model.kind transformer; give model.kind causal" in capsys.readouterr().err
         assert not out.exists()

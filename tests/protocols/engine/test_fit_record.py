@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from probelight.protocols.engine.fit_record import validation_rows
+from probelight.protocols.cli.lightning import validation_rows
 from probelight.results.row import Row
 
 LOGGED = [

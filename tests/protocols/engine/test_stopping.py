@@ -22,7 +22,6 @@ from probelight.io.process import SENTENCES
 from probelight.lightning_modules import scoring
 from probelight.models import answering
 from probelight.protocols import cli
-from probelight.protocols.cli import dispatch
 from probelight.protocols.engine import predictions
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import predict
@@ -140,7 +139,7 @@ def test_a_stopped_command_says_so_whatever_a_library_makes_of_it(
             if answer == "another exception":
                 raise ImportError("half a module") from None
 
-    monkeypatch.setattr(dispatch, "call", stopped)
+    monkeypatch.setattr(cli, "call", stopped)
     assert cli.main(["report"]) == code
     assert capsys.readouterr().err.count(SENTENCES[code]) == 1
 
@@ -165,7 +164,7 @@ def test_a_signal_within_a_finaliser_ends_the_command_soon(
             time.sleep(0.1)
         raise AssertionError("it went on")
 
-    monkeypatch.setattr(dispatch, "call", stopped)
+    monkeypatch.setattr(cli, "call", stopped)
     began = time.monotonic()
     assert cli.main(["report"]) == code
     assert time.monotonic() - began < 5

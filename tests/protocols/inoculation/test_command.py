@@ -14,7 +14,6 @@ from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.protocols import cli
-from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
@@ -113,7 +112,7 @@ def test_a_model_is_scored_with_as_many_choices_as_it_was_trained_with(
     [folder] = tmp_path.glob("out/runs/original-*/checkpoints/best")
     other = {**original, "num_choices": 5, "checkpoint": str(folder)}
     capsys.readouterr()
-    assert run({**config, "original": other}, tmp_path / "other", tmp_path) == FAILURE
+    assert run({**config, "original": other}, tmp_path / "other", tmp_path) == cli.FAILURE
     [said_last] = [x for x in capsys.readouterr().err.splitlines() if x.startswith("train.py")]
     assert f"{folder} was saved with num_choices 6; num_choices=5 does not fit it" in said_last
 
@@ -144,7 +143,7 @@ def test_damaged_files_of_a_finished_run_are_named(
         finished.unlink()
     (folder / name).unlink() if text is None else (folder / name).write_text(text)
     capsys.readouterr()
-    assert run(config, tmp_path / "out", tmp_path) == FAILURE
+    assert run(config, tmp_path / "out", tmp_path) == cli.FAILURE
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert f"{folder / name}: " in said
@@ -312,7 +311,7 @@ def test_a_control_that_goes_by_words_is_refused(
             **inoculation_config,
             "probe": {**inoculation_config["probe"], "control": control},
         }
-        assert run(config, tmp_path / "out", tmp_path) == USAGE_ERROR
+        assert run(config, tmp_path / "out", tmp_path) == cli.USAGE_ERROR
         assert said in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
 

@@ -22,7 +22,6 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
-from probelight.protocols.cli.errors import FAILURE
 from probelight.results.load import load_results
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_results
@@ -196,7 +195,7 @@ def test_usage_errors(
 
 def test_a_missing_file_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["zero-shot", "--output_dir", str(tmp_path / "out"), "--data.setup", "mc_mlm"]
-    assert cli.main([*command, "--data.path", str(tmp_path / "none.jsonl")]) == FAILURE
+    assert cli.main([*command, "--data.path", str(tmp_path / "none.jsonl")]) == cli.FAILURE
     assert "none.jsonl" in capsys.readouterr().err
 
 
@@ -206,7 +205,7 @@ def test_a_model_that_cannot_be_read_is_a_failure(
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{")
     command = ["zero-shot", "--probes", "age_small", "--output_dir", str(tmp_path / "out")]
-    assert cli.main([*command, "--model.name_or_path", str(tmp_path / "model")]) == FAILURE
+    assert cli.main([*command, "--model.name_or_path", str(tmp_path / "model")]) == cli.FAILURE
     assert str(tmp_path / "model") in capsys.readouterr().err
 
 
@@ -350,7 +349,7 @@ def test_revisions_of_a_model_are_told_apart_and_have_a_table_by_step(
         assert said["source"]["hub_id"] == "org/name"
         sums[said["model"]] = said["model_sha256"]
     assert len({sums["name@step1"], sums["name@step2k"], sums["name"]}) == 2  # main is step2k
-    assert cli.main([*command, "--models=org/name@step3"]) == FAILURE
+    assert cli.main([*command, "--models=org/name@step3"]) == cli.FAILURE
     assert "'org/name@step3' (a name on the Hub)" in capsys.readouterr().err
 
 
@@ -364,7 +363,7 @@ def test_every_model_is_checked_before_the_first_is_scored(
 ) -> None:
     command = colours(tmp_path / "my.jsonl", "foo", "red")  # "foo" is a word of the first one
     second = tiny_model if fault == "vocabulary" else tmp_path / "nowhere"
-    assert cli.main([*command, f"--models={curve_model},{second}"]) == FAILURE
+    assert cli.main([*command, f"--models={curve_model},{second}"]) == cli.FAILURE
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1
     if fault == "vocabulary":

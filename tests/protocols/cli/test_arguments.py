@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import ConfigError, UsageError
-from probelight.protocols.cli.given import Known, read_words
+from probelight.protocols.cli.arguments import Known, read_arguments
 
 KNOWN = Known(
     [
@@ -20,7 +20,7 @@ KNOWN = Known(
 
 
 def words(*given: str) -> list[str]:
-    return read_words(given, KNOWN).words
+    return read_arguments(given, KNOWN).words
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_files_of_a_command_line_are_given_to_the_parser_as_text(tmp_path: Path)
     model.write_text("model: {max_length: 100}\n")
     own.write_text("name_or_path: gpt2\n")
     line = ["--config", str(config), f"--model={model}", "--model", str(own), "-c", str(config)]
-    given = read_words([*line, "--seed", "2"], KNOWN)
-    assert given.words == [
+    read = read_arguments([*line, "--seed", "2"], KNOWN)
+    assert read.words == [
         '--config={"seed": 1, "folders": ["a", "b"], "grid": {}}',
         '--model={"max_length": 100}',
         '--model={"name_or_path": "gpt2"}',
@@ -60,18 +60,18 @@ def test_files_of_a_command_line_are_given_to_the_parser_as_text(tmp_path: Path)
         "--seed",
         "2",
     ]
-    assert given.place("seed") == "--seed"  # the command line holds
-    assert given.place("model.max_length") == f"{model}: model.max_length"
-    assert given.place("grid.full.epochs") == "--grid.full.epochs"
+    assert read.place("seed") == "--seed"  # the command line holds
+    assert read.place("model.max_length") == f"{model}: model.max_length"
+    assert read.place("grid.full.epochs") == "--grid.full.epochs"
 
 
 def test_a_place_in_a_list_of_a_file_is_known(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text("grid: {rows: [{seeds: [1, 2]}]}\n")
-    given = read_words([f"--config={path}"], KNOWN)
-    assert given.place("grid.rows[0].seeds[1]") == f"{path}: grid.rows[0].seeds[1]"
-    given = read_words([f"--config={path}", "--grid.rows=[]"], KNOWN)
-    assert given.place("grid.rows[0].seeds[1]") == "--grid.rows[0].seeds[1]"
+    read = read_arguments([f"--config={path}"], KNOWN)
+    assert read.place("grid.rows[0].seeds[1]") == f"{path}: grid.rows[0].seeds[1]"
+    read = read_arguments([f"--config={path}", "--grid.rows=[]"], KNOWN)
+    assert read.place("grid.rows[0].seeds[1]") == "--grid.rows[0].seeds[1]"
 
 
 @pytest.mark.parametrize("option", ["--config", "--model", "--grid.full"])

@@ -1,0 +1,286 @@
+"""The words of a command line: they are read, with the YAML files that they name, and explained.
+
+A file is handed to the parser as the text of its mapping: the parser opens none itself, so that
+every file is read by the one guarded reader. `explained` makes one line of what the parser says.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
+
+from probelight.io.documents import read_yaml
+from probelight.io.errors import ConfigError, UsageError, nearest
+from probelight.io.package import (
+    PACKAGE,
+    current_class_path,
+    shipped_path,
+    with_current_class_paths,
+)
+from probelight.io.ranges import NotBlank
+
+CONFIG_OPTIONS = {"--config", "-c"}
+# Groups of options that people give a value, and the option of the section that they mean.
+MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}
+
+
+class Known(NamedTuple):
+    """What a command takes.
+
+    Attributes:
+        options: The names of its options; none where classes that are chosen have more.
+        sections: Those with options below them: `model` of `model.name_or_path`. Each takes a YAML
+            file with these, or with the section's name above them.
+        lists: The names of options and of positional arguments that are lists.
+    """
+
+    options: Collection[str] = ()
+    sections: Collection[str] = ()
+    lists: Collection[str] = ()
+
+
+@dataclass
+class Arguments:
+    """A command line.
+
+    Attributes:
+        words: Its words as the parser takes them.
+        options: The names of the options among them, without dashes.
+        files: By path what each YAML file holds, as keys of the command.
+    """
+
+    words: list[str] = field(default_factory=list)
+    options: set[str] = field(default_factory=set)
+    files: dict[str, Any] = field(default_factory=dict)
+
+    def place(self, key: str) -> str:
+        """Return how messages call an option: by its file and key if it comes from a file."""
+        if not any(
+            key == name or key.startswith((f"{name}.", f"{name}[")) for name in self.options
+        ):
+            for path, content in reversed(self.files.items()):
+                if _holds(content, key.replace("[", ".").replace("]", "").split(".")):
+                    return f"{path}: {key}"
+        return f"--{key}"
+
+
+def _holds(content: Any, key: Sequence[str]) -> bool:
+    """Return whether a file's content has a key, also below names, in lists and in `init_args`."""
+    if not key:
+        return True
+    if isinstance(content, list):
+        rest = key[1:] if key[0].isdecimal() else key
+        return any(_holds(value, rest) for value in content)
+    if not isinstance(content, Mapping):
+        return False
+    if key[0] in content and _holds(content[key[0]], key[1:]):
+        return True
+    return any(_holds(value, key) for value in content.values())
+
+
+def read_arguments(words: Sequence[str], known: Known) -> Arguments:
+    """Read a command line and the files that it names.
+
+    An option may be written with hyphens, as `--output-dir`, and a list as `a,b`. A section of a
+    file that is empty is left out, so that its defaults hold.
+
+    Args:
+        words: The words after the command.
+        known: What the command takes.
+
+    Raises:
+        ConfigError: If a file is missing, cannot be read, or holds no mapping.
+        UsageError: If the value of a section is no file.
+    """
+    arguments, remaining = Arguments(), iter(words)
+    for word in remaining:
+        if not word.startswith("-"):
+            arguments.words.append(current_class_path(word))
+            continue
+        name, equals, value = word.partition("=")
+        key = name.lstrip("-")
+        if not known.options or key.replace("-", "_") in {*known.options, *known.sections}:
+            key = key.replace("-", "_")
+            name = f"--{key}" if name.startswith("--") else name
+        is_config = name in CONFIG_OPTIONS
+        if is_config or (name.startswith("--") and key in {*known.sections, *known.lists}):
+            following = value if equals else next(remaining, None)
+            if following is None or (not following and key not in known.lists):
+                raise UsageError(f"{name}: its value is missing")
+            if key not in known.lists:
+                section = "" if is_config else key
+                following = _section_text(following, section, known, arguments.files)
+            elif not (following.startswith("[") or following == "null"):
+                following = json.dumps(_split(following))
+            arguments.words.append(f"{name}={following}")
+        else:
+            arguments.words.append(f"{name}{equals}{current_class_path(value)}")
+        if not (is_config or key in known.sections):
+            arguments.options.add(key)
+    return arguments
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _section_text(value: str, section: str, known: Known, files: dict[str, Any]) -> str:
+    """Return the value of a config or a section: a file's mapping as text, a class as it is."""
+    if value.startswith("{"):
+        return value
+    path = shipped_path(value)
+    if not Path(path).exists():
+        if section and not known.options:  # a class
+            return current_class_path(value)
+        if section in MEANT:
+            meant = f"--{section}.{MEANT[section]} {value}"
+            preset = Path("configs") / section / f"{Path(value).name}.yaml"
+            if (PACKAGE / preset).is_file() and section == "model":
+                meant = f"--config {preset} or {meant}"
+            raise UsageError(f"--{section} {value}: there is no such YAML file; give {meant}")
+        folders = {Path(value).parent, Path(shipped_path(str(Path(value).parent)))}
+        there = sorted(path.name for folder in folders for path in folder.glob("*.yaml"))
+        raise ConfigError(f"{value}: there is no such file{nearest(Path(value).name, there)}")
+    content = read_yaml(path)
+    if content is not None and not isinstance(content, Mapping):
+        raise ConfigError(f"{value}: give a mapping of keys to values")
+    content = with_current_class_paths(content or {})
+    if section and content.keys() == {section}:
+        content = content[section] or {}
+    content = _without_empty_sections(content, section, known)
+    files[value] = {section: content} if section else content
+    return json.dumps(content, default=str)
+
+
+def _without_empty_sections(content: Mapping[str, Any], place: str, known: Known) -> dict[str, Any]:
+    """Return a file's content without sections that are empty, and with lists for its `a,b`."""
+    kept = {}
+    for key, value in content.items():
+        name = f"{place}.{key}" if place else str(key)
+        if isinstance(value, Mapping) and name in known.sections:
+            value = _without_empty_sections(value, name, known)
+        elif isinstance(value, str) and name in known.lists:
+            value = _split(value)
+        if value is not None or name not in known.sections:
+            kept[key] = value
+    return kept
+
+
+SHORT = {"lr": "learning_rate", "bs": "batch_size", "wd": "weight_decay"}
+CLASSES = {
+    "model": "probelight.lightning_modules.masked_choice.MaskedChoice",
+    "data": "probelight.datamodules.probe.ProbeDataModule",
+}
+PLAIN_TYPES = {
+    "<class 'int'>": "a whole number",
+    "<class 'float'>": "a number",
+    "<class 'str'>": "a text",
+    "<class 'bool'>": "true or false",
+    "<class 'list'>": "a list, such as [a,b]",
+    "<class 'tuple'>": "a list, such as [a,b]",
+    "<class 'dict'>": "a mapping, such as {a: 1}",
+}
+_KEY = re.compile(r'Parser key "([\w.]+)"')
+_CLASS = re.compile(r"given class_path '([\w.]+)'")
+_STRANGE_KEY = re.compile(
+    r"(?:Group '(?P<group>[\w.]+)' does not accept option|Subcommand '\w+' does not accept option"
+    r"|Option) '(?P<key>[\w.]+)'"
+)
+
+
+def explained(message: str, typed: Mapping[str, str], arguments: Arguments) -> str:
+    """Return what is wrong with a command line, in one line.
+
+    Args:
+        message: What the parser says.
+        typed: How each option is typed, by its name: "--probes" by "probes".
+        arguments: The command line.
+    """
+    if found := re.match(r"unrecognized arguments: (\S+)", message):
+        word = found[1].partition("=")[0]
+        if not word.startswith("-"):
+            return f"{word!r} belongs to no option; write a list without spaces: a,b"
+        meant = _meant(word.lstrip("-"), typed, "--")
+        return f"there is no option {word}{meant}; --help_all shows all"
+    if found := _STRANGE_KEY.search(message):
+        return _strange_key(message, found, typed, arguments)
+    if found := re.search(r"arguments are required: (.+)", message):
+        names = [name if name in typed else name.partition(".")[2] for name in found[1].split(", ")]
+        also = ", or a --config with them" if len(names) > 1 else ""
+        return f"give {', '.join(typed.get(name, f'--{name}') for name in names)}{also}"
+    if found := re.search(r"argument (--[\w.]+)\S*: expected one argument", message):
+        return f"{found[1]}: its value is missing"
+    return _wrong_value(message, typed, arguments) or "; ".join(
+        line.strip(" -") for line in message.splitlines() if line.strip()
+    )
+
+
+def _strange_key(
+    message: str, found: re.Match[str], typed: Mapping[str, str], arguments: Arguments
+) -> str:
+    """Return that there is no such key or option, and which one was probably meant."""
+    names: Iterable[str] = typed
+    place = ".".join([*_KEY.findall(message), *filter(None, (found["group"], found["key"]))])
+    if chosen := _CLASS.findall(message):  # its arguments are those of a class, not of the command
+        parameters = inspect.signature(resolve_name(chosen[-1])).parameters
+        names = [f"{place.rpartition('.')[0]}.{name}" for name in parameters]
+    else:  # the shortest beginning that is unknown: a whole group may be strange
+        parts = place.split(".")
+        for length in range(1, len(parts)):
+            begun = ".".join(parts[:length])
+            if not any(f"{name}.".startswith(f"{begun}.") for name in typed):
+                place = begun
+                break
+    file = arguments.place(place).removesuffix(place)
+    if file == "--":
+        return f"there is no option --{place}{_meant(place, names, '--')}"
+    return f"{file}there is no key {place}{_meant(place, names, '')}"
+
+
+def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -> str:
+    """Return what to give in place of a value; "" if the message is of something else."""
+    key = _KEY.findall(message)
+    value = re.search(r"(?:Got value|Given value): (.*)", message)
+    if key and str(NotBlank()) in message:
+        return f"{typed.get(key[0], f'--{key[0]}')} '': give {NotBlank()}"
+    if not key or value is None:
+        return ""
+    place = ".".join(key)
+    if "dot import path" in message:
+        whole = f"there is no such class; give its whole name, such as {CLASSES.get(place)}"
+        parts = f"give its parts, each as --{place}.PART VALUE"
+        return f"--{place} {value[1]}: {whole if place in CLASSES else parts}"
+    literals = re.findall(r"Literal\[(.*?)\]", message)
+    classes = re.findall(r"Expected a (<class '\w+'>)", message)
+    expected = [PLAIN_TYPES[name] for name in dict.fromkeys(classes) if name in PLAIN_TYPES]
+    choices = [word.strip(" '\"") for literal in literals for word in literal.split(",")]
+    if choices:
+        expected.insert(0, f"one of {', '.join(dict.fromkeys(choices))}")
+    # Of a list and its parts pydantic says it.
+    expected += re.findall(r"(?:Value error, give|Input should be) (.*?) \[type=", message)[:1]
+    if not expected:
+        return ""
+    option = arguments.place(place) if place in typed else f"--{place}"
+    option = typed[place] if option == f"--{place}" and place in typed else option
+    return f"{option} {value[1]}: give {' or '.join(expected)}{nearest(value[1], choices)}"
+
+
+def _meant(name: str, known: Iterable[str], dashes: str) -> str:
+    """Return the option that was probably meant: in the same group, or elsewhere, or nothing."""
+    names = [option for option in known if option.rpartition(".")[2] not in {"help", "h"}]
+    group, _, last = name.rpartition(".")
+    last = SHORT.get(last, last)
+    ends = {option: option.rpartition(".")[2] for option in names}
+    siblings = {end: option for option, end in ends.items() if option.rpartition(".")[0] == group}
+    near = [siblings[end] for end in difflib.get_close_matches(last, list(siblings), n=1)]
+    begun = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
+    elsewhere = [option for option, end in ends.items() if end == last]
+    best = [*near, *begun, *elsewhere, *difflib.get_close_matches(name, names, n=1)]
+    return f" (did you mean {dashes}{best[0]}?)" if best else ""
