@@ -26,7 +26,6 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from probelight.protocols.jobs.cells import Cell  # noqa: E402
 from probelight.protocols.jobs.job import (  # noqa: E402
     Job,
     RaySettings,
@@ -35,8 +34,8 @@ from probelight.protocols.jobs.job import (  # noqa: E402
 from probelight.protocols.jobs.on_ray.cluster import Cluster  # noqa: E402
 from probelight.protocols.jobs.on_ray.drive import drive  # noqa: E402
 from probelight.protocols.jobs.on_ray.resources import own_cpus  # noqa: E402
-from probelight.protocols.jobs.outlook import plan_jobs  # noqa: E402
-from probelight.protocols.jobs.plan import Plan  # noqa: E402
+from probelight.protocols.jobs.plan import Plan, plan_jobs  # noqa: E402
+from probelight.protocols.jobs.schedule import PlannedJob  # noqa: E402
 from probelight.protocols.jobs.status import RunView  # noqa: E402
 from probelight.results.record import RunRecord  # noqa: E402
 from probelight.results.run_folder import RunFolder  # noqa: E402
@@ -63,7 +62,7 @@ def main(num_cells: int = 100) -> None:
         plan = plan_jobs(folder, jobs)
         planning = time.perf_counter() - start
         before = seconds(import_some)
-        working = seconds(lambda: run(folder, plan.cells))
+        working = seconds(lambda: run(folder, plan))
         bare = (before + seconds(import_some)) / 2 / NUM_BARE
         ended = sorted(path.stat().st_mtime for path in folder.glob("runs/*/result.json"))
     assert len(ended) == num_cells
@@ -75,9 +74,9 @@ def main(num_cells: int = 100) -> None:
     print(f"a local Ray without a cell: {num_processes} processes, {megabytes:.0f} MB (PSS)")
 
 
-def run(folder: Path, cells: tuple[Cell, ...]) -> None:
+def run(folder: Path, jobs: tuple[PlannedJob, ...]) -> None:
     """Runs cells as `sweep run` does, in silence."""
-    planned = Plan(RunContext(), RaySettings(), cells)
+    planned = Plan(RunContext(), RaySettings(), jobs)
     drive(folder, planned, RunView(console=Console(file=StringIO())))
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from probelight.protocols import cli
-from probelight.protocols.jobs.cells import Cell, State, statuses
+from probelight.protocols.jobs.schedule import PlannedJob, State, statuses
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def twice(command: Sequence[str], tmp_path: Path) -> tuple[Path, Path]:
 
 def assert_same(here: Path, ray: Path) -> None:
     assert (ray / "results.csv").read_text() == (here / "results.csv").read_text()
-    cells = [Cell(path.name, "") for path in (ray / "runs").iterdir()]
+    cells = [PlannedJob(path.name, "") for path in (ray / "runs").iterdir()]
     found = statuses(ray, cells)
     assert {one.state for one in found} == {State.DONE}
     assert all(one.attempt is not None and one.attempt.number == 1 for one in found)

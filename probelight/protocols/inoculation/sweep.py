@@ -63,10 +63,11 @@ from probelight.protocols.jobs.job import (
     TrainerSettings,
     record_pending,
 )
-from probelight.protocols.jobs.on_ray.resources import Need
-from probelight.protocols.jobs.outlook import counted, detectable_table, plan_jobs, plan_lines
-from probelight.protocols.jobs.plan import Plan, wandb_group
-from probelight.protocols.jobs.status import RunView, show_status
+from probelight.protocols.jobs.on_ray.resources import Resources
+from probelight.protocols.jobs.outlook import detectable_table, plan_lines
+from probelight.protocols.jobs.plan import Plan, plan_jobs, wandb_group
+from probelight.protocols.jobs.schedule import is_finished
+from probelight.protocols.jobs.status import RunView, counted, show_status
 from probelight.results.run_folder import CommandFolder, planned_cells
 
 DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]
@@ -158,14 +159,14 @@ def plan(
     # What "auto" will be, as far as can be told without torch.
     auto = "gpu" if shutil.which("nvidia-smi") else "cpu"
     device = {"cpu": "cpu", "auto": auto}.get(trainer.accelerator, "gpu")
-    need = Need.of(engine, trainer, has_gpus=device == "gpu")
+    resources = Resources.of(engine, trainer, has_gpus=device == "gpu")
     jobs = sweep_jobs(grid, context)
     CommandFolder(folder, {"command": "sweep"})
     with without_driver(folder, engine.take_over):
         planned = plan_jobs(folder, jobs)
-        gone = (planned_cells(folder) or frozenset()) - {cell.key for cell in planned.cells}
-        Plan(context, engine, planned.cells).keep(folder)
-    for line in [*plan_lines(planned, folder, device), f"resources: a cell takes {need}"]:
+        gone = (planned_cells(folder) or frozenset()) - {job.key for job in planned}
+        Plan(context, engine, planned).keep(folder)
+    for line in [*plan_lines(jobs, folder, device), f"resources: a cell takes {resources}"]:
         print(line)
     if gone:
         cells = counted(len(gone), "cell")
@@ -174,7 +175,8 @@ def plan(
     Console().print(detectable_table(item_sets))
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
-    print(f"next: {_next(folder, is_left=bool(planned.left))}")
+    is_left = not all(is_finished(folder / "runs", job.key) for job in planned)
+    print(f"next: {_next(folder, is_left)}")
 
 
 def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:
@@ -413,7 +415,7 @@ def status(output_dir: PathText, watch: bool = False) -> None:
         watch: Look again and again until the sweep has ended.
     """
     folder = Path(output_dir)
-    show_status(folder, Plan.read(folder).cells, watch)
+    show_status(folder, Plan.read(folder).jobs, watch)
 
 
 @command(Command(positional=True))
@@ -423,6 +425,6 @@ def cell(run_dir: PathText) -> None:
     Args:
         run_dir: Folder of the cell's run.
     """
-    from probelight.protocols.jobs.cell_process import cell as run_cell
+    from probelight.protocols.jobs.attempt import run_attempt
 
-    run_cell(run_dir)
+    run_attempt(run_dir)

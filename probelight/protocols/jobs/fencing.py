@@ -1,7 +1,8 @@
-"""One `sweep run` a folder: a lock on this machine, and a number that everything it starts carries.
+"""One driver per folder, one attempt per job: locks on this machine, and numbers that only grow.
 
-OUTPUT_DIR/driver.json    who drives the sweep, or drove it last; its number only grows
-OUTPUT_DIR/.driver.lock   held for as long as the driver lives
+OUTPUT_DIR/driver.json        who drives the sweep, or drove it last
+OUTPUT_DIR/.driver.lock       held for as long as the driver lives
+OUTPUT_DIR/runs/<key>/attempt.json   who makes the run, or made it last
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class DriverLostError(RuntimeError):
 
 @dataclass(frozen=True)
 class Driver:
-    """Who puts the cells of a folder on Ray.
+    """The process that puts the jobs of a folder on Ray.
 
     Attributes:
         number: Greater than that of any driver before.
@@ -50,12 +51,12 @@ class Driver:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has certainly ended; of one on another host that was killed nobody knows."""
+        """Whether it has certainly ended; if it was killed on another host, nobody knows."""
         return self.ended is not None or self.process.known_dead()
 
 
 def last_driver(folder: Path) -> Driver | None:
-    """The newest driver of a folder; None if there was none.
+    """Return the newest driver of a folder; None if there was none.
 
     Raises:
         UsageError: If its file is damaged.
@@ -86,7 +87,7 @@ def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
 
     Args:
         folder: Folder of the sweep.
-        take_over: Take it from a driver on another host of which nothing is known here.
+        take_over: Take it from a driver on another host, of which nothing is known here.
 
     Raises:
         UsageError: If a driver has it, with who that is.
@@ -118,21 +119,22 @@ def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
     """
     with without_driver(folder, take_over) as before:
         number = 1 if before is None else before.number + 1
-        driver = Driver(number, this_process(), time.time())
-        _write_driver(folder, driver)
+        driver, path = Driver(number, this_process(), time.time()), folder / DRIVER
+        write_text_atomic(path, json.dumps(asdict(driver)) + "\n")
         try:
             yield number
         finally:
             with suppress(OSError, UsageError):  # a full disk; that it is dead is seen anyway
                 if folder.is_dir() and last_driver(folder) == driver:
-                    _write_driver(folder, replace(driver, ended=time.time()))
+                    ended = replace(driver, ended=time.time())
+                    write_text_atomic(path, json.dumps(asdict(ended)) + "\n")
 
 
 def refuse_driven(folder: Path) -> None:
-    """Refuse to work in a folder whose cells another process has put on Ray.
+    """Refuse to work in a folder whose jobs another process has put on Ray.
 
     Raises:
-        UsageError: If there is one that may still be at work, with who that is.
+        UsageError: If that process may still be at work; the message names it.
     """
     driver = last_driver(folder)
     if driver is not None and not driver.is_gone:
@@ -141,7 +143,7 @@ def refuse_driven(folder: Path) -> None:
 
 
 def _busy(folder: Path, driver: Driver | None, if_lost: str = "") -> str:
-    """Who has a folder, and what to do; `if_lost`, where nobody here knows whether it is."""
+    """Say who has a folder and what to do; `if_lost` if nobody here knows whether it lives."""
     if driver is None or driver.is_gone:  # it plans, or has not yet said who it is
         return f"{folder}: another process is just beginning there; try again in a moment"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(driver.since))
@@ -151,28 +153,24 @@ def _busy(folder: Path, driver: Driver | None, if_lost: str = "") -> str:
     return f"{text}; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)"
 
 
-def _write_driver(folder: Path, driver: Driver) -> None:
-    write_text_atomic(folder / DRIVER, json.dumps(asdict(driver)) + "\n")
-
-
-LOST = 75  # exit code of a cell's process that is no longer in charge
+LOST = 75  # exit code of an attempt's process that is no longer in charge
 ATTEMPT = "attempt.json"
 
 
 class AttemptLostError(RuntimeError):
-    """Another attempt at the cell is in charge."""
+    """Another attempt at the job is in charge."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One start of a cell.
+    """One start of a job.
 
     Attributes:
         number: Greater than that of any attempt before.
         driver: Number of the `sweep run` that it was made for.
-        owner: The Ray worker that watches the cell's process.
+        owner: The Ray worker that watches the job's process.
         since: When it began, in seconds since 1970 by its own node's clock.
-        left: When it ended, by the same clock; None as long as it has not, or was killed.
+        left: When it ended, by the same clock; None if it runs or was killed.
         node: What Ray calls its node.
     """
 
@@ -185,30 +183,34 @@ class Attempt:
 
 
 def begin_attempt(folder: Path, driver: int, node: str = "") -> Attempt:
-    """A new attempt at the cell of a folder, which ends the right of all earlier ones.
+    """Begin a new attempt at the job of a run folder; all earlier ones lose the right to write.
 
     Raises:
         DriverLostError: If another `sweep run` has taken the sweep over.
         FileNotFoundError: If the folder is gone.
     """
-    with _locked(folder / ".attempt.lock"):
+    with (folder / ".attempt.lock").open("a", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         check_driver(folder.parent.parent, driver)
         before = newest_attempt(folder)
         number = 1 if before is None else before.number + 1
         attempt = Attempt(number, driver, this_process(), time.time(), node=node)
-        _write_attempt(folder, attempt)
+        check_folder(folder)
+        write_text_atomic(folder / ATTEMPT, json.dumps(asdict(attempt)) + "\n")
     return attempt
 
 
 def end_attempt(folder: Path, attempt: Attempt) -> None:
-    """Notes that the process of an attempt has ended; a newer attempt is left alone."""
-    with _locked(folder / ".attempt.lock"):
+    """Note that the process of an attempt has ended; a newer attempt is left alone."""
+    with (folder / ".attempt.lock").open("a", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         if newest_attempt(folder) == attempt:
-            _write_attempt(folder, replace(attempt, left=time.time()))
+            ended = replace(attempt, left=time.time())
+            write_text_atomic(folder / ATTEMPT, json.dumps(asdict(ended)) + "\n")
 
 
 def newest_attempt(folder: Path) -> Attempt | None:
-    """The newest attempt at a cell; None if there was none.
+    """Return the newest attempt at a job; None if there was none.
 
     Raises:
         ValueError: If its file is damaged.
@@ -239,7 +241,7 @@ def check_attempt(folder: Path, number: int) -> None:
         raise AttemptLostError(f"{folder.name}: attempt {number} was lost, {found} is in charge")
 
 
-def watch_attempt(folder: Path, number: int, seconds: float) -> None:
+def end_when_lost(folder: Path, number: int, seconds: float) -> None:
     """End this process soon after the attempt was lost, whatever it is doing."""
 
     def watch() -> None:
@@ -279,10 +281,10 @@ class FencedRunFolder(RunFolder):
     def write(self, name: str, value: Any) -> None:
         """Write a JSON file; `result.json` at most once, and only for the newest attempt.
 
-        Of a DDP cell's processes the first one writes.
+        Of the processes of DDP the first one writes.
 
         Raises:
-            AttemptLostError: If another attempt has the cell or has finished it.
+            AttemptLostError: If another attempt has the job or has finished it.
         """
         if not is_first_process():
             return
@@ -306,23 +308,27 @@ class FencedRunFolder(RunFolder):
 def inside(folder: Path, number: int, say: Callable[[str], None]) -> Iterator[None]:
     """Enter a run folder alone and leave it when the process ends or the block does.
 
-    A process of an older attempt that is still inside is killed when it is on this host. One of
-    another host sees in attempt.json that it has to go.
+    A process of an older attempt that is still inside is killed if it is on this host. On another
+    host it sees in attempt.json that it has to go.
 
     Raises:
         AttemptLostError: If the attempt was lost while waiting.
     """
-    path = folder / ".lock"
+    path, has_said = folder / ".lock", False
     # Not inherited by other programs, which would hold it longer than this process lives.
     with path.open("a+", encoding="utf-8") as file:
-        told = False
-        while not _try_lock(file.fileno()):
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
             check_attempt(folder, number)
             file.seek(0)
-            holder = _process(file.read())
-            if not told:
+            holder = None
+            with suppress(ValueError, TypeError):  # it has not yet said who it is
+                holder = Process(**json.loads(file.read()))
+            if not has_said:
                 say(f"waiting until {holder or 'another process'} has left {folder.name}")
-                told = True
+                has_said = True
             if holder is not None:
                 holder.kill()
             time.sleep(0.05)
@@ -331,30 +337,3 @@ def inside(folder: Path, number: int, say: Callable[[str], None]) -> Iterator[No
         file.write(json.dumps(asdict(this_process())))
         file.flush()
         yield
-
-
-def _write_attempt(folder: Path, attempt: Attempt) -> None:
-    check_folder(folder)
-    write_text_atomic(folder / ATTEMPT, json.dumps(asdict(attempt)) + "\n")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _process(text: str) -> Process | None:
-    try:
-        return Process(**json.loads(text))
-    except (ValueError, TypeError):
-        return None  # it has not yet said who it is

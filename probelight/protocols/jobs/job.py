@@ -40,7 +40,7 @@ from probelight.results.run_folder import RunFolder, run_key
 
 @dataclass(frozen=True)
 class RaySettings(Settings):
-    """What a sweep's cells are given of Ray.
+    """What each job of a sweep, called a cell, takes of Ray.
 
     Args:
         address: A Ray cluster: "auto" for the one of this machine, or host:port; without one, a
@@ -77,17 +77,10 @@ class RaySettings(Settings):
 
 @dataclass(frozen=True)
 class EngineSettings(RaySettings):
-    """Where a command's jobs run.
+    """Where a command's jobs run; the other settings are for Ray alone.
 
     Args:
         kind: "here", one after the other in this process, or "ray", as many at once as fit.
-        address: As of a sweep.
-        cpus_per_cell: As of a sweep.
-        gpus_per_cell: As of a sweep.
-        memory_per_cell: As of a sweep.
-        max_retries: As of a sweep.
-        stop_seconds: As of a sweep.
-        take_over: As of a sweep.
     """
 
     kind: Literal["here", "ray"] = "here"
@@ -96,11 +89,11 @@ class EngineSettings(RaySettings):
         super().__post_init__()
         if self.kind == "ray":
             return
-        given = [one.name for one in fields(RaySettings) if getattr(self, one.name) != one.default]
-        if given:
-            raise UsageError(
-                f"engine.{given[0]} is for Ray alone; add --engine.kind ray, or leave it out"
-            )
+        for item in fields(RaySettings):
+            if getattr(self, item.name) != item.default:
+                raise UsageError(
+                    f"engine.{item.name} is for Ray alone; add --engine.kind ray, or leave it out"
+                )
 
 
 DEFAULT_SWEEP_ENGINE = RaySettings()
@@ -171,18 +164,17 @@ DEFAULT_TRAINER = TrainerSettings()
 
 @dataclass(frozen=True)
 class RunContext:
-    """What every job of a command is given, and a worker's cells too.
+    """What every job of a command runs under, in this process and others.
 
     Args:
         trainer: How Lightning runs.
         wandb: Weights & Biases.
-        mirror: Stands for the addresses of the released files.
-        own: Configs of probes of one's own by the names that they go by, for which there is no
-            file of a config.
-        paths: Where the other files are that a command was given, by what its jobs call them.
-        engine: Where the jobs of a command run; no business of the jobs.
-        quiet: Whether the command itself says what is done; no business of the jobs.
-        kept: What loaders keep for the jobs that come next in the same process (`kept`).
+        mirror: Folder or address that replaces the addresses of the released files.
+        own: Configs of the user's probes that have no file, by name.
+        paths: Where the user's other files are, by what the jobs call them.
+        engine: Where the jobs run; not passed on to other processes.
+        quiet: Whether the command itself says what is done; not passed on either.
+        kept: What loaders keep for the next jobs in the same process (`kept`).
     """
 
     trainer: TrainerSettings = DEFAULT_TRAINER
@@ -197,21 +189,16 @@ class RunContext:
     )
 
     def probe(self, name: str) -> str | ProbeConfig:
-        """What a probe of this name is loaded by."""
+        """Return what a probe is loaded by: the user's config, or its name in the catalog."""
         return self.own.get(name, name)
 
     def say(self, line: str) -> None:
-        """Tell whoever gave the command."""
+        """Print a line for the user, unless the command is quiet."""
         if not self.quiet:
             print(as_typed(line))
 
-    def fixed_by(self, config: Mapping[str, Any]) -> RunContext:
-        """The context with what a job's key was made with, whatever its executor is told."""
-        fixed = {name: config[name] for name in ("precision", "threads") if name in config}
-        return replace(self, trainer=replace(self.trainer, **fixed))
-
     def to_json(self) -> dict[str, Any]:
-        """What other processes are told, in plain values: what a job is given."""
+        """Return in plain values what other processes need to run a job."""
         return {
             "trainer": asdict(self.trainer),
             "wandb": asdict(self.wandb),
@@ -222,11 +209,11 @@ class RunContext:
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> RunContext:
-        """What `to_json` said.
+        """Return the context that `to_json` was called on.
 
         Raises:
             KeyError: If a part is missing.
-            TypeError: If one has other fields.
+            TypeError: If a part has other fields.
         """
         wandb = {**found["wandb"], "tags": tuple(found["wandb"]["tags"])}
         return RunContext(
@@ -244,14 +231,14 @@ DEFAULT_CONTEXT = RunContext()
 def kept(
     most: int | None = 1,
 ) -> Callable[[Callable[Concatenate[RunContext, P], T]], Callable[Concatenate[RunContext, P], T]]:
-    """Keep what a loader returns for the jobs of a command that come next in the same process.
+    """Keep what a loader returns for the next jobs of a command in the same process.
 
-    The loader's first argument is the context, which holds what is kept: another command begins
-    with nothing. The other arguments are compared by equality, and so is the mirror.
+    The loader's first argument is the context, which holds the values: another command begins with
+    none. The other arguments and the mirror are compared by equality.
 
     Args:
         most: How many values are kept; the oldest goes before the next is loaded, which may need
-            its room. None keeps all.
+            its memory. None keeps all.
     """
 
     def decorate(
@@ -275,7 +262,7 @@ def kept(
     return decorate
 
 
-# Measures what the config asks for and returns its record, which is then written as result.json.
+# Makes the run of a config and returns its record, which is then written as result.json.
 Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], RunRecord]
 
 
@@ -289,11 +276,7 @@ class Job:
             key. `threads` fixes the threads of the job's process.
         runner: The function that makes the run, at the top of a module, or its "module:function";
             no part of the key.
-        title: What a command calls the job when it says that its run is complete; its key unless
-            given. No part of the key.
-        bar: What one progress bar over this job and its neighbours with the same text says, in
-            place of one for each of their steps. No part of the key.
-        needs: Keys of the jobs that must be finished before this one, which else is not started.
+        needs: Keys of the jobs that must be finished before this one is started.
         num_steps: Optimiser steps, for the estimate of time; no part of the key.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
         search: Parameter -> range or values that are drawn before the job is started
@@ -301,6 +284,10 @@ class Job:
             part of the config, under `search`: trials of another space are other jobs.
         follows: Keys of the jobs that must have ended before this one, finished or failed for good;
             no part of the key.
+        title: What a command calls the job when its run is complete; the key if empty. No part of
+            the key.
+        bar: Text of one progress bar over this job and its neighbours with the same text, in place
+            of one bar per job. No part of the key.
     """
 
     name: str
@@ -325,7 +312,7 @@ class Job:
 
     @property
     def runner_name(self) -> str:
-        """The "module:function" by which other processes find the runner."""
+        """The "module:function" under which other processes find the runner."""
         if isinstance(self.runner, str):
             return self.runner
         return f"{self.runner.__module__}:{self.runner.__qualname__}"
@@ -335,7 +322,7 @@ DRAWN_NAME = "drawn.json"
 
 
 def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The config of a job with what was drawn for it before its first start, if anything was."""
+    """Return the config of a job with what was drawn before its first start, if anything was."""
     path = folder / DRAWN_NAME
     if not path.exists():
         return dict(config)
@@ -354,14 +341,14 @@ def make_run(
 ) -> None:
     """Make the run of a job, and write its record with the seconds that it took.
 
-    Those who listen to the run are told if it fails. With W&B on, what fails before it was a run
-    there becomes one, and what was one ends there.
+    The run's listeners are told if it fails. With W&B on, a failed run appears there too, and a
+    run that had begun there ends.
 
     Args:
         runner: The job's function, or its "module:function".
         run: The run's folder.
-        config: The job's config.
-        context: What the command's jobs are given.
+        config: The job's config; its precision and threads hold whatever the context says.
+        context: What the command's jobs run under.
     """
     wandb = context.wandb
     if wandb.project and (run.path / "wandb").is_dir():
@@ -369,7 +356,9 @@ def make_run(
     start = time.perf_counter()
     try:
         function = load_runner(runner) if isinstance(runner, str) else runner
-        record = function(run, config, context.fixed_by(config))
+        fixed = {name: config[name] for name in ("precision", "threads") if name in config}
+        context = replace(context, trainer=replace(context.trainer, **fixed))
+        record = function(run, config, context)
         run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
     except AttemptLostError:
         raise  # the run in W&B is that of the attempt in charge
@@ -383,8 +372,8 @@ def make_run(
 def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
     """Record in W&B the finished runs that it does not have, or not all of.
 
-    Their process was killed between `result.json` and the end of the run there, or W&B failed or
-    took too long. A run that is not finished goes on, and records itself.
+    Their process was killed between `result.json` and the end of the run in W&B, or W&B failed or
+    took too long. A run that is not finished goes on and records itself.
 
     Args:
         runs_dir: Folder of the run folders.

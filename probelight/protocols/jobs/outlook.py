@@ -1,154 +1,48 @@
-"""How far a sweep is, and what is left of it: time, memory, disk, detectable differences."""
+"""What is left of a plan: time, memory and disk, and which differences it can show."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 
 from rich.table import Table
 
 from probelight.metrics.power import effective_items, paired, two_proportions
-from probelight.protocols.jobs.cells import Cell, CellStatus, State, blocked, statuses
 from probelight.protocols.jobs.job import Job
-from probelight.results.run_folder import RunFolder
+from probelight.protocols.jobs.schedule import PlannedJob, statuses
+from probelight.protocols.jobs.status import Progress, counted, duration
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
-
-
-class Progress:
-    """Numbers of cells and the time left.
-
-    Args:
-        statuses: How each cell is.
-
-    Attributes:
-        blocked: Cells that are not started, as something that they need has failed for good.
-    """
-
-    def __init__(self, statuses: Iterable[CellStatus]) -> None:
-        self.statuses = tuple(statuses)
-        self.done, self.running, self.waiting, self.failed = (
-            [one for one in self.statuses if one.state is state]
-            for state in (State.DONE, State.RUNNING, State.WAITING, State.FAILED)
-        )
-        lost = blocked([one.cell for one in self.waiting], {one.cell.key for one in self.failed})
-        self.blocked = [one for one in self.waiting if one.cell.key in lost]
-        self.waiting = [one for one in self.waiting if one.cell.key not in lost]
-
-    def seconds_left(self, at_once: int | None = None) -> float | None:
-        """Seconds until the last cell is done; None if nothing is known.
-
-        Args:
-            at_once: Cells that run at once; as many as run now when left out.
-        """
-        left = {one.cell.key: one.cell.num_steps for one in (*self.running, *self.waiting)}
-        seconds = self.seconds_of(left)
-        if seconds is None or not left:
-            return seconds
-        return seconds / max(1, min(at_once or len(self.running), len(left)))
-
-    def seconds_of(self, steps: Mapping[str, int]) -> float | None:
-        """Seconds that cells with so many steps take one by one; None if nothing is known.
-
-        A cell with steps takes the finished ones' mean seconds a step; one without, the mean
-        seconds of those without.
-        """
-        known = [(one.cell.num_steps, one.seconds) for one in self.done if one.seconds is not None]
-        if not known:
-            return None
-        stepped = [(n, seconds) for n, seconds in known if n]
-        plain = [seconds for n, seconds in known if not n]
-        typical = fmean(plain or [seconds for _, seconds in known])
-        rate = None
-        if stepped:
-            rate = sum(seconds for _, seconds in stepped) / sum(n for n, _ in stepped)
-        return sum(n * rate if n and rate is not None else typical for n in steps.values())
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them: 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
-    if seconds < MINUTE:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    whole = round(seconds)
-    if whole < HOUR:
-        return f"{whole // MINUTE} min {whole % MINUTE} s"
-    if whole < DAY:
-        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
-    return f"{whole // DAY} d {whole % DAY // HOUR} h"
-
-
-def counted(number: int, noun: str) -> str:
-    """1 cell, 2 cells."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def last_line(text: str) -> str:
-    """The last line with something on it: of a traceback, the error itself."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
-
-
-# The rule for the time of a step as long as no cell is finished: forward and backward pass of 16
+# The rule for the time of a step as long as no job is finished: forward and backward pass of 16
 # questions with 5 choices of 64 tokens.
 FLOP_PER_WEIGHT_AND_TOKEN = 6
 TOKENS_PER_STEP = 16 * 5 * 64
 FLOP_PER_SECOND = {"cpu": 1e11, "gpu": 5e13}
 BYTES_PER_WEIGHT = 4
 COPIES_IN_MEMORY = 4  # weights, gradients, AdamW's two moments
-COPIES_OF_STATES = 6  # while a cell trains: two states of weights and moments
+COPIES_OF_STATES = 6  # while a job trains: two states of weights and moments
 
 DISCORDANT = 0.3  # share of items that two settings answer differently
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """The jobs of a plan and how far they are.
-
-    Attributes:
-        jobs: All jobs of it.
-        progress: How their cells are.
-    """
-
-    jobs: tuple[Job, ...]
-    progress: Progress
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """The cells of the jobs."""
-        return tuple(one.cell for one in self.progress.statuses)
-
-    @property
-    def left(self) -> list[Job]:
-        """The jobs without a result."""
-        done = {one.cell.key for one in self.progress.done}
-        return [job for job in self.jobs if job.key not in done]
-
-
-def plan_jobs(output_dir: Path, jobs: Sequence[Job]) -> Outlook:
-    """Make the run folders, and look which jobs have a result."""
-    for job in jobs:
-        RunFolder(output_dir / "runs", job.name, job.config)
-    found = statuses(output_dir, map(Cell.of, jobs))
-    return Outlook(tuple(jobs), Progress(found))
-
-
-def plan_lines(plan: Outlook, output_dir: Path, device: str = "cpu") -> list[str]:
-    """Say how many cells are done, and what time, memory and disk the others take.
+def plan_lines(jobs: Sequence[Job], output_dir: Path, device: str = "cpu") -> list[str]:
+    """Say how many jobs are done, and what time, memory and disk the others take.
 
     Args:
-        plan: The jobs and how far they are.
+        jobs: All jobs of a plan.
         output_dir: Folder of the sweep.
         device: "cpu" or "gpu", for the rule of time.
     """
-    types = Counter(job.key.split("-")[0] for job in plan.jobs)
-    progress, left = plan.progress, plan.left
+    progress = Progress(statuses(output_dir, map(PlannedJob.of, jobs)))
+    done = {status.job.key for status in progress.done}
+    left = [job for job in jobs if job.key not in done]
+    types = Counter(job.key.split("-")[0] for job in jobs)
     failed = f", {len(progress.failed)} of them failed before" if progress.failed else ""
     lines = [
-        f"{counted(len(plan.jobs), 'cell')}: "
+        f"{counted(len(jobs), 'cell')}: "
         + ", ".join(f"{number} {name}" for name, number in types.items()),
-        f"{len(progress.done)} done, {len(left)} to be run{failed}",
+        f"{len(done)} done, {len(left)} to be run{failed}",
     ]
     if not left:
         return lines
@@ -156,8 +50,8 @@ def plan_lines(plan: Outlook, output_dir: Path, device: str = "cpu") -> list[str
     unknown = "not known before a cell is finished, as the weights of a model are not here yet"
 
     steps = counted(sum(job.num_steps for job in left), "step")
-    seconds = progress.seconds_of({job.key: job.num_steps for job in left})
-    source = f"as {counted(len(progress.done), 'finished cell')} took"
+    seconds = progress.seconds_of([job.num_steps for job in left])
+    source = f"as {counted(len(done), 'finished cell')} took"
     if seconds is None and sizes_are_known:
         weights = sum(job.num_steps * job.weights_bytes / BYTES_PER_WEIGHT for job in left)
         flop = weights * FLOP_PER_WEIGHT_AND_TOKEN * TOKENS_PER_STEP
@@ -182,7 +76,7 @@ def plan_lines(plan: Outlook, output_dir: Path, device: str = "cpu") -> list[str
     else:
         lines.append(f"memory: {unknown}")
 
-    trained = [one.cell.key for one in progress.done if one.cell.num_steps]
+    trained = [status.job.key for status in progress.done if status.job.num_steps]
     found = [
         sum(p.stat().st_size for p in (output_dir / "runs" / key).rglob("*") if p.is_file())
         for key in trained
@@ -207,7 +101,7 @@ def _size(num_bytes: float) -> str:
 
 
 def detectable_table(rows: Iterable[tuple[str, int, int]]) -> Table:
-    """The smallest differences in accuracy that can be expected to be found.
+    """Return the smallest differences in accuracy that can be expected to be found.
 
     Args:
         rows: Name, number of items and number of seeds of each set of items.

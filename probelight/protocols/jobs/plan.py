@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,27 +13,27 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
 from probelight.io.wandb import WandbSettings
-from probelight.protocols.jobs.cells import Cell
-from probelight.protocols.jobs.job import RaySettings, RunContext, TrainerSettings
-from probelight.results.run_folder import PLANNED
+from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
+from probelight.protocols.jobs.schedule import PlannedJob
+from probelight.results.run_folder import PLANNED, RunFolder
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a plan and the settings that whoever runs them needs.
+    """The jobs of a plan and the settings that whoever runs them needs.
 
     Args:
-        context: What the cells run under.
+        context: What the jobs run under.
         engine: Where they run, and how often they are tried.
-        cells: All cells; reports leave out what an earlier plan left in the folder.
-        id: Drawn for the folder's first plan: its cells' group in W&B.
+        jobs: All jobs; reports leave out what an earlier plan left in the folder.
+        id: Drawn for the folder's first plan: the group of its runs in W&B.
     """
 
     context: RunContext
     engine: RaySettings
-    cells: tuple[Cell, ...] = ()
+    jobs: tuple[PlannedJob, ...] = ()
     id: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def keep(self, folder: Path) -> None:
@@ -43,7 +44,7 @@ class Plan:
             "id": before.id if before else self.id,
             "engine": asdict(engine),
             **self.context.to_json(),
-            "cells": [asdict(cell) for cell in self.cells],
+            "cells": [asdict(job) for job in self.jobs],
         }
         write_text_atomic(folder / PLANNED, json.dumps(content, indent=1) + "\n")
 
@@ -57,12 +58,14 @@ class Plan:
         path = folder / PLANNED
         try:
             found = read_json(path)
-            cells = [
-                Cell(**{**one, "needs": tuple(one["needs"]), "follows": tuple(one["follows"])})
-                for one in found["cells"]
+            jobs = [
+                PlannedJob(
+                    **{**job, "needs": tuple(job["needs"]), "follows": tuple(job["follows"])}
+                )
+                for job in found["cells"]
             ]
             engine = RaySettings(**found["engine"])
-            return Plan(RunContext.from_json(found), engine, tuple(cells), found["id"])
+            return Plan(RunContext.from_json(found), engine, tuple(jobs), found["id"])
         except FileNotFoundError:
             raise UsageError(
                 f"{folder} holds no plan; `train.py sweep plan --config ... --output_dir {folder}` "
@@ -75,23 +78,31 @@ class Plan:
             ) from error
 
     def under(self, context: RunContext, engine: RaySettings) -> Plan:
-        """Return the plan with the given settings that are not the default in place of its own."""
+        """Return the plan with the user's settings, where they are not the default."""
 
-        def merged(planned: Settings, given: Settings) -> Settings:
-            default = type(given)()
-            values = {one.name: getattr(given, one.name) for one in fields(given)}
+        def merged(planned: Settings, user: Settings) -> Settings:
+            default = type(user)()
+            values = {item.name: getattr(user, item.name) for item in fields(user)}
             changed = {n: v for n, v in values.items() if v != getattr(default, n)}
             return replace(planned, **changed)
 
-        mine = self.context
         changed = RunContext(
-            merged(mine.trainer, context.trainer),
-            merged(mine.wandb, context.wandb),
-            mine.mirror if context.mirror is None else context.mirror,
+            merged(self.context.trainer, context.trainer),
+            merged(self.context.wandb, context.wandb),
+            self.context.mirror if context.mirror is None else context.mirror,
         )
         return replace(self, context=changed, engine=merged(self.engine, engine))
 
 
+def plan_jobs(output_dir: Path, jobs: Iterable[Job]) -> tuple[PlannedJob, ...]:
+    """Make the run folders of jobs, with their configs, and return what a plan keeps of them."""
+    planned = []
+    for job in jobs:
+        RunFolder(output_dir / "runs", job.name, job.config)
+        planned.append(PlannedJob.of(job))
+    return tuple(planned)
+
+
 def wandb_group(folder: Path, wandb: WandbSettings) -> str:
-    """The group of all runs of a sweep in W&B: its cells' and its report's."""
+    """Return the group in W&B of all runs of a sweep: those of its jobs, and its report."""
     return wandb.group or f"{folder.resolve().name}-{Plan.read(folder).id}"

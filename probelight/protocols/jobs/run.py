@@ -1,6 +1,6 @@
 """How a command makes its runs: its folder, the runs that are missing, results.csv, the table.
 
-A protocol has settings, expands them to jobs, and runs one job at a time; this is all the rest.
+A protocol expands its settings to jobs and makes the run of one job; this is all the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.process import is_first_process
-from probelight.protocols.jobs.fencing import DRIVER, refuse_driven
+from probelight.protocols.jobs.fencing import refuse_driven
 from probelight.protocols.jobs.job import Job, RunContext, make_run, record_pending
 from probelight.results.record import FromFiles
 from probelight.results.row import Row
@@ -36,11 +36,11 @@ def run_command(
         output_dir: Folder of the command; given again, it goes on where it stopped.
         config: The command's resolved config, which the folder keeps and is held to.
         jobs: All jobs of the command.
-        context: What every job is given.
+        context: What every job runs under.
         files: What the command reads, so that a folder made from other data is refused by name.
         table: Name of the report's section whose tables are printed.
-        check: Is given the jobs that are missing before the first one starts; refuses early what
-            would else fail after hours.
+        check: Called with the missing jobs before the first one starts, to refuse early what would
+            otherwise fail after hours.
 
     Returns:
         The rows of results.csv.
@@ -50,7 +50,11 @@ def run_command(
         SystemExit: If the jobs ran on Ray and were stopped, or some failed.
     """
     folder = CommandFolder(Path(output_dir), config, files)
-    missing = say_complete(jobs, folder, context)
+    missing = unfinished(jobs, folder)
+    keys = {job.key for job in missing}
+    for job in jobs:
+        if job.key not in keys:
+            context.say(f"{job.title or job.key}: complete")
     if check is not None:
         check(missing)
     run_jobs(jobs, folder, context)
@@ -62,16 +66,6 @@ def run_command(
     return folder.rows()
 
 
-def say_complete(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[Job]:
-    """Say which jobs have a result already, and return those that have none."""
-    missing = unfinished(jobs, folder)
-    keys = {job.key for job in missing}
-    for job in jobs:
-        if job.key not in keys:
-            context.say(f"{job.title or job.key}: complete")
-    return missing
-
-
 def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
     """Return the jobs that have no result yet; nothing is written."""
     return [job for job in jobs if folder.result(job.key) is None]
@@ -80,29 +74,28 @@ def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
 def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
     """Make the runs that are not finished, and leave all their rows in results.csv.
 
-    Whatever was interrupted goes on where it stopped. Here, a job that fails ends the command.
+    What was interrupted goes on where it stopped. Without Ray, a job that fails ends the command.
 
     Args:
         jobs: The jobs.
         folder: The command's folder.
-        context: What every job is given.
+        context: What every job runs under.
 
     Returns:
         The runs that were made now.
 
     Raises:
         UsageError: If a run on Ray is at work in the folder.
-        SystemExit: If the jobs ran on Ray and were stopped, or some failed; what became of each
-            was said.
+        SystemExit: If the jobs ran on Ray and were stopped, or some failed; the end of each was
+            printed.
     """
+    quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     if context.engine.kind == "ray":
-        return _run_on_ray(jobs, folder, context)
+        return _run_on_ray(jobs, folder, context, quiet)
     from rich.progress import track  # not above: --help of all commands is quick
 
-    if (folder.path / DRIVER).exists():
-        refuse_driven(folder.path)
+    refuse_driven(folder.path)
     record_pending(folder.runs_dir, context.wandb)
-    quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     made: list[RunFolder] = []
     ordered = in_order(jobs)
     runs = {job.key: folder.run(job.name, job.config) for job in ordered}
@@ -122,7 +115,7 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:
-    """Return each job once, after those that it waits for; else in the order given."""
+    """Return each job once, after those that it waits for, otherwise in the same order."""
     by_key = {job.key: job for job in jobs}
     found: dict[str, Job] = {}
 
@@ -137,18 +130,17 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
     return list(found.values())
 
 
-def _run_on_ray(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
+def _run_on_ray(
+    jobs: Sequence[Job], folder: CommandFolder, context: RunContext, quiet: RunContext
+) -> list[RunFolder]:
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import drive
-    from probelight.protocols.jobs.outlook import plan_jobs
-    from probelight.protocols.jobs.plan import Plan
+    from probelight.protocols.jobs.plan import Plan, plan_jobs
     from probelight.protocols.jobs.status import RunView
 
     missing = unfinished(jobs, folder)
-    plan = plan_jobs(folder.path, jobs)
-    quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
-    view = RunView(context.trainer.progress_bar)
-    code = drive(folder.path, Plan(quiet, context.engine, plan.cells), view) if missing else 0
+    plan = Plan(quiet, context.engine, plan_jobs(folder.path, jobs))
+    code = drive(folder.path, plan, RunView(context.trainer.progress_bar)) if missing else 0
     if code in (0, 1):  # else it was stopped, and time is short
         record_pending(folder.runs_dir, context.wandb)
     folder.write_results()

@@ -1,13 +1,12 @@
-"""`search: tpe`: what a trial draws, given the finished ones of those that it follows.
+"""`search: tpe`: the setting of a trial, drawn in view of the finished trials that it follows.
 
-Trials come in batches. Optuna's TPE sampler is told both objectives of the finished trials of the
-batches before, accuracy on the probe and on the original task, and nothing of what else is finished
-or runs: a trial draws the same whatever order the others end in. It draws its whole batch and takes
-what is its own, so that each of them keeps away from those drawn before it; drawn one by one they
-crowd where the sampler expects most, and find less than random settings do.
+Trials come in batches. Optuna's TPE sampler sees both objectives of the finished trials of earlier
+batches, accuracy on the probe and on the original task, and nothing else: a trial draws the same
+setting in whatever order the others end. A trial draws its whole batch and takes its own setting,
+so that each setting keeps away from those before it; drawn one by one they crowd where the sampler
+expects most, and find less than random settings do.
 
-The draw is kept in the run folder before anything trains, so a trial that is tried again keeps its
-setting.
+The draw is kept in the run folder before anything trains, so a retried trial keeps its setting.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from probelight.io.atomic import write_text_once
 from probelight.io.errors import UsageError
 from probelight.metrics.aggregate import Checkpoint, best_checkpoint
 from probelight.protocols.jobs.job import DRAWN_NAME
-from probelight.results.record import RunRecord
+from probelight.results.record import RESULT, RunRecord
 from probelight.results.run_folder import RunFolder, config_hash
 
 if TYPE_CHECKING:
@@ -30,16 +29,16 @@ if TYPE_CHECKING:
 NUM_RANDOM = 4  # trials that must be finished before the sampler has anything to go by
 
 
-class Told(NamedTuple):
-    """What the sampler is told of a finished trial.
+class FinishedTrial(NamedTuple):
+    """A finished trial as the sampler sees it.
 
     Attributes:
-        drawn: What it drew.
-        objectives: What came of it, each the better the higher.
-        place: How messages call it.
+        setting: What it drew.
+        objectives: Its scores; higher is better.
+        place: What messages call it.
     """
 
-    drawn: Mapping[str, Any]
+    setting: Mapping[str, Any]
     objectives: Sequence[float]
     place: str = "a trial"
 
@@ -49,10 +48,10 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
 
     Args:
         job_key: The trial, as messages call it.
-        config: Its config, with the space, `search`, its number, `trial`, and how many trials are
-            `trials_at_once`.
+        config: Its config, with the space (`search`), its number (`trial`) and the size of a batch
+            (`trials_at_once`).
         folder: Its run folder.
-        earlier: Those of the trials that it follows; those without a result do not count.
+        earlier: Run folders of the trials that it follows; those without a result do not count.
 
     Raises:
         UsageError: If Optuna is not installed, or the space is of neither kind.
@@ -61,14 +60,22 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
     path = folder / DRAWN_NAME
     if path.exists():
         return
-    finished = [RunFolder.at(one) for one in earlier if (one / "result.json").exists()]
-    finished.sort(key=lambda run: int(run.config["trial"]))
-    told = [_told(run) for run in finished]
-    place = config["trial"] % config["trials_at_once"]
+    runs = [RunFolder.at(trial) for trial in earlier if (trial / RESULT).exists()]
+    runs.sort(key=lambda run: int(run.config["trial"]))
+    finished = []
+    for run in runs:
+        setting, place = run.read(DRAWN_NAME), run.path / DRAWN_NAME
+        if not isinstance(setting, dict):
+            raise ValueError(
+                f"{place}: there is no setting, yet the trial is finished; remove {run.path}, "
+                "it begins anew"
+            )
+        finished.append(FinishedTrial(setting, objectives_of(run.result_path), str(place)))
+    number = config["trial"] % config["trials_at_once"]
     # The batch's own: were it a plain number, all searches would begin with the same few settings.
-    seed = int(config_hash({**config, "trial": config["trial"] - place})[:8], 16)
+    seed = int(config_hash({**config, "trial": config["trial"] - number})[:8], 16)
     try:
-        *_, drawn = sample(config["search"], told, place + 1, seed)
+        *_, drawn = sample(config["search"], finished, number + 1, seed)
     except UsageError as error:
         raise UsageError(f"{job_key}: {error}") from error
     # A process that was stopped before this line and has lost the trial replaces nothing.
@@ -76,13 +83,13 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
 
 
 def sample(
-    space: Mapping[str, Any], told: Sequence[Told], number: int, seed: int
+    space: Mapping[str, Any], finished: Sequence[FinishedTrial], number: int, seed: int
 ) -> list[dict[str, Any]]:
     """Draw settings, each away from those before it; the first ones are the same for any number.
 
     Args:
         space: Parameter -> {"low", "high", "log"} or {"choices"}.
-        told: The finished trials, in their order.
+        finished: The finished trials, in their order.
         number: How many to draw.
         seed: Seeds the draw.
 
@@ -92,31 +99,40 @@ def sample(
     """
     try:
         import optuna  # heavy, and only searches need it
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
     except ImportError as error:
         raise UsageError(
             f"search: tpe needs Optuna ({error}); pip install -e '.[sweep]'"
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    # By name: in which order the parameters are given must not decide what is drawn.
-    distributions = {name: _distribution(name, space[name]) for name in sorted(space)}
+    distributions: dict[str, BaseDistribution] = {}
+    for name, values in sorted(space.items()):  # their order must not decide what is drawn
+        if "choices" in values:
+            distributions[name] = CategoricalDistribution(tuple(values["choices"]))
+        elif {"low", "high"} <= values.keys():
+            is_log = bool(values.get("log"))
+            distributions[name] = FloatDistribution(values["low"], values["high"], log=is_log)
+        else:
+            needed = f"{name} needs `low` and `high`, or `choices`"
+            raise UsageError(f"search: {needed}, not {dict(values)}")
     sampler = optuna.samplers.TPESampler(
         seed=seed, n_startup_trials=NUM_RANDOM, constant_liar=True, multivariate=False
     )
     study = optuna.create_study(directions=["maximize", "maximize"], sampler=sampler)
-    for one in told:
-        params = dict(one.drawn)
+    for setting, objectives, place in finished:
+        params = dict(setting)
         try:
             trial = optuna.trial.create_trial(
-                params=params, distributions=distributions, values=list(one.objectives)
+                params=params, distributions=distributions, values=list(objectives)
             )
         except ValueError as error:
-            raise ValueError(f"{one.place}: {params} is not of the space: {error}") from error
+            raise ValueError(f"{place}: {params} is not of the space: {error}") from error
         study.add_trial(trial)
     return [dict(study.ask(distributions).params) for _ in range(number)]
 
 
 def objectives_of(result_path: Path) -> tuple[float, float]:
-    """Accuracy on probe and original task, on selection items, of the epoch with the best mean.
+    """Return selection accuracy on probe and original task of the epoch with the best mean.
 
     Raises:
         ValueError: If the file is damaged, or does not hold both.
@@ -126,31 +142,11 @@ def objectives_of(result_path: Path) -> tuple[float, float]:
         if row.split == "selection" and row.epoch:
             epochs.setdefault(row.epoch, {})[row.metric] = row.value
     try:
-        tried = [
-            Checkpoint(said["probe_accuracy"], said["original_accuracy"], 0.0, epoch)
-            for epoch, said in epochs.items()
+        checkpoints = [
+            Checkpoint(values["probe_accuracy"], values["original_accuracy"], 0.0, epoch)
+            for epoch, values in epochs.items()
         ]
-        best = best_checkpoint(tried, lambda one: one)
+        best = best_checkpoint(checkpoints, lambda checkpoint: checkpoint)
     except (KeyError, ValueError) as error:
         raise ValueError(f"{result_path}: not the result of a trial: {error}") from error
     return best.probe, best.original
-
-
-def _told(run: RunFolder) -> Told:
-    drawn, path = run.read(DRAWN_NAME), run.path / DRAWN_NAME
-    if not isinstance(drawn, dict):
-        raise ValueError(
-            f"{path}: there is no setting, yet the trial is finished; remove {run.path}, "
-            "it begins anew"
-        )
-    return Told(drawn, objectives_of(run.result_path), str(path))
-
-
-def _distribution(name: str, said: Mapping[str, Any]) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution
-
-    if "choices" in said:
-        return CategoricalDistribution(tuple(said["choices"]))
-    if {"low", "high"} <= said.keys():
-        return FloatDistribution(said["low"], said["high"], log=bool(said.get("log")))
-    raise UsageError(f"search: {name} needs `low` and `high`, or `choices`, not {dict(said)}")

@@ -1,14 +1,15 @@
-"""What `sweep run` shows: a line for each cell that ended, under them how far it is."""
+"""How far a sweep is: what `sweep run` prints while jobs end, and the tables of `sweep status`."""
 
 from __future__ import annotations
 
 import csv
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 from rich import progress as rich_progress
 from rich.console import Console, Group
@@ -18,28 +19,107 @@ from rich.text import Text
 
 from probelight.io.escaping import visible
 from probelight.io.package import program
-from probelight.protocols.jobs.cells import (
-    Cell,
-    CellStatus,
+from probelight.protocols.jobs.fencing import last_driver
+from probelight.protocols.jobs.schedule import (
     Failure,
+    JobStatus,
+    PlannedJob,
     Schedule,
     State,
+    blocked,
     status_of,
     statuses,
 )
-from probelight.protocols.jobs.fencing import last_driver
-from probelight.protocols.jobs.outlook import Progress, counted, duration, last_line
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them: 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < HOUR:
+        return f"{whole // MINUTE} min {whole % MINUTE} s"
+    if whole < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 cell, 2 cells."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def last_line(text: str) -> str:
+    """Return the last line that is not empty: of a traceback, the error itself."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+class Progress:
+    """Numbers of jobs and the time left.
+
+    Args:
+        statuses: The status of each job.
+
+    Attributes:
+        done: The statuses of the jobs that are finished; so `running`, `waiting`, `failed`.
+        blocked: Those that are not started, as something that they need has failed for good.
+    """
+
+    def __init__(self, statuses: Iterable[JobStatus]) -> None:
+        self.statuses = tuple(statuses)
+        self.done, self.running, self.waiting, self.failed = (
+            [status for status in self.statuses if status.state is state]
+            for state in (State.DONE, State.RUNNING, State.WAITING, State.FAILED)
+        )
+        failed = {status.job.key for status in self.failed}
+        never = blocked([status.job for status in self.waiting], failed)
+        self.blocked = [status for status in self.waiting if status.job.key in never]
+        self.waiting = [status for status in self.waiting if status.job.key not in never]
+
+    def seconds_left(self, at_once: int | None = None) -> float | None:
+        """Return the seconds until the last job is done; None if nothing is known.
+
+        Args:
+            at_once: Jobs that run at once; as many as run now if left out.
+        """
+        steps = [status.job.num_steps for status in (*self.running, *self.waiting)]
+        seconds = self.seconds_of(steps)
+        if seconds is None or not steps:
+            return seconds
+        return seconds / max(1, min(at_once or len(self.running), len(steps)))
+
+    def seconds_of(self, steps: Sequence[int]) -> float | None:
+        """Return how long jobs take one after the other; None if nothing is known.
+
+        A job with steps takes the mean seconds per step of the finished ones; a job without steps
+        the mean seconds of those without.
+
+        Args:
+            steps: The number of steps of each job.
+        """
+        known = [(s.job.num_steps, s.seconds) for s in self.done if s.seconds is not None]
+        if not known:
+            return None
+        stepped = [(n, seconds) for n, seconds in known if n]
+        plain = [seconds for n, seconds in known if not n]
+        typical = fmean(plain or [seconds for _, seconds in known])
+        rate = None
+        if stepped:
+            rate = sum(seconds for _, seconds in stepped) / sum(n for n, _ in stepped)
+        return sum(n * rate if n and rate is not None else typical for n in steps)
 
 
 class RunView:
-    """The terminal of a run.
+    """The terminal of a run: a line for each job that ended, under them how far the run is.
 
     Args:
         bar: Show a bar with the time left; only on a terminal.
         console: Where to.
 
     Attributes:
-        at_once: Cells that run at once.
+        at_once: Jobs that run at once.
     """
 
     def __init__(self, bar: bool = True, console: Console | None = None) -> None:
@@ -55,70 +135,70 @@ class RunView:
             disable=not bar or not self.console.is_terminal,
         )
         self._left: float | None = None
-        self._said = time.monotonic()
+        self._left_at = time.monotonic()
 
     @contextmanager
     def shown(self, schedule: Schedule) -> Iterator[None]:
-        """Shows how far the cells of a schedule are, until the block ends."""
-        found = statuses(schedule.runs_dir.parent, schedule.cells.values())
+        """Show how far the jobs of a schedule are, until the block ends."""
+        found = statuses(schedule.runs_dir.parent, schedule.jobs.values())
         self._runs_dir = schedule.runs_dir
-        self._standings: dict[str, CellStatus] = {one.cell.key: one for one in found}
-        self.say(f"{len(schedule.done)} of {len(schedule.cells)} cells are finished")
+        self._statuses: dict[str, JobStatus] = {status.job.key: status for status in found}
+        num_done, num_jobs = len(schedule.done), len(schedule.jobs)
+        self.say(f"{num_done} of {num_jobs} cells are finished")
         with self._bar:
-            self._task = self._bar.add_task(
-                "", total=len(schedule.cells), completed=len(schedule.done)
-            )
+            self._task = self._bar.add_task("", total=num_jobs, completed=num_done)
             yield
 
     def say(self, line: str) -> None:
-        """Prints a line."""
+        """Print a line."""
         self.console.print(visible(line), markup=False)
 
     def tick(self) -> None:
         """Count the time left down."""
-        left = None if self._left is None else self._left - (time.monotonic() - self._said)
+        left = None if self._left is None else self._left - (time.monotonic() - self._left_at)
         text = "" if left is None else f"about {duration(max(0.0, left))} left"
         self._bar.update(self._task, description=text)
 
     def finished(self, key: str) -> None:
-        """A cell has its result."""
-        now = status_of(self._runs_dir, self._standings[key].cell, driver=None)
-        one = replace(now, state=State.DONE, failure=None)
-        line = self._note(one)
-        took = "" if one.seconds is None else f" in {duration(one.seconds)}"
-        self.say(f"{key}: finished{took}. {line}")
+        """Say that a job has its result, and what is left."""
+        found = status_of(self._runs_dir, self._statuses[key].job, driver=None)
+        status = replace(found, state=State.DONE, failure=None)
+        progress = self._note(status)
+        took = "" if status.seconds is None else f" in {duration(status.seconds)}"
+        failed = f", {len(progress.failed)} failed" if progress.failed else ""
+        left = f", about {duration(self._left)} left" if self._left else ""
+        done = f"{len(progress.done)} of {len(progress.statuses)} done"
+        self.say(f"{key}: finished{took}. {done}{failed}{left}")
         self._bar.advance(self._task)
 
     def failed(self, key: str, failure: Failure) -> None:
-        """A cell has failed."""
+        """Say that a job has failed."""
         state = State.FAILED if failure.is_final else State.WAITING
-        self._note(replace(self._standings[key], state=state, failure=failure))
+        self._note(replace(self._statuses[key], state=state, failure=failure))
         end = "for good" if failure.is_final else f"{failure.times} of {failure.tries} times"
         self.say(f"{key}: failed {end}: {last_line(failure.error)}")
 
-    def _note(self, one: CellStatus) -> str:
-        self._standings[one.cell.key] = one
-        progress = Progress(self._standings.values())
-        self._left, self._said = progress.seconds_left(self.at_once), time.monotonic()
-        failed = f", {len(progress.failed)} failed" if progress.failed else ""
-        left = f", about {duration(self._left)} left" if self._left else ""
-        return f"{len(progress.done)} of {len(progress.statuses)} done{failed}{left}"
+    def _note(self, status: JobStatus) -> Progress:
+        self._statuses[status.job.key] = status
+        progress = Progress(self._statuses.values())
+        self._left, self._left_at = progress.seconds_left(self.at_once), time.monotonic()
+        return progress
 
 
 _MOST_FAILED = 20  # rows; `error.txt` in the run folders has them all
 _WATCH_SECONDS = 2.0  # between two looks
 
 
-def show_status(output_dir: Path, cells: Sequence[Cell], watch: bool) -> None:
-    """Prints the status once, or again and again until the last cell has ended."""
+def show_status(output_dir: Path, jobs: Sequence[PlannedJob], watch: bool) -> None:
+    """Print the status once, or again and again until the last job has ended."""
     console = Console()
     if not watch:
-        view = status_view(output_dir, Progress(statuses(output_dir, cells)))
+        view = status_view(output_dir, Progress(statuses(output_dir, jobs)))
         console.print(view, soft_wrap=True)  # a path that is broken cannot be copied
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            progress = Progress(statuses(output_dir, cells))
+            progress = Progress(statuses(output_dir, jobs))
             live.update(status_view(output_dir, progress), refresh=True)
             if not progress.running and not progress.waiting:
                 return
@@ -126,35 +206,50 @@ def show_status(output_dir: Path, cells: Sequence[Cell], watch: bool) -> None:
 
 
 def status_view(output_dir: Path, progress: Progress) -> Group:
-    """The whole status: a line of numbers, who drives, the cells that run, those that failed."""
+    """Return the whole status: numbers, who drives, the jobs that run, those that failed."""
     left = progress.seconds_left()
     numbers = (
         f"{counted(len(progress.statuses), 'cell')}: {len(progress.done)} done, "
         f"{len(progress.running)} running, {len(progress.waiting)} waiting, "
         f"{len(progress.failed)} failed"
     )
-    blocked = len(progress.blocked)
-    behind = f", {blocked} not started behind a failed one" if blocked else ""
-    time_left = f"; about {duration(left)} left" if left else ""
-    driver = _driver_line(output_dir, progress)
-    parts: list[Text | Table] = [Text(numbers + behind + time_left), Text(driver)]
-    if progress.running:
-        rows = [_running_row(output_dir, one) for one in progress.running]
-        parts.append(_table("running", ("cell", "process", "since", "how far"), rows))
-    troubled = [one for one in progress.statuses if one.failure and not one.failure.is_final]
-    if troubled:
-        title = "failed, and tried again"
-        parts.append(_table(title, _FAILED_COLUMNS, list(map(_failed_row, troubled))))
-    if progress.failed:
-        rows = list(map(_failed_row, progress.failed))
-        parts.append(_table("failed for good", _FAILED_COLUMNS, rows[:_MOST_FAILED]))
-        hidden = len(rows) - _MOST_FAILED
+    if progress.blocked:
+        numbers += f", {len(progress.blocked)} not started behind a failed one"
+    if left:
+        numbers += f"; about {duration(left)} left"
+    parts: list[Text | Table] = [Text(numbers), Text(_driver_line(output_dir, progress))]
+    running = [
+        (
+            status.job.key,
+            str(status.attempt.owner),
+            f"{_ago(status.attempt.since)} ago",
+            how_far(output_dir / "runs" / status.job.key, status.job.num_steps),
+        )
+        for status in progress.running
+        if status.attempt is not None
+    ]
+    tried_again: list[tuple[str, ...]] = []
+    failed: list[tuple[str, ...]] = []
+    for status in progress.statuses:
+        if failure := status.failure:
+            rows = failed if failure.is_final else tried_again
+            rows.append((status.job.key, str(failure.times), last_line(failure.error)))
+    for title, columns, shown in (
+        ("running", ("cell", "process", "since", "how far"), running),
+        ("failed, and tried again", ("cell", "times", "error"), tried_again),
+        ("failed for good", ("cell", "times", "error"), failed[:_MOST_FAILED]),
+    ):
+        if shown:
+            parts.append(table := Table(title=title, title_justify="left", title_style="bold"))
+            for column in columns:
+                table.add_column(column, overflow="fold")
+            for row in shown:
+                table.add_row(*map(Text, row))
+    if failed:
+        hidden = len(failed) - _MOST_FAILED
         more = f"and {hidden} more; " if hidden > 0 else ""
         parts.append(Text(f"{more}tracebacks: {output_dir}/runs/<cell>/error.txt", style="dim"))
     return Group(*parts)
-
-
-_FAILED_COLUMNS = ("cell", "times", "error")
 
 
 def _driver_line(output_dir: Path, progress: Progress) -> str:
@@ -174,7 +269,7 @@ def _ago(moment: float) -> str:
 
 
 def how_far(run_dir: Path, num_steps: int) -> str:
-    """Step and epoch that metrics.csv of a run has reached, as of the last time it was written."""
+    """Return step and epoch in metrics.csv of a run, as of the last time it was written."""
     path = run_dir / "metrics.csv"
     if not path.exists():
         return "started"
@@ -186,27 +281,3 @@ def how_far(run_dir: Path, num_steps: int) -> str:
     epochs = [int(row["epoch"]) for row in rows if row["epoch"]]
     epoch = f", epoch {max(epochs) + 1}" if epochs else ""
     return f"step {step}" + (f" of {num_steps}" if num_steps else "") + epoch
-
-
-def _running_row(output_dir: Path, one: CellStatus) -> tuple[str, ...]:
-    assert one.attempt is not None  # or it would not run
-    return (
-        one.cell.key,
-        str(one.attempt.owner),
-        f"{_ago(one.attempt.since)} ago",
-        how_far(output_dir / "runs" / one.cell.key, one.cell.num_steps),
-    )
-
-
-def _failed_row(one: CellStatus) -> tuple[str, ...]:
-    assert one.failure is not None  # or it would not be listed
-    return one.cell.key, str(one.failure.times), last_line(one.failure.error)
-
-
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table

@@ -15,11 +15,11 @@ from probelight.io.process import Process, this_process
 from probelight.io.wandb import WandbSettings
 from probelight.protocols import cli
 from probelight.protocols.inoculation.sweep import run_sweep
-from probelight.protocols.jobs.cells import Failure
 from probelight.protocols.jobs.fencing import Driver, begin_attempt, drive_alone
 from probelight.protocols.jobs.job import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.plan import Plan
+from probelight.protocols.jobs.schedule import Failure
 from probelight.protocols.jobs.status import RunView
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs.harness import planned
@@ -89,13 +89,13 @@ def test_a_plan_with_another_config_takes_the_place_of_the_one_before(
 ) -> None:
     folder = tmp_path / "out"
     plan(config_path, folder)
-    before = [cell.key for cell in Plan.read(folder).cells]
+    before = [cell.key for cell in Plan.read(folder).jobs]
     config = yaml.safe_load(config_path.read_text())
     config["grid"]["rows"][0]["learning_rates"] = [1.0e-3, 1.0e-5]
     config_path.write_text(yaml.safe_dump(config))
     capsys.readouterr()
     assert plan(config_path, folder) == 0
-    now = [cell.key for cell in Plan.read(folder).cells]
+    now = [cell.key for cell in Plan.read(folder).jobs]
     # What both have in common is the original task, its scores and one of the rates.
     assert [key for key in now if key in before] == before[:3]
     assert len(now) == 5
@@ -132,7 +132,7 @@ def test_what_runs_and_what_failed_is_shown(
 ) -> None:
     folder = tmp_path / "out"
     plan(config_path, folder)
-    cells = {cell.key.split("-")[0]: cell for cell in Plan.read(folder).cells}
+    cells = {cell.key.split("-")[0]: cell for cell in Plan.read(folder).jobs}
     runs = folder / "runs"
     with drive_alone(folder, take_over=False) as number:
         Failure(1, 1, "Traceback ...\nMemoryError: 12 GB\n").keep(runs / cells["original"].key)
@@ -221,7 +221,7 @@ def test_a_run_goes_by_the_plan_but_for_what_it_is_given(
     run_sweep(tmp_path, RaySettings(gpus_per_cell=0.5), context)
     found, kept = given["planned"], Plan.read(tmp_path)
     assert given["folder"] == tmp_path
-    assert found.cells == plan.cells
+    assert found.jobs == plan
     assert found.engine == RaySettings(cpus_per_cell=1, gpus_per_cell=0.5, max_retries=5)
     assert (found.context.trainer.threads, found.context.trainer.accelerator) == (3, "cpu")
     assert not found.context.trainer.progress_bar  # of its own: cells have none

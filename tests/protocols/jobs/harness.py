@@ -14,18 +14,17 @@ from typing import Any
 
 from probelight.io.wandb import DEFAULT_WANDB
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
-from probelight.protocols.jobs.outlook import Outlook, plan_jobs
-from probelight.protocols.jobs.plan import Plan
+from probelight.protocols.jobs.plan import Plan, plan_jobs
+from probelight.protocols.jobs.schedule import PlannedJob
 from tests.fixtures.checkout import ROOT
 
-_OWN_OF_A_RUN = ("seconds", "git_commit")
 _STARTED: list[subprocess.Popen[str]] = []
 
 
 def planned(
     folder: Path, jobs: Sequence[Job], devices: int = 1, checkpoint_every: int = 1, **engine: Any
-) -> Outlook:
-    """Plans jobs in a folder, as `sweep plan` does with those of a grid."""
+) -> tuple[PlannedJob, ...]:
+    """Plan jobs in a folder, as `sweep plan` does with those of a grid."""
     plan = plan_jobs(folder, jobs)
     trainer = TrainerSettings(
         accelerator="cpu",
@@ -35,7 +34,7 @@ def planned(
         threads=1,
     )
     settings = RaySettings(**{"cpus_per_cell": devices, **engine})
-    Plan(RunContext(trainer, DEFAULT_WANDB), settings, plan.cells).keep(folder)
+    Plan(RunContext(trainer, DEFAULT_WANDB), settings, plan).keep(folder)
     return plan
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,9 @@ from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.protocols.jobs.fencing import AttemptLostError
 from probelight.protocols.jobs.job import (
-    DRAWN_NAME,
     Job,
     RunContext,
     TrainerSettings,
-    drawn_config,
     kept,
     load_runner,
     make_run,
@@ -47,13 +46,6 @@ def test_the_key_is_of_the_config_alone() -> None:
     assert replace(job, config={"number": 4}).key != job.key
 
 
-def test_a_job_is_told_what_was_drawn_for_it(tmp_path: Path) -> None:
-    config = {"setting": {"dose": 8}, "trial": 0}
-    assert drawn_config(config, tmp_path) == config
-    (tmp_path / DRAWN_NAME).write_text(json.dumps({"learning_rate": 0.1}))
-    assert drawn_config(config, tmp_path)["setting"] == {"dose": 8, "learning_rate": 0.1}
-
-
 def test_a_runner_is_found_by_its_name() -> None:
     assert load_runner(RUNNER) is run
     with pytest.raises(ModuleNotFoundError):
@@ -74,53 +66,39 @@ def end(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRe
     return RunRecord(protocol="end")
 
 
-def told(tmp_path: Path, how: str, wandb: WandbSettings, *listeners: Any) -> None:
-    """Makes a run that ends so."""
-    folder = RunFolder(tmp_path, how, {"end": how})
-    folder.listeners += listeners
-    arguments = "tests.protocols.jobs.test_job:end", folder, folder.config, RunContext(wandb=wandb)
-    if how not in ENDS:
-        return make_run(*arguments)
-    with pytest.raises(type(ENDS[how])):
-        make_run(*arguments)
-
-
-@pytest.mark.parametrize(("how", "expected"), [("failed", 1), ("stopped", 1), ("lost", 0)])
-def test_who_listens_to_a_run_is_told_what_ended_it(
-    how: str, expected: int, tmp_path: Path
-) -> None:
-    heard: list[Any] = []
-    told(tmp_path, how, DEFAULT_WANDB, heard.append)
-    assert heard == [ENDS[how]] * expected
-
-
 @pytest.mark.parametrize(
-    ("how", "has_begun", "expected"),
-    [
-        ("failed", False, 1),
-        ("stopped", False, 0),
-        ("lost", False, 0),
-        ("finished", False, 0),
-        ("failed", True, 1),
-        ("stopped", True, 1),
-        ("lost", True, 0),
-        ("finished", True, 1),
-    ],
+    ("how", "plain", "in_wandb", "begun_in_wandb"),
+    [("failed", 1, 1, 1), ("stopped", 1, 0, 1), ("lost", 0, 0, 0), ("finished", 1, 0, 1)],
 )
-def test_what_fails_is_a_run_in_wandb_and_what_was_one_ends_there(
-    how: str, has_begun: bool, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_listeners_and_wandb_are_told_what_ended_a_run(
+    how: str,
+    plain: int,
+    in_wandb: int,
+    begun_in_wandb: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    heard: list[Any] = []
-
     def follow(run: RunFolder, wandb: WandbSettings) -> None:
         run.listeners = [heard.append]
 
     monkeypatch.setattr("probelight.callbacks.wandb_logger.follow", follow)
-    if has_begun:
-        folder = RunFolder(tmp_path, how, {"end": how}).path
-        (folder / "wandb").mkdir()
-    told(tmp_path, how, WandbSettings(project="p"))
-    assert len(heard) == expected
+    project = WandbSettings(project="p")
+    for expected, wandb, has_begun in (
+        (plain, DEFAULT_WANDB, False),
+        (in_wandb, project, False),
+        (begun_in_wandb, project, True),
+    ):
+        heard: list[Any] = []
+        folder = RunFolder(tmp_path / str(expected) / str(has_begun), how, {"end": how})
+        if wandb is DEFAULT_WANDB:
+            folder.listeners.append(heard.append)
+        if has_begun:
+            (folder.path / "wandb").mkdir()
+        raises = pytest.raises(type(ENDS[how])) if how in ENDS else nullcontext()
+        with raises:
+            make_run(f"{__name__}:end", folder, folder.config, RunContext(wandb=wandb))
+        assert len(heard) == expected
+        assert how == "finished" or heard == [ENDS[how]] * expected
 
 
 class Told:
@@ -174,13 +152,8 @@ def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
 @pytest.mark.parametrize("place", PLACES)
 def test_wherever_a_run_is_killed_wandb_gets_all_of_it(place: str, tmp_path: Path) -> None:
     def start(*places: str) -> int:
-        command = [
-            sys.executable,
-            "-m",
-            "tests.protocols.jobs.wandb_kills",
-            str(tmp_path / "out"),
-            *places,
-        ]
+        module, out = "tests.protocols.jobs.wandb_kills", str(tmp_path / "out")
+        command = [sys.executable, "-m", module, out, *places]
         environment = fresh_environment(tmp_path / "home")
         return subprocess.run(command, env=environment, check=False).returncode
 
@@ -214,14 +187,6 @@ def test_another_process_is_told_all_of_it() -> None:
         RunContext.from_json({"trainer": {}})
 
 
-def test_what_a_key_was_made_with_holds() -> None:
-    fixed = CONTEXT.fixed_by({"precision": "bf16-mixed", "threads": 1, "seed": 3})
-    assert fixed == replace(
-        CONTEXT, trainer=replace(CONTEXT.trainer, precision="bf16-mixed", threads=1)
-    )
-    assert CONTEXT.fixed_by({}) == CONTEXT
-
-
 def test_a_probe_of_ones_own_is_found_by_its_name() -> None:
     config = load_probe_config("age_small")
     own = RunContext(own={"whales": config})
@@ -243,7 +208,9 @@ def test_a_loader_keeps_as_many_values_as_it_says_for_a_command() -> None:
 
     context = RunContext(mirror="here")
     assert [load(context, 1) for _ in range(2)] == ["1 of here", "1 of here"]
-    assert [load(context.fixed_by({"threads": 2}), number) for number in (1, 2, 1)] == [
+    assert [
+        load(replace(context, trainer=TrainerSettings(threads=2)), number) for number in (1, 2, 1)
+    ] == [
         "1 of here",
         "2 of here",
         "1 of here",

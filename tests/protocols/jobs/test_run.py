@@ -11,7 +11,7 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.protocols.jobs.fencing import drive_alone
-from probelight.protocols.jobs.job import EngineSettings, Job, RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job, RunContext, TrainerSettings
 from probelight.protocols.jobs.run import in_order, run_jobs, unfinished
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -102,30 +102,12 @@ def test_nothing_is_made_here_while_cells_of_the_folder_are_on_ray(folder: Comma
     assert len(run_jobs([job(2)], folder, RunContext())) == 1
 
 
-@pytest.mark.parametrize("option", ["address", "gpus_per_cell", "max_retries", "take_over"])
-def test_what_is_for_ray_alone_is_refused_where_the_runs_are_made_here(option: str) -> None:
-    values: dict[str, Any] = {"address": "auto", "take_over": True}
-    given = {option: values.get(option, 1)}
-    with pytest.raises(UsageError, match=f"engine.{option} is for Ray alone; add --engine.kind"):
-        EngineSettings(**given)
-    assert getattr(EngineSettings(kind="ray", **given), option) == given[option]
-
-
 def test_what_others_wait_for_comes_before_them_and_all_else_as_planned() -> None:
     one, two, three = cells(3)
     last = Job("last", {"number": 9}, RUNNER, needs=(three.key, one.key, "elsewhere"))
     assert in_order([last, one, two, three, one]) == [three, one, last, two]
     behind = replace(last, needs=(three.key,), follows=(two.key, "elsewhere"))
     assert in_order([one, behind, two, three]) == [one, three, two, behind]
-
-
-def test_a_plan_is_worked_off_and_nothing_is_done_twice(folder: CommandFolder) -> None:
-    plan = cells(3)
-    made = run_jobs(plan[:2], folder, RunContext())
-    assert [run.key for run in made] == [job.key for job in plan[:2]]
-    made = run_jobs(plan, folder, RunContext())
-    assert [run.key for run in made] == [plan[2].key]
-    assert log_lines(folder.path) == [job.key for job in plan]
 
 
 def test_a_job_that_fails_ends_the_plan_and_the_next_start_goes_on(folder: CommandFolder) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.protocols.jobs.job import DRAWN_NAME, Job, RunContext, drawn_config
-from probelight.protocols.jobs.search import Told, draw, objectives_of, sample
+from probelight.protocols.jobs.search import FinishedTrial, draw, objectives_of, sample
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
@@ -223,10 +223,9 @@ def test_trials_of_another_space_are_other_jobs() -> None:
 def test_the_sampler_goes_where_both_objectives_were_good() -> None:
     # Above 1e-4 both tasks are forgotten, below both are good.
     rates = [10 ** (-5 + i / 10) for i in range(20)]
-    told = [
-        Told({"learning_rate": rate, "extra": "x1"}, (0.9, 0.8) if rate < 1e-4 else (0.2, 0.2))
-        for rate in rates
-    ]
+    settings = [{"learning_rate": rate, "extra": "x1"} for rate in rates]
+    scores = [(0.9, 0.8) if rate < 1e-4 else (0.2, 0.2) for rate in rates]
+    told = list(map(FinishedTrial, settings, scores))
     found = [sample(SPACE, told, 1, seed)[0]["learning_rate"] for seed in range(12)]
     assert sum(rate < 1e-4 for rate in found) >= 10
     assert len(set(found)) == 12
@@ -248,11 +247,11 @@ def test_a_search_finds_more_than_random_settings_do() -> None:
     peaks = [0.1 + 0.8 * i / 39 for i in range(40)]
 
     def by_tpe(peak: float) -> list[tuple[float, float]]:
-        told: list[Told] = []
+        told: list[FinishedTrial] = []
         for _ in range(0, 12, AT_ONCE):
             batch = sample(SPACE, told, AT_ONCE, seed=rng.randrange(1000))
-            told += [Told(setting, accuracies(setting, peak)) for setting in batch]
-        return [accuracies(one.drawn, peak) for one in told]
+            told += [FinishedTrial(setting, accuracies(setting, peak)) for setting in batch]
+        return [accuracies(trial.setting, peak) for trial in told]
 
     def at_random(peak: float) -> list[tuple[float, float]]:
         settings = [

@@ -1,4 +1,4 @@
-"""The table of a sweep's status, from its folder alone."""
+"""How far a sweep is: time left, the tables of its status, and what a run prints."""
 
 from __future__ import annotations
 
@@ -13,15 +13,25 @@ from rich.console import Console
 
 from probelight.io.process import Process, host_id, this_process
 from probelight.protocols.jobs import status
-from probelight.protocols.jobs.cells import Cell, CellStatus, Failure, State
 from probelight.protocols.jobs.fencing import DRIVER, Attempt, Driver
-from probelight.protocols.jobs.outlook import Progress
-from probelight.protocols.jobs.status import how_far, show_status, status_view
+from probelight.protocols.jobs.schedule import Failure, JobStatus, PlannedJob, Schedule, State
+from probelight.protocols.jobs.status import (
+    Progress,
+    RunView,
+    duration,
+    how_far,
+    last_line,
+    show_status,
+    status_view,
+)
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
+from tests.protocols.jobs.trivial import cells
 
 DEAD = Process(host_id(), 2**22 + 1, 1)  # beyond the largest number that Linux gives out
 
 
-def shown(folder: Path, *statuses: CellStatus) -> list[str]:
+def shown(folder: Path, *statuses: JobStatus) -> list[str]:
     """The lines of a status."""
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(status_view(folder, Progress(statuses)), soft_wrap=True)
@@ -35,10 +45,47 @@ def status_of(
     seconds: float | None = None,
     failure: Failure | None = None,
     since: float = 100.0,
-) -> CellStatus:
+    num_steps: int = 10,
+) -> JobStatus:
     left = None if seconds is None else since + seconds
     attempt = Attempt(1, 1, this_process(), since, left)
-    return CellStatus(Cell(key, "module:run", needs, num_steps=10), state, attempt, failure)
+    job = PlannedJob(key, "module:run", needs, num_steps=num_steps)
+    return JobStatus(job, state, attempt, failure)
+
+
+def test_time_left_follows_the_steps_and_how_many_run_at_once() -> None:
+    finished = [
+        status_of("a", State.DONE, seconds=20, num_steps=10),
+        status_of("b", State.DONE, seconds=100, num_steps=30),
+        status_of("score", State.DONE, seconds=7, num_steps=0),
+        status_of("of-a-killed-worker", State.DONE, num_steps=1000),
+    ]
+    left = [
+        status_of("c", State.RUNNING, num_steps=20),
+        status_of("d", State.RUNNING, num_steps=20),
+        status_of("e", State.WAITING, num_steps=10),
+        status_of("f", State.WAITING, num_steps=0),
+    ]
+    # 120 s for 40 steps are 3 s a step: 50 steps and one job without any, on two places or three.
+    assert Progress([*finished, *left]).seconds_left() == pytest.approx((50 * 3 + 7) / 2)
+    assert Progress([*finished, *left]).seconds_left(at_once=3) == pytest.approx((50 * 3 + 7) / 3)
+    # More places than jobs are of no use.
+    assert Progress([*finished, *left]).seconds_left(at_once=64) == pytest.approx((50 * 3 + 7) / 4)
+    assert Progress(left).seconds_left() is None
+    assert Progress(finished).seconds_left() == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1.25, "1.2 s"), (59, "59 s"), (200, "3 min 20 s"), (7500, "2 h 5 min"), (273600, "3 d 4 h")],
+)
+def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_the_last_line_of_a_traceback_is_the_error() -> None:
+    assert last_line("Traceback:\n  line 1\nValueError: no\n\n") == "ValueError: no"
+    assert last_line("") == ""
 
 
 def row_of(lines: list[str], key: str) -> list[str]:
@@ -146,7 +193,7 @@ def test_how_far_a_cell_is_stands_in_its_metrics(
 def test_watching_ends_with_the_sweep_also_where_cells_wait_in_vain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = [Cell("a", "module:run"), Cell("b", "module:run", ("a",))]
+    plan = [PlannedJob("a", "module:run"), PlannedJob("b", "module:run", ("a",))]
     (tmp_path / "runs" / "a").mkdir(parents=True)
     looks = []
 
@@ -160,3 +207,75 @@ def test_watching_ends_with_the_sweep_also_where_cells_wait_in_vain(
     show_status(tmp_path, plan, watch=True)
     assert looks == [2.0] * 3
     assert "2 cells: 0 done, 0 running, 0 waiting, 1 failed" in capsys.readouterr().out
+
+
+class Run:
+    """A run of five trivial cells of 10 steps each, of which the last needs the one before."""
+
+    def __init__(self, folder: Path, terminal: bool = False, bar: bool = True) -> None:
+        self.runs_dir = folder / "runs"
+        self.jobs = cells(5)
+        self.runs = [RunFolder(self.runs_dir, job.name, job.config) for job in self.jobs]
+        self.keys = [job.key for job in self.jobs]
+        self.out = io.StringIO()
+        console = Console(
+            file=self.out, force_terminal=terminal, soft_wrap=True, highlight=False, width=60
+        )
+        self.view = RunView(bar, console)
+
+    def schedule(self, max_retries: int = 0) -> Schedule:
+        own = [PlannedJob(key, "module:run", num_steps=10) for key in self.keys[:4]]
+        last = PlannedJob(self.keys[4], "module:run", (self.keys[3],), num_steps=10)
+        return Schedule(self.runs_dir, [*own, last], max_retries)
+
+    def finish(self, number: int, seconds: float) -> str:
+        """Leaves a result that took so long; the cell's key."""
+        run = self.runs[number]
+        attempt = Attempt(1, 1, this_process(), since=100.0, left=100.0 + seconds)
+        (run.path / "attempt.json").write_text(json.dumps(asdict(attempt)))
+        run.finish(RunRecord(protocol="test"))
+        return run.key
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.getvalue().splitlines()
+
+
+def test_each_end_of_a_cell_is_a_line_with_what_is_left(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.finish(0, 20)
+    schedule = run.schedule(max_retries=1)
+    first, second, bad, last = run.keys[0], run.keys[1], run.keys[3], run.keys[4]
+    with run.view.shown(schedule):
+        run.view.at_once = 2
+        run.view.finished(run.finish(1, 40))
+        for times in (1, 2):
+            error = f"Traceback\nValueError: \x1b[31mno\x07 {times}\n"
+            run.view.failed(bad, schedule.fail(bad, error))
+        run.view.finished(run.finish(2, 30))
+        run.view.say(f"not [bold]styled[/bold]: {last}")
+    # 20 s and 40 s for 10 steps each are 3 s a step: 30 steps are 90 s, two at once 45 s. The cell
+    # that failed for good and the one behind it take none of the time.
+    assert run.lines == [
+        "1 of 5 cells are finished",
+        f"{second}: finished in 40 s. 2 of 5 done, about 45 s left",
+        f"{bad}: failed 1 of 2 times: ValueError: \\x1b[31mno\\x07 1",
+        f"{bad}: failed for good: ValueError: \\x1b[31mno\\x07 2",
+        f"{run.keys[2]}: finished in 30 s. 3 of 5 done, 1 failed",
+        f"not [bold]styled[/bold]: {last}",
+    ]
+    assert first not in run.out.getvalue()
+
+
+@pytest.mark.parametrize(("terminal", "bar"), [(True, True), (True, False), (False, True)])
+def test_a_bar_is_shown_on_a_terminal_unless_it_is_not_wanted(
+    tmp_path: Path, terminal: bool, bar: bool
+) -> None:
+    run = Run(tmp_path, terminal, bar)
+    with run.view.shown(run.schedule()):
+        run.view.tick()
+        run.view.finished(run.finish(0, 20))
+        run.view.tick()
+    text = run.out.getvalue()
+    assert ("\x1b" in text) == ("━" in text) == ("1/5" in text) == (terminal and bar)
+    assert f"{run.keys[0]}: finished in 20 s. 1 of 5 done, about 1 min 20 s left" in text

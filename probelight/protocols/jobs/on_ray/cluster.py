@@ -1,4 +1,4 @@
-"""A Ray to put cells on, as a command sees it: in a process of its own, which may be lost."""
+"""A Ray to put jobs on, as a command sees it: in a process of its own, which may be lost."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from typing import Any
 from probelight.io.atomic import is_abandoned, remove, write_text_atomic, writer
 from probelight.io.errors import UsageError
 from probelight.io.package import PACKAGE
+from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.on_ray.ray_process import end_session
-from probelight.protocols.jobs.on_ray.resources import Need
-from probelight.protocols.jobs.on_ray.watch import End, Order
+from probelight.protocols.jobs.on_ray.resources import Resources
 
 _ALWAYS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else it builds environments of its own under `uv run`
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # no GPUs for a cell that was given none
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # no GPUs for a job that takes none
 }
 _LOCAL = {
     "RAY_AUTH_MODE": "token",  # its processes listen on all interfaces
     "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE": "1",  # little shared memory, as in containers
-    "RAY_memory_monitor_refresh_ms": "0",  # it retries without end; the kernel kills the cell
+    "RAY_memory_monitor_refresh_ms": "0",  # it retries without end; the kernel kills the job
     "RAY_gcs_server_port_wait_time_s": "90",  # 30 are too few where all CPUs are busy
 }
 _SERVE = (
@@ -63,7 +63,7 @@ class Cluster:
         address: "auto" or host:port of a cluster that runs; None starts a local one, which ends
             with the command.
         log: Where the last lines of Ray's logs are kept when it is lost.
-        say: Is told what Ray has to say, in short.
+        say: Called with each of Ray's messages, in a line.
 
     Raises:
         UsageError: If Ray is not installed.
@@ -72,22 +72,20 @@ class Cluster:
     def __init__(self, address: str | None, log: Path, say: Callable[[str], None] = print) -> None:
         if importlib.util.find_spec("ray") is None:
             raise UsageError("cells on Ray need Ray (it is not there); pip install -e '.[sweep]'")
-        self.address, self.log = address, log
-        self._say = say
+        self.address, self.log, self._say = address, log, say
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
         self._doors: list[tuple[str, int]] = []
         self._unread = b""
         self._lost = ""
-        self._has_gpus = False
         self._num_put = 0
 
     def open(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Start the local Ray, or connect to the one that runs.
 
         Args:
-            is_stopped: Asked again and again; it comes back at once, with nothing opened, when the
-                command is to end.
+            is_stopped: Asked again and again; once the command is to end, this returns at once
+                with nothing opened.
 
         Raises:
             RayLostError: If it does not start, or its processes end meanwhile.
@@ -95,21 +93,25 @@ class Cluster:
         """
         self.close()
         self._directory = _short_directory()
+        # Of the process that uses Ray, and with it of all that a local Ray starts.
+        environment = {**os.environ, **_ALWAYS}
+        if self.address is None:
+            for name in [name for name in environment if name.startswith("RAY_AUTH_")]:
+                del environment[name]
+            environment |= _LOCAL | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
         with (self._directory / "process.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"{_SERVE}; r.serve()", str(PACKAGE.parent)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=_environment(self.address),
+                env=environment,
                 start_new_session=True,  # no Ctrl-C, and all that it starts is known by it
             )
         self._unread, self._lost = b"", ""
         request = ("open", self.address, str(self._directory))
-        found = self._ask(*request, seconds=_SECONDS_TO_OPEN, is_stopped=is_stopped)
-        if found is not None:
-            self._doors = [(host, port) for host, port in found["doors"]]
-            self._has_gpus = found["has_gpus"]
+        doors = self._ask(*request, seconds=_SECONDS_TO_OPEN, is_stopped=is_stopped)
+        self._doors = [(host, port) for host, port in doors or ()]
 
     def close(self) -> None:
         """End the local Ray and all that runs on it, or leave the other one."""
@@ -131,50 +133,51 @@ class Cluster:
         self._process, self._directory, self._doors = None, None, []
 
     def is_alive(self) -> bool:
-        """Whether Ray answers; the end of its processes raises nothing here."""
-        return not self._lost and self._process is not None and all(map(_answers, self._doors))
+        """Return whether Ray answers; the end of its processes raises nothing here."""
+        if self._lost or self._process is None:
+            return False
+        try:
+            for door in self._doors:
+                socket.create_connection(door, timeout=_SECONDS_TO_CONNECT).close()
+        except OSError:
+            return False
+        return True
 
-    def check(self, need: Need, folder: Path, driver: int) -> int:
-        """Looks whether some node has what a cell needs, and whether all see the folder.
-
-        Returns:
-            How many cells fit at once.
+    def nodes(self, folder: Path, driver: int) -> list[dict[str, float]]:
+        """Return the resources of each node, all of which see the driver's folder.
 
         Raises:
             RayLostError: If Ray is gone.
-            UsageError: If not, with what there is.
+            UsageError: If a node does not see the folder.
         """
-        at_once: int = self._ask("check", asdict(need), str(folder), driver)
-        return at_once
+        self._ask("check_folder", str(folder), driver)
+        nodes: list[dict[str, float]] = self._ask("nodes")
+        return nodes
 
-    def has_gpus(self) -> bool:
-        """Whether some node has a GPU."""
-        return self._has_gpus
-
-    # What follows is asked while cells run. Of a Ray that is lost there is nothing to be had, and
-    # `is_alive` says so: its cells are put on the next one.
+    # What follows is asked while jobs run. A Ray that is lost answers nothing, which `is_alive`
+    # tells: its jobs are put on the next one.
 
     def lost_nodes(self) -> set[str]:
-        """The nodes that Ray holds for dead. A local Ray has one, and ends with it."""
+        """Return the nodes that Ray holds for dead. A local Ray has one node, and ends with it."""
         return {*self._ask_or("lost_nodes", otherwise=())}
 
-    def put(self, order: Order, need: Need) -> Ref:
-        """Has a cell run where there is room; Ray retries lost workers and nodes without limit."""
+    def put(self, request: AttemptRequest, resources: Resources) -> Ref:
+        """Have a job run where there is room; Ray retries lost workers and nodes without limit."""
         self._num_put += 1
-        self._ask_or("put", self._num_put, order.dump(), asdict(need))
+        self._ask_or("put", self._num_put, json.dumps(asdict(request)), resources.options())
         return self._num_put
 
     def ended(self, refs: Sequence[Ref], seconds: float) -> list[Ref]:
-        """Those that have ended, after so many seconds or as soon as one has."""
+        """Return the jobs that have ended, after so many seconds or as soon as one has."""
         return list(self._ask_or("ended", list(refs), seconds, otherwise=()))
 
     def end_of(self, ref: Ref) -> tuple[str, str]:
-        """How a cell ended, and what of. What Ray itself raises is no fault of the cell."""
-        kind, text = self._ask_or("end_of", ref, otherwise=(End.INTERRUPTED, "Ray was lost"))
-        return kind, text
+        """Return how a job ended, and of what. What Ray itself raises is no fault of the job."""
+        end, text = self._ask_or("end_of", ref, otherwise=(End.INTERRUPTED, "Ray was lost"))
+        return end, text
 
     def cancel(self, ref: Ref) -> None:
-        """Has a cell save its state and end, or not begin."""
+        """Have a job save its state and end, or not begin."""
         self._ask_or("cancel", ref)
 
     def _ask_or(self, *request: Any, otherwise: Any = None) -> Any:
@@ -211,7 +214,13 @@ class Cluster:
                         raise RayLostError(text)
         except (RayLostError, BrokenPipeError) as error:
             end_session(process.pid)  # before its number is free for another one
-            self._lost = str(error) if isinstance(error, RayLostError) else _ended(process)
+            self._lost = str(error)
+            if isinstance(error, BrokenPipeError):
+                self._lost = "its process does not answer any more"
+                with suppress(subprocess.TimeoutExpired):
+                    code = process.wait(timeout=_SECONDS_TO_CONNECT)
+                    how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+                    self._lost = f"its process was ended by Ray or from outside, {how}"
             raise RayLostError(self._lost) from None
         return None
 
@@ -247,27 +256,8 @@ class Cluster:
             write_text_atomic(self.log, "".join(parts))
 
 
-def _environment(address: str | None) -> dict[str, str]:
-    """Of the process that holds Ray, and with it of all that a local Ray starts."""
-    found = {**os.environ, **_ALWAYS}
-    if address is None:
-        found = {name: one for name, one in found.items() if not name.startswith("RAY_AUTH_")}
-        found |= _LOCAL | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    return found
-
-
-def _ended(process: subprocess.Popen[bytes]) -> str:
-    """How the process that holds Ray has ended, which is seen by the end of its answers."""
-    try:
-        code = process.wait(timeout=_SECONDS_TO_CONNECT)
-    except subprocess.TimeoutExpired:
-        return "its process does not answer any more"
-    how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-    return f"its process was ended by Ray or from outside, {how}"
-
-
 def _ended_child(pid: int) -> str:
-    """Name of a process of a local Ray that has ended; Ray waits for it up to minutes."""
+    """Return the process of a local Ray that has ended, if one has; Ray waits minutes for it."""
     with suppress(OSError):  # not Linux, or gone just now
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             text = Path(f"/proc/{child}/stat").read_text(errors="replace")
@@ -277,16 +267,8 @@ def _ended_child(pid: int) -> str:
     return ""
 
 
-def _answers(door: tuple[str, int]) -> bool:
-    try:
-        with socket.create_connection(door, timeout=_SECONDS_TO_CONNECT):
-            return True
-    except OSError:
-        return False
-
-
 def _short_directory() -> Path:
-    """A private folder for Ray's sockets, whose names may have 107 characters; old ones go."""
+    """Make a folder for Ray's sockets, whose names may have 107 characters; old ones go."""
     # Not TMPDIR first, which is long on clusters.
     parent = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
     for path in parent.glob("pl.*.tmp"):

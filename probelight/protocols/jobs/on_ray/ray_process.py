@@ -1,8 +1,8 @@
-"""The process that holds Ray for a command, and answers its requests, one line of JSON each.
+"""The process that uses Ray for a command, and answers its requests, one line of JSON each.
 
-Ray ends the process that it is used in when its own processes are lost (`RAY_CHECK`, `_exit`), as
-they may be while they start. So that process is not the command's, which starts another one. It
-ends with the command, whose end of standard input closes then.
+When Ray's own processes are lost, Ray ends the process that uses it (`RAY_CHECK`, `_exit`), also
+while it starts. So the command starts another process for it, which ends with the command: its
+standard input closes then.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 
 from probelight.io.errors import UsageError
 from probelight.io.package import PACKAGE
-from probelight.protocols.jobs.on_ray.resources import Need, own_cpus
-from probelight.protocols.jobs.on_ray.watch import End
+from probelight.protocols.jobs.attempt import End
+from probelight.protocols.jobs.on_ray.resources import own_cpus
 
 ROOT = PACKAGE.parent
 
@@ -36,21 +36,26 @@ class RaySession:
 
     Args:
         ray: The package.
-        say: Is told what Ray has to say, in short.
+        say: Called with each of Ray's messages in a line; Ray adds twenty lines of logs to each.
     """
 
     def __init__(self, ray: Any, say: Callable[[str], None]) -> None:
         self._ray = ray
         self._local = False
         self._refs: dict[int, Any] = {}
-        _shorten(ray, say)
 
-    def open(self, address: str | None, directory: str) -> dict[str, Any]:
+        def shortly(data: Mapping[str, Any], ignore_prefix: bool = False) -> None:
+            text = " ".join(map(str, data.get("lines", ())))
+            say(f"Ray: {text.split('. ')[0]}")
+
+        if hasattr(ray._private.worker, "print_to_stdstream"):  # private: else it stays as it is
+            ray._private.worker.print_to_stdstream = shortly
+
+    def open(self, address: str | None, directory: str) -> list[tuple[str, int]]:
         """Start a local Ray in a folder, or connect to the one that runs at an address.
 
         Returns:
-            Under `doors` (host, port) of what must answer as long as Ray lives, under `has_gpus`
-            whether some node has a GPU.
+            Host and port of each socket that must answer as long as Ray lives.
 
         Raises:
             UsageError: If there is none at the address, or it refuses.
@@ -75,47 +80,55 @@ class RaySession:
                 self._ray.init(address=address, **quiet)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise UsageError(
-                    f"--engine.address {address}: no Ray that answers ({first_line(error)}). Start "
-                    "one, or leave the address out for a local Ray"
+                    f"--engine.address {address}: no Ray that answers ({_first_line(error)}). "
+                    "Start one, or leave the address out for a local Ray"
                 ) from error
         host, port = self._ray.get_runtime_context().gcs_address.rsplit(":", 1)
         doors.append((host, int(port)))
-        return {"doors": doors, "has_gpus": bool(self._ray.cluster_resources().get("GPU"))}
+        return doors
 
-    def check(self, need: Mapping[str, Any], folder: str, driver: int) -> int:
-        """Return how many cells fit at once, if some node has what one needs and all see a folder.
+    def nodes(self) -> list[dict[str, float]]:
+        """Return the resources of each node that is alive."""
+        return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+
+    def check_folder(self, folder: str, driver: int) -> None:
+        """Refuse nodes that do not see the folder of this driver.
 
         Raises:
-            UsageError: If not, with what there is.
+            UsageError: If there is one; the message names it.
         """
-        nodes = [node for node in self._ray.nodes() if node["Alive"]]
-        at_once = Need(**need).check([node["Resources"] for node in nodes])
-        for node in () if self._local else nodes:
-            error = self._ray.get(self._on(node).remote(str(ROOT), folder, driver))
-            if error:
+        if self._local:
+            return
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        look = self._ray.remote(_function_that_looks())
+        for node in self._ray.nodes():
+            if not node["Alive"]:
+                continue
+            place = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
+            task = look.options(num_cpus=0, scheduling_strategy=place)
+            if error := self._ray.get(task.remote(str(ROOT), folder, driver)):
                 raise UsageError(f"node {node['NodeManagerHostname']}: {error}")
-        return at_once
 
     def lost_nodes(self) -> list[str]:
-        """Return the nodes that Ray holds for dead. A local Ray has one, and ends with it."""
+        """Return the nodes that Ray holds for dead. A local Ray has one node, and ends with it."""
         if self._local:
             return []
         return [node["NodeID"] for node in self._ray.nodes() if not node["Alive"]]
 
-    def put(self, number: int, order: str, need: Mapping[str, Any]) -> None:
-        """Has a cell run where there is room; Ray retries lost workers and nodes without limit."""
-        options = Need(**need).options()
-        task = self._ray.remote(_task()).options(max_retries=-1, **options)
-        self._refs[number] = task.remote(str(ROOT), order)
+    def put(self, number: int, request: str, options: Mapping[str, Any]) -> None:
+        """Have a job run where there is room; Ray retries lost workers and nodes without limit."""
+        task = self._ray.remote(_function_that_watches()).options(max_retries=-1, **options)
+        self._refs[number] = task.remote(str(ROOT), request)
 
     def ended(self, numbers: Sequence[int], seconds: float) -> list[int]:
-        """Return those that have ended, after so many seconds or as soon as one has."""
+        """Return the jobs that have ended, after so many seconds or as soon as one has."""
         number_of = {self._refs[number]: number for number in numbers}
         found, _ = self._ray.wait(list(number_of), num_returns=1, timeout=seconds)
         return [number_of[ref] for ref in found]
 
     def end_of(self, number: int) -> tuple[str, str]:
-        """Return how a cell ended, and what of. What Ray itself raises is no fault of the cell."""
+        """Return how a job ended, and of what. What Ray itself raises is no fault of the job."""
         try:
             kind, text = self._ray.get(self._refs.pop(number))
             return kind, text
@@ -125,22 +138,16 @@ class RaySession:
             return End.INTERRUPTED, str(error)
 
     def cancel(self, number: int) -> None:
-        """Has a cell save its state and end, or not begin."""
+        """Have a job save its state and end, or not begin."""
         self._ray.cancel(self._refs[number])
 
     def close(self) -> None:
         """End the local Ray and all that runs on it, or leave the other one."""
         self._ray.shutdown()
 
-    def _on(self, node: Mapping[str, Any]) -> Any:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        place = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-        return self._ray.remote(_look()).options(num_cpus=0, scheduling_strategy=place)
-
 
 def serve() -> None:
-    """Answers the requests that come on standard input, until it closes."""
+    """Answer the requests that come on standard input, until it closes."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)  # what Ray prints goes to the log
         # The command alone says when to end. Not SIG_IGN, which Ray's processes would inherit.
@@ -151,7 +158,15 @@ def serve() -> None:
             print(json.dumps(content), file=out, flush=True)
 
         requests: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=_read, args=(requests,), daemon=True).start()
+
+        def read() -> None:
+            for line in sys.stdin:
+                requests.put(line)
+            if os.getsid(0) == os.getpid():  # the command is gone, and nobody else cleans up
+                end_session(os.getpid())
+            os._exit(0)
+
+        threading.Thread(target=read, daemon=True).start()
         session = None
         while True:
             name, *values = json.loads(requests.get())
@@ -167,14 +182,14 @@ def serve() -> None:
                 reply(usage=str(error))
             except BaseException as error:  # Ray's handler of SIGTERM raises SystemExit
                 traceback.print_exc()
-                reply(lost=f"{type(error).__name__}: {first_line(error)}")
+                reply(lost=f"{type(error).__name__}: {_first_line(error)}")
 
 
 def end_session(leader: int) -> None:
-    """Kill all processes of a session but its leader: what a local Ray has started, and its cells.
+    """Kill all processes of a session but its leader: what a local Ray has started, and its jobs.
 
-    Ray's workers and agents are children of its raylet; of a raylet that was killed they outlive it
-    for up to a minute, and nothing but the session tells whose they are.
+    Ray's workers and agents are children of its raylet. They outlive a killed raylet for up to a
+    minute, and nothing but the session tells whose they are.
     """
     found = True
     while found:  # until nobody is left who could start another one
@@ -188,46 +203,28 @@ def end_session(leader: int) -> None:
                     found = True
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of what an error says."""
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or ["it says nothing more"])[0].strip()
 
 
-def _read(requests: queue.SimpleQueue[str]) -> None:
-    for line in sys.stdin:
-        requests.put(line)
-    if os.getsid(0) == os.getpid():  # the command is gone, and nobody else cleans up
-        end_session(os.getpid())
-    os._exit(0)
+# A function inside of a function travels by value: the node need not know our modules yet.
 
 
-def _shorten(ray: Any, say: Callable[[str], None]) -> None:
-    """Has Ray's messages said in a line; it prints twenty of logs to each, whatever it is told."""
-
-    def shortly(data: Mapping[str, Any], ignore_prefix: bool = False) -> None:
-        text = " ".join(map(str, data.get("lines", ())))
-        say(f"Ray: {text.split('. ')[0]}")
-
-    if hasattr(ray._private.worker, "print_to_stdstream"):  # private: else it stays as it is
-        ray._private.worker.print_to_stdstream = shortly
-
-
-def _task() -> Callable[[str, str], tuple[str, str]]:
-    # A function inside of a function travels by value: the node need not know our modules yet.
-    def watch(root: str, order: str) -> tuple[str, str]:
+def _function_that_watches() -> Callable[[str, str], tuple[str, str]]:
+    def watch(root: str, request: str) -> tuple[str, str]:
         import sys
 
         import ray
 
         sys.path[:0] = [] if root in sys.path else [root]
-        from probelight.protocols.jobs.on_ray.watch import watch_cell
+        from probelight.protocols.jobs.attempt import watch_attempt
 
-        return watch_cell(order, ray.get_runtime_context().get_node_id())
+        return watch_attempt(request, ray.get_runtime_context().get_node_id())
 
     return watch
 
 
-def _look() -> Callable[[str, str, int], str]:
+def _function_that_looks() -> Callable[[str, str, int], str]:
     def look(root: str, folder: str, driver: int) -> str:
         import sys
         from pathlib import Path

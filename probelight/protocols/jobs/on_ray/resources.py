@@ -1,4 +1,4 @@
-"""What a cell takes of a node, and what there is."""
+"""What a job takes of a node, and what there is."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GIGABYTE = 10**9
 
 
 @dataclass(frozen=True)
-class Need:
-    """What a cell takes of its node.
+class Resources:
+    """What a job takes of its node.
 
     Attributes:
         cpus: CPUs, fractions allowed.
@@ -31,16 +31,16 @@ class Need:
     memory: int | None = None
 
     @staticmethod
-    def of(engine: RaySettings, trainer: TrainerSettings, has_gpus: bool) -> Need:
-        """What the settings say, or what the trainer's let expect.
+    def of(engine: RaySettings, trainer: TrainerSettings, has_gpus: bool) -> Resources:
+        """Return what the settings say; by default what the trainer's threads and devices need.
 
         Args:
             engine: The settings.
-            trainer: Threads, devices and accelerator of a cell.
+            trainer: Threads, devices and accelerator of a job.
             has_gpus: Whether there is a GPU at all.
 
         Raises:
-            UsageError: If a cell is to take all devices that there are.
+            UsageError: If a job is to take all devices that there are.
         """
         if trainer.devices < 1:
             raise UsageError(
@@ -55,29 +55,21 @@ class Need:
             wanted = trainer.accelerator not in ("cpu", "auto")
             gpus = float(devices if wanted or (has_gpus and trainer.accelerator == "auto") else 0)
         memory = engine.memory_per_cell
-        return Need(cpus, gpus, None if memory is None else int(memory * GIGABYTE))
-
-    @property
-    def threads(self) -> int:
-        """Threads of a cell whose plan fixes none."""
-        return max(1, math.floor(self.cpus))
+        return Resources(cpus, gpus, None if memory is None else int(memory * GIGABYTE))
 
     def options(self) -> dict[str, Any]:
-        """As Ray's options of a task."""
+        """Return them as Ray's options of a task."""
         memory = {} if self.memory is None else {"memory": self.memory}
         return {"num_cpus": self.cpus, "num_gpus": self.gpus, **memory}
 
     def check(self, nodes: Sequence[Mapping[str, float]]) -> int:
-        """Refuse what no node has; Ray would wait for it.
+        """Return how many jobs fit on all nodes at once; Ray would wait for what no node has.
 
         Args:
-            nodes: Of each node, its resources as Ray names them.
-
-        Returns:
-            How many cells fit on all nodes at once.
+            nodes: The resources of each node, as Ray names them.
 
         Raises:
-            UsageError: With what is wanted and the most that a node has.
+            UsageError: If no node has enough, with what is wanted and the most that a node has.
         """
         wanted = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
         wanted = {name: much for name, much in wanted.items() if much}
@@ -88,21 +80,21 @@ class Need:
             most = max((node.get(name, 0.0) for node in nodes), default=0.0)
             if most < wanted.get(name, 0.0):
                 raise UsageError(
-                    f"a cell takes {_said(name, wanted[name])}, and no node of Ray has more than "
-                    f"{_said(name, most)}; set --engine.{option}"
+                    f"a cell takes {_amount(name, wanted[name])}, and no node of Ray has more than "
+                    f"{_amount(name, most)}; set --engine.{option}"
                 )
         raise UsageError(f"no node of Ray has all that a cell takes at once: {self}")
 
     def __str__(self) -> str:
-        parts = [_said("CPU", self.cpus), _said("GPU", self.gpus)]
-        return ", ".join(parts + ([] if self.memory is None else [_said("memory", self.memory)]))
+        parts = [_amount("CPU", self.cpus), _amount("GPU", self.gpus)]
+        return ", ".join(parts + ([] if self.memory is None else [_amount("memory", self.memory)]))
 
 
 _OPTIONS = {"CPU": "cpus_per_cell", "GPU": "gpus_per_cell", "memory": "memory_per_cell"}
 
 
 def own_cpus() -> int:
-    """CPUs that this process may use: of its affinity and of its container's share."""
+    """Return how many CPUs this process may use, by its affinity and its container's share."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     with suppress(OSError, ValueError):  # no container, or one without a limit
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
@@ -110,7 +102,7 @@ def own_cpus() -> int:
     return max(1, count or 1)
 
 
-def _said(name: str, amount: float) -> str:
+def _amount(name: str, amount: float) -> str:
     if name == "memory":
         return f"{amount / GIGABYTE:g} GB of memory"
     return f"{amount:g} {name}{'' if amount == 1 else 's'}"

@@ -10,13 +10,12 @@ from typing import Any
 from rich.console import Console
 
 from probelight.io.wandb import DEFAULT_WANDB
-from probelight.protocols.jobs.cells import State, statuses
+from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray.drive import drive
-from probelight.protocols.jobs.on_ray.resources import Need
-from probelight.protocols.jobs.on_ray.watch import End, Order
-from probelight.protocols.jobs.outlook import plan_jobs
-from probelight.protocols.jobs.plan import Plan
+from probelight.protocols.jobs.on_ray.resources import Resources
+from probelight.protocols.jobs.plan import Plan, plan_jobs
+from probelight.protocols.jobs.schedule import State, statuses
 from probelight.protocols.jobs.status import RunView
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
@@ -30,7 +29,7 @@ class FakeCluster:
 
     Attributes:
         outcomes: By key of a cell, how it ends at each start.
-        orders: What was put on it.
+        requests: What was put on it.
         opened: What opening it raises, each time; nothing when it is used up.
         alive: What it answers each time it is asked; True when that is used up.
         hung: What was put on it and never ends.
@@ -39,14 +38,13 @@ class FakeCluster:
 
     def __init__(self) -> None:
         self.outcomes: dict[str, list[Outcome]] = {}
-        self.orders: list[Order] = []
+        self.requests: list[AttemptRequest] = []
         self.opened: list[Exception | None] = []
         self.alive: list[bool] = []
         self.hung: set[int] = set()
         self.lost: set[str] = set()
         self.calls: list[str] = []
         self.cancelled: list[int] = []
-        self.gpus = False
         self._waiting: set[int] = set()
 
     def __call__(self, address: str | None, log: Path, say: Callable[[str], None]) -> FakeCluster:
@@ -65,20 +63,17 @@ class FakeCluster:
     def is_alive(self) -> bool:
         return self.alive.pop(0) if self.alive else True
 
-    def check(self, need: Need, folder: Path, driver: int) -> int:
+    def nodes(self, folder: Path, driver: int) -> list[dict[str, float]]:
         assert folder.is_absolute()
-        return need.check([{"CPU": 4.0, "GPU": float(self.gpus)}])
-
-    def has_gpus(self) -> bool:
-        return self.gpus
+        return [{"CPU": 4.0}]
 
     def lost_nodes(self) -> set[str]:
         return self.lost
 
-    def put(self, order: Order, need: Need) -> int:
-        self.orders.append(order)
-        self._waiting.add(len(self.orders) - 1)
-        return len(self.orders) - 1
+    def put(self, request: AttemptRequest, resources: Resources) -> int:
+        self.requests.append(request)
+        self._waiting.add(len(self.requests) - 1)
+        return len(self.requests) - 1
 
     def ended(self, refs: Sequence[int], seconds: float) -> list[int]:
         return sorted({*refs} - self.hung)[:1]
@@ -86,7 +81,7 @@ class FakeCluster:
     def end_of(self, ref: int) -> tuple[str, str]:
         assert ref in self._waiting  # or it was of a Ray that is gone
         self._waiting.remove(ref)
-        folder = Path(self.orders[ref].folder)
+        folder = Path(self.requests[ref].folder)
         outcomes = self.outcomes.get(folder.name) or [FINISHED]
         outcome = outcomes.pop(0)
         end, text = outcome() if callable(outcome) else outcome
@@ -97,12 +92,12 @@ class FakeCluster:
     def cancel(self, ref: int) -> None:
         self.cancelled.append(ref)
         if ref not in self.hung:
-            self.outcomes[Path(self.orders[ref].folder).name] = [(End.INTERRUPTED, "")]
+            self.outcomes[Path(self.requests[ref].folder).name] = [(End.INTERRUPTED, "")]
 
     @property
     def started(self) -> list[str]:
         """Keys of the cells that were put, in that order."""
-        return [Path(order.folder).name for order in self.orders]
+        return [Path(request.folder).name for request in self.requests]
 
 
 class Sweep:
@@ -112,12 +107,12 @@ class Sweep:
         self.folder, self.jobs = folder, jobs
         self.context = RunContext(TrainerSettings(accelerator="cpu", threads=1), DEFAULT_WANDB)
         self.engine = RaySettings(**{"max_retries": 0, **engine})
-        self.cells = plan_jobs(folder, jobs).cells
+        self.planned = plan_jobs(folder, jobs)
 
     def run(self) -> int:
         self._out = io.StringIO()
         view = RunView(bar=False, console=Console(file=self._out, soft_wrap=True, highlight=False))
-        return drive(self.folder, Plan(self.context, self.engine, self.cells), view)
+        return drive(self.folder, Plan(self.context, self.engine, self.planned), view)
 
     @property
     def lines(self) -> list[str]:
@@ -125,4 +120,4 @@ class Sweep:
 
     @property
     def states(self) -> list[State]:
-        return [one.state for one in statuses(self.folder, self.cells)]
+        return [status.state for status in statuses(self.folder, self.planned)]

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,12 +18,12 @@ import psutil
 import pytest
 
 from probelight.io.errors import UsageError
+from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.fencing import drive_alone
 from probelight.protocols.jobs.on_ray import cluster as clusters
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError
 from probelight.protocols.jobs.on_ray.ray_process import RaySession, end_session
-from probelight.protocols.jobs.on_ray.resources import Need, own_cpus
-from probelight.protocols.jobs.on_ray.watch import End, Order
+from probelight.protocols.jobs.on_ray.resources import Resources, own_cpus
 
 
 class RayError(Exception):
@@ -65,9 +64,6 @@ class FakeRay:
 
     def nodes(self) -> list[dict[str, Any]]:
         return [self.node]
-
-    def cluster_resources(self) -> dict[str, float]:
-        return {"CPU": 2.0}
 
     def get_runtime_context(self) -> SimpleNamespace:
         return SimpleNamespace(gcs_address=f"127.0.0.2:{self.node['NodeManagerPort']}")
@@ -111,10 +107,8 @@ def session(ray: FakeRay) -> RaySession:
 
 def test_a_local_ray_is_small_and_tells_its_doors(ray: FakeRay, session: RaySession) -> None:
     port = ray.node["NodeManagerPort"]
-    assert session.open(None, "/tmp/short") == {
-        "doors": [("127.0.0.2", port), ("127.0.0.2", port)],
-        "has_gpus": False,
-    }
+    assert session.open(None, "/tmp/short") == [("127.0.0.2", port)] * 2
+    assert session.nodes() == [{"CPU": 2.0}]
     assert (ray.given["address"], ray.given["num_cpus"]) == ("local", own_cpus())
     assert ray.given["_temp_dir"] == "/tmp/short"
     assert not ray.given["include_dashboard"]
@@ -124,19 +118,12 @@ def test_a_local_ray_is_small_and_tells_its_doors(ray: FakeRay, session: RaySess
 
 
 def test_a_cluster_is_met_where_it_is(ray: FakeRay, session: RaySession) -> None:
-    assert len(session.open("there:6379", "/tmp/short")["doors"]) == 1
+    assert len(session.open("there:6379", "/tmp/short")) == 1
     assert ray.given["address"] == "there:6379"
     assert "num_cpus" not in ray.given
     ray.refusal = ConnectionError("nobody answers\nand forty more lines")
     with pytest.raises(UsageError, match=r"address there:6379: no Ray that answers \(nobody answe"):
         session.open("there:6379", "/tmp/short")
-
-
-def test_what_no_node_has_is_refused(session: RaySession, tmp_path: Path) -> None:
-    session.open(None, "/tmp/short")
-    assert session.check(asdict(Need(1)), str(tmp_path), 1) == 2
-    with pytest.raises(UsageError, match="takes 3 CPUs"):
-        session.check(asdict(Need(3)), str(tmp_path), 1)
 
 
 def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
@@ -146,27 +133,25 @@ def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
     monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)  # type: ignore[arg-type]
     session.open("there:6379", "/tmp/short")
-    need = asdict(Need(1))
     with drive_alone(tmp_path, take_over=False) as number:
-        assert session.check(need, str(tmp_path), number) == 2
+        session.check_folder(str(tmp_path), number)
         assert ray.options == {
             "num_cpus": 0,
             "scheduling_strategy": {"node_id": "ab", "soft": False},
         }
         with pytest.raises(UsageError, match=f"node far: it does not see {tmp_path}, which all"):
-            session.check(need, str(tmp_path), number + 1)
+            session.check_folder(str(tmp_path), number + 1)
     monkeypatch.setattr("probelight.protocols.jobs.on_ray.ray_process.ROOT", tmp_path)
     with pytest.raises(
         UsageError, match=f"node far: {tmp_path} holds no probelight: it must be at"
     ):
-        session.check(need, str(tmp_path), number)
+        session.check_folder(str(tmp_path), number)
 
 
 def test_a_cell_is_put_with_what_it_takes_and_retried_without_limit(
     ray: FakeRay, session: RaySession
 ) -> None:
-    order = Order("folder", 1, "m:f", {}, 1, "d")
-    session.put(1, order.dump(), asdict(Need(0.5, 1)))
+    session.put(1, "{}", Resources(0.5, 1).options())
     assert ray.options == {"max_retries": -1, "num_cpus": 0.5, "num_gpus": 1}
     assert session.ended([1], 0.0) == [1]
 
@@ -175,7 +160,7 @@ def test_what_ray_raises_is_no_failure_of_a_cell_unless_a_task_did(
     ray: FakeRay, session: RaySession
 ) -> None:
     def end(answer: Any) -> tuple[str, str]:
-        session.put(1, "{}", asdict(Need(1)))
+        session.put(1, "{}", {})
         session._refs[1], ray.answer = "ref", answer
         return session.end_of(1)
 
@@ -203,7 +188,7 @@ import json, os, signal, socket, subprocess, sys, time
 def answer(**content): print(json.dumps(content), flush=True)
 def request(): return json.loads(sys.stdin.readline() or sys.exit())
 door = socket.create_server(("127.0.0.2", 0))
-doors = {"doors": [door.getsockname()], "has_gpus": False}
+doors = [door.getsockname()]
 print("what Ray says of itself", file=sys.stderr, flush=True)
 """
 
@@ -228,12 +213,12 @@ def test_a_local_ray_is_private_and_ends_with_the_command(
         "name, address, folder = request()\n"
         "open(os.path.join(folder, 'environ'), 'w').write(json.dumps(dict(os.environ)))\n"
         "answer(say='Ray: a line'); answer(value=doors)\n"
-        "while True: name, *values = request(); answer(value=3 if name == 'check' else None)"
+        "while True: name, *values = request(); answer(value=[values] if name == 'nodes' else None)"
     )
     cluster.open()
     assert capfd.readouterr().out == "Ray: a line\n"
     assert cluster.is_alive()
-    assert cluster.check(Need(1), tmp_path, 1) == 3
+    assert cluster.nodes(tmp_path, 1) == [[]]
     folder, child = cluster._directory, cluster._process
     assert folder is not None
     assert child is not None
@@ -305,8 +290,8 @@ def test_of_a_ray_that_is_lost_while_cells_run_nothing_is_raised(
 ) -> None:
     cluster = process("request(); answer(value=doors); request(); os.abort()")
     cluster.open()
-    order = Order("folder", 1, "m:f", {}, 1, "d")
-    one, two = cluster.put(order, Need(1)), cluster.put(order, Need(1))
+    request = AttemptRequest("folder", 1, "m:f", {}, 1, "d")
+    one, two = (cluster.put(request, Resources(1)) for _ in range(2))
     assert one != two
     assert cluster.ended([one, two], 1.0) == []
     assert cluster.end_of(one)[0] == End.INTERRUPTED
@@ -314,7 +299,7 @@ def test_of_a_ray_that_is_lost_while_cells_run_nothing_is_raised(
     cluster.cancel(two)
     assert not cluster.is_alive()
     with pytest.raises(RayLostError, match="SIGABRT"):
-        cluster.check(Need(1), tmp_path, 1)
+        cluster.nodes(tmp_path, 1)
     cluster.close()
 
 

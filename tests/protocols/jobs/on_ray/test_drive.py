@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.cell_process import ERROR_NAME
-from probelight.protocols.jobs.cells import Failure, State
+from probelight.protocols.jobs.attempt import End
 from probelight.protocols.jobs.fencing import begin_attempt
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
-from probelight.protocols.jobs.on_ray.watch import End
+from probelight.protocols.jobs.schedule import ERROR_NAME, Failure, State
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.harness import log_lines, planned, results, run_to_end, said
@@ -43,7 +42,7 @@ def test_a_worker_is_told_all_that_it_needs(
     own, fixed = cells(1), cells(1, threads=5)
     sweep = Sweep(tmp_path, *own, *fixed, stop_seconds=7, cpus_per_cell=3)
     assert sweep.run() == 0
-    first, second = cluster.orders
+    first, second = cluster.requests
     assert first.folder == str(tmp_path.resolve() / "runs" / own[0].key)
     assert (first.driver, first.runner, first.stop_seconds) == (1, RUNNER, 7)
     assert RunContext.from_json(first.context) == sweep.context
@@ -54,7 +53,7 @@ def test_a_worker_is_told_all_that_it_needs(
     sweep = Sweep(tmp_path / "unsaid", *own, cpus_per_cell=3)
     sweep.context = replace(sweep.context, trainer=TrainerSettings(accelerator="cpu"))
     assert sweep.run() == 0
-    assert cluster.orders[-1].threads == 3  # as many as CPUs
+    assert cluster.requests[-1].threads == 3  # as many as CPUs
 
 
 def test_failures_of_a_cell_are_counted(tmp_path: Path, cluster: FakeCluster) -> None:
@@ -164,7 +163,7 @@ def test_what_no_node_has_is_refused_before_anything_runs(
     sweep = Sweep(tmp_path, *cells(1), cpus_per_cell=5)
     with pytest.raises(UsageError, match=r"5 CPUs, and no node of Ray has more than 4 CPUs"):
         sweep.run()
-    assert cluster.orders == []
+    assert cluster.requests == []
     assert cluster.calls[-1] == "closed"
     sweep.engine = RaySettings(cpus_per_cell=4)
     assert sweep.run() == 0

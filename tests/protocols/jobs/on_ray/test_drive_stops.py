@@ -14,7 +14,7 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.io.process import this_process
-from probelight.protocols.jobs.cells import State
+from probelight.protocols.jobs.attempt import End
 from probelight.protocols.jobs.fencing import (
     DRIVER,
     Driver,
@@ -24,7 +24,7 @@ from probelight.protocols.jobs.fencing import (
 from probelight.protocols.jobs.job import EngineSettings
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.on_ray.cluster import RayLostError
-from probelight.protocols.jobs.on_ray.watch import End
+from probelight.protocols.jobs.schedule import State
 from tests.protocols.jobs.on_ray.fake_cluster import FakeCluster, Sweep
 from tests.protocols.jobs.trivial import cells
 
@@ -144,7 +144,7 @@ def test_a_local_ray_that_is_lost_at_once_again_and_again_has_not_started(
         Sweep(tmp_path / "soon", *cells(1)).run()
     assert cluster.calls.count("opened") == 3
     monkeypatch.setattr(drive, "_SOON_SECONDS", 0.0)
-    cluster.alive, cluster.hung = [False] * 5, {n + len(cluster.orders) for n in range(5)}
+    cluster.alive, cluster.hung = [False] * 5, {n + len(cluster.requests) for n in range(5)}
     assert Sweep(tmp_path / "late", *cells(1)).run() == 0
 
 

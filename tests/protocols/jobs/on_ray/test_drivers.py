@@ -1,16 +1,15 @@
-"""Two drivers of one folder: the second is refused, and one that lost the folder writes nothing."""
+"""A driver that lost its folder to another one writes nothing, and its jobs write nothing."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from probelight.io.process import Process, process
+from probelight.io.process import Process
 from probelight.protocols.jobs.fencing import DRIVER, Driver, last_driver
 from tests.protocols.jobs.harness import (
     log_lines,
@@ -29,42 +28,15 @@ pytestmark = pytest.mark.slow
 ELSEWHERE = Process("node7/0123abcd/pid:[1]", 4711, 99)
 
 
-def drives_elsewhere(folder: Path, number: int) -> None:
-    """Has a driver on another host be the newest one."""
-    driver = asdict(Driver(number, ELSEWHERE, time.time()))
-    (folder / DRIVER).write_text(json.dumps(driver))
-
-
-def begin(folder: Path) -> subprocess.Popen[str]:
-    """A run of two cells that wait for a sign, once both are at work."""
-    planned(folder, cells(2, waits=True))
-    run = start_run(folder)
-    wait_until(lambda: begun(folder) == 2, seconds=120)
-    return run
-
-
-def test_a_second_driver_is_told_who_has_the_folder(tmp_path: Path) -> None:
-    first = begin(tmp_path)
-    before = (tmp_path / DRIVER).read_text()
-    for option in ([], ["--engine.take_over=true"]):  # it is seen to live: it is to be stopped
-        assert run_to_end(tmp_path, *option) == 2
-        last = said(tmp_path).splitlines()[-1]
-        assert last.startswith("train.py sweep run: error: ")
-        assert f": {process(first.pid)} is already at work on it, since " in last
-        assert last.endswith("; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)")
-    assert (tmp_path / DRIVER).read_text() == before
-    (tmp_path / "go").touch()
-    assert first.wait(timeout=60) == 0, said(tmp_path)
-    assert len(log_lines(tmp_path)) == 2
-
-
 def test_a_driver_that_lost_the_folder_ends_and_its_cells_write_nothing(tmp_path: Path) -> None:
-    run = begin(tmp_path)
+    planned(tmp_path, cells(2, waits=True))
+    run = start_run(tmp_path)
+    wait_until(lambda: begun(tmp_path) == 2, seconds=120)
     own = family(run.pid)
     first = last_driver(tmp_path)
     assert first is not None
-    drives_elsewhere(tmp_path, number=2)
-    taken = (tmp_path / DRIVER).read_text()
+    taken = json.dumps(asdict(Driver(2, ELSEWHERE, time.time())))
+    (tmp_path / DRIVER).write_text(taken)
     assert run.wait(timeout=60) == 1, said(tmp_path)
     wait_until(lambda: not alive(own), seconds=30)
     (tmp_path / "go").touch()

@@ -30,18 +30,11 @@ def test_without_ray_its_extra_is_named_and_all_else_works(
     assert (folder / "results.csv").exists()
 
 
-@pytest.mark.parametrize(
-    ("option", "wanted"),
-    [
-        ("cpus_per_cell=640", "640 CPUs"),
-        ("gpus_per_cell=64", "64 GPUs"),
-        ("memory_per_cell=100000", "100000 GB of memory"),
-    ],
-)
-def test_what_no_node_has_is_refused_by_name(option: str, wanted: str, tmp_path: Path) -> None:
+def test_what_no_node_has_is_refused_by_name(tmp_path: Path) -> None:
     planned(tmp_path, cells(1))
-    assert run_to_end(tmp_path, f"--engine.{option}") == 2
+    assert run_to_end(tmp_path, "--engine.memory_per_cell=100000") == 2
     last = said(tmp_path).splitlines()[-1]
-    assert last.startswith(f"train.py sweep run: error: a cell takes {wanted}, and no node of Ray ")
-    assert last.endswith(f"; set --engine.{option.split('=')[0]}")
+    wanted = "a cell takes 100000 GB of memory, and no node of Ray "
+    assert last.startswith(f"train.py sweep run: error: {wanted}")
+    assert last.endswith("; set --engine.memory_per_cell")
     assert "Traceback" not in said(tmp_path)

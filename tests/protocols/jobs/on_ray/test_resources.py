@@ -8,7 +8,7 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.protocols.jobs.job import RaySettings, TrainerSettings
-from probelight.protocols.jobs.on_ray.resources import Need, own_cpus
+from probelight.protocols.jobs.on_ray.resources import Resources, own_cpus
 
 
 @pytest.mark.parametrize(
@@ -27,29 +27,24 @@ def test_what_is_not_said_follows_from_the_trainer(
     trainer: dict[str, object], has_gpus: bool, cpus: float, gpus: float
 ) -> None:
     settings = TrainerSettings(**trainer)  # type: ignore[arg-type]
-    assert Need.of(RaySettings(), settings, has_gpus) == Need(cpus, gpus)
+    assert Resources.of(RaySettings(), settings, has_gpus) == Resources(cpus, gpus)
 
 
 def test_all_devices_that_there_are_is_no_number_for_ray() -> None:
     with pytest.raises(
         UsageError, match=r"trainer\.devices -1: a cell is given its devices by Ray"
     ):
-        Need.of(RaySettings(), TrainerSettings(devices=-1), has_gpus=True)
+        Resources.of(RaySettings(), TrainerSettings(devices=-1), has_gpus=True)
 
 
 def test_what_is_said_holds() -> None:
     engine = RaySettings(cpus_per_cell=0.5, gpus_per_cell=0, memory_per_cell=1.5)
-    need = Need.of(engine, TrainerSettings(threads=8, accelerator="gpu"), has_gpus=True)
-    assert need == Need(0.5, 0, 1_500_000_000)
-    assert need.options() == {"num_cpus": 0.5, "num_gpus": 0, "memory": 1_500_000_000}
-    assert Need(2).options() == {"num_cpus": 2, "num_gpus": 0.0}
-    assert str(need) == "0.5 CPUs, 0 GPUs, 1.5 GB of memory"
-    assert str(Need(1, 1)) == "1 CPU, 1 GPU"
-
-
-@pytest.mark.parametrize(("cpus", "threads"), [(0.25, 1), (1, 1), (3, 3)])
-def test_a_cell_has_as_many_threads_as_cpus_and_one_at_least(cpus: float, threads: int) -> None:
-    assert Need(cpus).threads == threads
+    found = Resources.of(engine, TrainerSettings(threads=8, accelerator="gpu"), has_gpus=True)
+    assert found == Resources(0.5, 0, 1_500_000_000)
+    assert found.options() == {"num_cpus": 0.5, "num_gpus": 0, "memory": 1_500_000_000}
+    assert Resources(2).options() == {"num_cpus": 2, "num_gpus": 0.0}
+    assert str(found) == "0.5 CPUs, 0 GPUs, 1.5 GB of memory"
+    assert str(Resources(1, 1)) == "1 CPU, 1 GPU"
 
 
 TWO_NODES = [
@@ -59,46 +54,52 @@ TWO_NODES = [
 
 
 @pytest.mark.parametrize(
-    ("need", "fit"),
+    ("wanted", "fit"),
     [
-        (Need(1), 8 + 3),
-        (Need(2), 4 + 1),
-        (Need(0.5), 16 + 6),
-        (Need(1, 1), 2),
-        (Need(1, 0.5), 4),
-        (Need(4, 1), 2),
-        (Need(8, 1), 1),
-        (Need(1, 0, 10 * 10**9), 3 + 1),
-        (Need(8), 1),
+        (Resources(1), 8 + 3),
+        (Resources(2), 4 + 1),
+        (Resources(0.5), 16 + 6),
+        (Resources(1, 1), 2),
+        (Resources(1, 0.5), 4),
+        (Resources(4, 1), 2),
+        (Resources(8, 1), 1),
+        (Resources(1, 0, 10 * 10**9), 3 + 1),
+        (Resources(8), 1),
     ],
 )
-def test_so_many_fit_at_once(need: Need, fit: int) -> None:
-    assert need.check(TWO_NODES) == fit
+def test_so_many_fit_at_once(wanted: Resources, fit: int) -> None:
+    assert wanted.check(TWO_NODES) == fit
 
 
 @pytest.mark.parametrize(
-    ("need", "said"),
+    ("wanted", "said"),
     [
-        (Need(9), "takes 9 CPUs, and no node of Ray has more than 8 CPUs; set --engine.cpus_per_c"),
-        (Need(1, 3), "takes 3 GPUs, and no node of Ray has more than 2 GPUs; set --engine.gpus_p"),
         (
-            Need(1, 0, 64 * 10**9),
+            Resources(9),
+            "takes 9 CPUs, and no node of Ray has more than 8 CPUs; set --engine.cpus_per_c",
+        ),
+        (
+            Resources(1, 3),
+            "takes 3 GPUs, and no node of Ray has more than 2 GPUs; set --engine.gpus_p",
+        ),
+        (
+            Resources(1, 0, 64 * 10**9),
             "takes 64 GB of memory, and no node of Ray has more than 32 GB of memory; set "
             "--engine.memory_per_cell",
         ),
     ],
 )
-def test_what_no_node_has_is_refused_by_name(need: Need, said: str) -> None:
+def test_what_no_node_has_is_refused_by_name(wanted: Resources, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        need.check(TWO_NODES)
+        wanted.check(TWO_NODES)
 
 
 def test_what_nodes_have_but_none_at_once_is_refused() -> None:
     nodes = [{"CPU": 8.0}, {"CPU": 1.0, "GPU": 1.0}]
     with pytest.raises(UsageError, match=r"no node of Ray has all .* at once: 4 CPUs, 1 GPU"):
-        Need(4, 1).check(nodes)
+        Resources(4, 1).check(nodes)
     with pytest.raises(UsageError, match="more than 0 CPUs"):
-        Need(1).check([])
+        Resources(1).check([])
 
 
 def test_this_process_may_use_a_cpu_at_least() -> None:

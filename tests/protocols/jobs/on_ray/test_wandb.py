@@ -14,7 +14,6 @@ import pytest
 
 from probelight.io.wandb import PENDING, WandbSettings
 from probelight.protocols.jobs.job import Job, RunContext
-from probelight.protocols.jobs.on_ray.watch import Order, cell_environment
 from probelight.protocols.jobs.plan import wandb_group
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import METRICS_FILE, RunFolder, read_metrics
@@ -91,12 +90,3 @@ def test_each_cell_is_one_run_however_often_it_is_started(
         losses = [step for step, name, _ in points if name == "train/loss"]
         assert losses == list(range(tiny_training.NUM_STEPS))
         assert not (run_dir / PENDING).exists()
-
-
-def test_a_cell_has_the_drivers_settings_and_a_client_of_its_own() -> None:
-    given = {"WANDB_API_KEY": "k", "WANDB_SERVICE": "3-1-tcp-localhost-2"}
-    order = Order("/run", 1, "module:run", {}, 2, "/", given)
-    found = cell_environment({"WANDB_API_KEY": "node", "PATH": "/bin"}, order)
-    assert {name: value for name, value in found.items() if name.startswith("WANDB")} == {
-        "WANDB_API_KEY": "k"
-    }

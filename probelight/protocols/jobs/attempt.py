@@ -1,0 +1,231 @@
+"""An attempt at a job: a worker starts a process for it and watches it; the process makes the run.
+
+The process has a process group of its own, so that memory, signals and logs are its own. Nothing
+here imports Ray, which only gives the worker a place, CPUs and GPUs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from probelight.io.atomic import write_text_atomic
+from probelight.io.documents import read_yaml
+from probelight.io.errors import UsageError
+from probelight.io.escaping import visible
+from probelight.io.package import checkout
+from probelight.io.process import TERMINATED, is_first_process
+from probelight.protocols.jobs import fencing
+from probelight.protocols.jobs.fencing import LOST, AttemptLostError, FencedRunFolder
+from probelight.protocols.jobs.job import RunContext, drawn_config, make_run
+from probelight.protocols.jobs.schedule import ERROR_NAME, is_finished
+from probelight.results.run_folder import CONFIG
+
+REQUEST_VARIABLE = "PROBELIGHT_CELL"
+LOG_NAME = "log.txt"
+_LOG_TAIL = 2000  # characters of the log that replace a traceback where there is none
+_LOOK_SECONDS = 0.05
+_WATCH_SECONDS = 5.0  # between two looks at whether the attempt is still the newest
+# Lightning would take a SLURM job for its own launcher; Ray's variables are Ray's, and W&B's client
+# of another process ends with that one.
+_NOT_PASSED_ON = ("SLURM_", "RAY_", "WANDB_SERVICE", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class End(StrEnum):
+    """How the process of an attempt ended."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class AttemptRequest:
+    """What a worker needs to attempt a job.
+
+    Args:
+        folder: The job's run folder, as an absolute path.
+        driver: Number of the driver.
+        runner: "module:function" that makes the run.
+        context: What it runs under, as `RunContext.to_json` returns it.
+        threads: CPU threads of each of its processes.
+        directory: Where relative paths begin.
+        environment: The variables that the driver passes on.
+        stop_seconds: Seconds that the job has to save its state.
+    """
+
+    folder: str
+    driver: int
+    runner: str
+    context: Mapping[str, object]
+    threads: int
+    directory: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stop_seconds: float = 120.0
+
+
+def watch_attempt(request_json: str, node: str = "") -> tuple[str, str]:
+    """Attempt a job in a process of its own, and watch it to whatever end it has.
+
+    It never raises: Ray may count what a task raises among its own retries.
+
+    Args:
+        request_json: An `AttemptRequest` as JSON.
+        node: What Ray calls this node.
+
+    Returns:
+        How it ended, and the traceback or what replaces it if it failed.
+    """
+    request = AttemptRequest(**json.loads(request_json))
+    folder = Path(request.folder)
+    # What a script starts behind `&` ignores it, Ray's workers too, which then cancel nothing.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if is_finished(folder.parent, folder.name):
+        return End.FINISHED, ""
+    try:
+        attempt = fencing.begin_attempt(folder, request.driver, node)
+    except fencing.DriverLostError as error:
+        return End.LOST, str(error)
+    except Exception:
+        return End.FAILED, f"on {socket.gethostname()}: {traceback.format_exc()}"
+    try:
+        (folder / ERROR_NAME).unlink(missing_ok=True)
+        return _end_of(folder, _exit_code(folder, request, attempt.number))
+    except KeyboardInterrupt:
+        return End.INTERRUPTED, ""
+    except Exception:  # a damaged file, a folder that is gone, a full disk: the job's trouble
+        return End.FAILED, traceback.format_exc()
+    finally:
+        with suppress(OSError, ValueError):
+            fencing.end_attempt(folder, attempt)
+
+
+def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:
+    """Start the process and wait for it; Ray's interrupt gives it time to save its state."""
+    told = {"runner": request.runner, "attempt": number, "context": request.context}
+    environment = attempt_environment(os.environ, request)
+    directory = Path(request.directory)
+    with (folder / LOG_NAME).open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "probelight", "sweep", "cell", str(folder)],
+            stdin=subprocess.PIPE,  # closes when this worker ends, however it ends
+            stdout=log,
+            stderr=log,
+            env={**environment, REQUEST_VARIABLE: json.dumps(told)},
+            cwd=directory if directory.is_dir() else folder,
+            process_group=0,
+        )
+    try:
+        # Ray interrupts what runs Python, not what waits for a process: so it looks.
+        while (code := process.poll()) is None:
+            time.sleep(_LOOK_SECONDS)
+        return code
+    except KeyboardInterrupt:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        end = time.monotonic() + request.stop_seconds
+        while process.poll() is None and time.monotonic() < end:
+            time.sleep(_LOOK_SECONDS)
+        return TERMINATED
+    finally:
+        # Also what the process has started itself: further processes of DDP, loaders.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def attempt_environment(node: Mapping[str, str], request: AttemptRequest) -> dict[str, str]:
+    """Return the node's environment, with the driver's variables where those decide."""
+    both = {**node, **request.environment}
+    kept = {name: value for name, value in both.items() if not name.startswith(_NOT_PASSED_ON)}
+    threads = str(request.threads)
+    if root := checkout():  # it need not be installed
+        paths = [str(root), *filter(None, [kept.get("PYTHONPATH")])]
+        kept["PYTHONPATH"] = os.pathsep.join(paths)
+    return {**kept, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+
+
+def _end_of(folder: Path, code: int) -> tuple[str, str]:
+    if is_finished(folder.parent, folder.name):
+        return End.FINISHED, ""
+    if code == LOST:
+        return End.LOST, ""
+    if code == TERMINATED:
+        return End.INTERRUPTED, ""
+    path = folder / ERROR_NAME
+    if not path.exists():
+        cause = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+        log = (folder / LOG_NAME).read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL:]
+        text = f"{log}\nthe cell's process left no traceback: {cause}"
+        write_text_atomic(path, f"{text}\n")
+        return End.FAILED, text
+    return End.FAILED, path.read_text(encoding="utf-8")
+
+
+def run_attempt(run_dir: str) -> None:
+    """Make the run of a planned job in this process, which `watch_attempt` has started.
+
+    It enters the run folder alone, and leaves a result or a traceback.
+
+    Args:
+        run_dir: Folder of the run.
+
+    Raises:
+        UsageError: If it was not started by a sweep.
+    """
+    text = os.environ.get(REQUEST_VARIABLE)  # processes of DDP inherit it
+    if text is None:
+        raise UsageError("`sweep cell` is started by `sweep run`, for an attempt of its own")
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # Ray's processes have it blocked
+    end_with_watcher()
+    told, folder = json.loads(text), Path(run_dir).resolve()
+    number, context = told["attempt"], RunContext.from_json(told["context"])
+
+    def finish() -> None:
+        run = FencedRunFolder(folder, read_yaml(folder / CONFIG), number)
+        if run.result() is None:
+            run.config = config = drawn_config(run.config, folder)
+            make_run(told["runner"], run, config, context)
+
+    if not is_first_process():  # of a job with DDP: the first one holds the folder
+        finish()
+        return
+    try:
+        with fencing.inside(folder, number, print):
+            fencing.end_when_lost(folder, number, _WATCH_SECONDS)
+            finish()
+    except AttemptLostError as error:
+        print(visible(str(error)), file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(LOST)  # else W&B's client would end there the run that another attempt is making
+    except Exception:
+        write_text_atomic(folder / ERROR_NAME, traceback.format_exc())
+        raise
+
+
+def end_with_watcher() -> None:
+    """End this process and all of its group when the worker that watches it ends, however.
+
+    The worker holds the other end of the pipe that is standard input. Ray does not end what a
+    killed worker has started.
+    """
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        os.killpg(0, signal.SIGKILL)  # further processes of DDP and loaders too
+
+    threading.Thread(target=watch, name="watcher", daemon=True).start()

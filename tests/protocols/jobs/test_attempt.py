@@ -1,0 +1,363 @@
+"""An attempt at a job: what the worker does for its process, and what the process leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import probelight
+from probelight.io.errors import UsageError
+from probelight.io.ranges import RangeError
+from probelight.protocols.jobs import attempt as module
+from probelight.protocols.jobs.attempt import (
+    LOG_NAME,
+    REQUEST_VARIABLE,
+    AttemptRequest,
+    End,
+    attempt_environment,
+    run_attempt,
+    watch_attempt,
+)
+from probelight.protocols.jobs.fencing import (
+    ATTEMPT,
+    LOST,
+    begin_attempt,
+    drive_alone,
+    newest_attempt,
+)
+from probelight.protocols.jobs.job import DRAWN_NAME, Job, RunContext, TrainerSettings
+from probelight.protocols.jobs.schedule import ERROR_NAME
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
+from tests.fixtures.checkout import ROOT
+from tests.protocols.jobs.harness import log_lines, wait_until
+from tests.protocols.jobs.trivial import cells
+
+HERE = "tests.protocols.jobs.test_attempt"
+CONTEXT = RunContext(TrainerSettings(threads=1))
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[int]:
+    with drive_alone(tmp_path, take_over=False) as number:
+        yield number
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Callable[..., tuple[End, str, Path]]:
+    """Make the folder of a job and watch an attempt at it; return its end, text and folder."""
+
+    def watched(job: Job, driver: int = 1, **more: Any) -> tuple[str, str, Path]:
+        folder = RunFolder(tmp_path / "runs", job.name, job.config).path
+        values = {"directory": str(ROOT), "threads": 1, **more}
+        request = AttemptRequest(str(folder), driver, str(job.runner), CONTEXT.to_json(), **values)
+        return *watch_attempt(json.dumps(asdict(request))), folder
+
+    return watched
+
+
+def environment(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Leave what is in the environment, and the working directory."""
+    names = ("SLURM_JOB_ID", "RAY_ADDRESS", "WANDB_MODE", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    found = {name: os.environ.get(name) for name in names}
+    return RunRecord(protocol="test", facts={**found, "directory": str(Path.cwd())})
+
+
+def test_a_job_runs_once_in_the_environment_of_its_node_and_its_driver(
+    tmp_path: Path, driver: int, watch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("RAY_ADDRESS", "elsewhere")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    job, offline = Job("environment", {}, f"{HERE}:environment"), {"WANDB_MODE": "offline"}
+    more = {"threads": 3, "directory": str(tmp_path), "environment": offline}
+    end, text, folder = watch(job, driver, **more)
+    assert (end, text) == (End.FINISHED, "")
+    record = RunFolder.at(folder).result()
+    assert record is not None
+    assert record.facts == {
+        "SLURM_JOB_ID": None,
+        "RAY_ADDRESS": None,
+        "WANDB_MODE": "offline",
+        "OMP_NUM_THREADS": "3",
+        "MKL_NUM_THREADS": "3",
+        "directory": str(tmp_path),
+    }
+    attempt = newest_attempt(folder)
+    assert attempt is not None
+    assert (attempt.number, attempt.driver) == (1, driver)
+    assert attempt.left is not None  # that is how long it took
+    assert watch(job, driver)[0] == End.FINISHED  # one that is finished is left alone
+    assert newest_attempt(folder) == attempt
+
+
+def test_what_the_driver_passes_on_comes_before_what_the_node_has() -> None:
+    checkout = str(Path(probelight.__file__).parents[1])
+    given = {"HF_HOME": "/driver", "WANDB_MODE": "offline", "WANDB_SERVICE": "3-1-tcp-localhost-2"}
+    node = {
+        "PATH": "/bin",
+        "CUDA_VISIBLE_DEVICES": "1",
+        "HF_HOME": "/node",
+        "SLURM_PROCID": "0",
+        "RAY_JOB_ID": "1",
+        "MKL_NUM_THREADS": "64",
+        "PYTHONPATH": "/own",
+    }
+    assert attempt_environment(node, AttemptRequest("f", 1, "m:f", {}, 2, "d", given)) == {
+        "PATH": "/bin",
+        "CUDA_VISIBLE_DEVICES": "1",
+        "HF_HOME": "/driver",
+        "WANDB_MODE": "offline",
+        "OMP_NUM_THREADS": "2",
+        "MKL_NUM_THREADS": "2",
+        "PYTHONPATH": f"{checkout}:/own",
+    }
+
+
+def test_a_job_that_fails_leaves_its_traceback(driver: int, watch: Any) -> None:
+    [job] = cells(1, failing=[0])
+    end, text, folder = watch(job, driver)
+    assert end == End.FAILED
+    assert text.startswith("Traceback")
+    assert text.endswith("ValueError: 0 cannot be squared today\n")
+    assert (folder / ERROR_NAME).read_text() == text
+    attempt = newest_attempt(folder)
+    assert attempt is not None
+    assert attempt.left is not None
+
+
+def test_a_killed_job_leaves_its_log_for_a_traceback_and_may_run_again(
+    driver: int, watch: Any
+) -> None:
+    [job] = cells(1, killed_once=True)
+    end, text, folder = watch(job, driver)
+    assert end == End.FAILED
+    assert text.endswith("the cell's process left no traceback: killed by SIGKILL")
+    assert (folder / ERROR_NAME).read_text() == text + "\n"
+    assert watch(job, driver)[0] == End.FINISHED
+    assert not (folder / ERROR_NAME).exists()
+    assert (newest := newest_attempt(folder)) is not None
+    assert newest.number == 2
+
+
+def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """End the process with an exit code."""
+    print(f"I end with {config['code']}", flush=True)
+    os._exit(config["code"])
+
+
+@pytest.mark.parametrize(("code", "end"), [(75, End.LOST), (3, End.FAILED)])
+def test_the_exit_code_says_how_it_ended(driver: int, watch: Any, code: int, end: End) -> None:
+    found, text, folder = watch(Job("leave", {"code": code}, f"{HERE}:leave"), driver)
+    assert found == end
+    assert f"I end with {code}" in (folder / LOG_NAME).read_text()
+    last = f"the cell's process left no traceback: exit code {code}"
+    if end == End.FAILED:
+        assert (f"I end with {code}" in text, text.splitlines()[-1]) == (True, last)
+    else:
+        assert text == ""
+
+
+def wait_with_child(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Start a process that ignores SIGTERM, and sleep; ignore it too if told to."""
+    if config["deaf"]:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True)"
+    command = [sys.executable, "-c", f"{deaf}; time.sleep(60)"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()  # now it is deaf
+    (run.path / "child").write_text(str(child.pid))
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_an_interrupted_worker_ends_the_whole_group_of_its_job(
+    tmp_path: Path, driver: int, deaf: bool, watch: Any
+) -> None:
+    job = Job("wait", {"deaf": deaf}, f"{HERE}:wait_with_child")
+    path = tmp_path / "runs" / job.key / "child"
+    children: list[psutil.Process] = []
+    moments: list[float] = []
+
+    def interrupt() -> None:  # as Ray does, in the main thread
+        wait_until(lambda: path.exists() and path.read_text())
+        children.append(psutil.Process(int(path.read_text())))
+        moments.append(time.monotonic())
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of what a script starts behind &
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    end, text, folder = watch(job, driver, stop_seconds=1.0 if deaf else 30.0)
+    seconds = time.monotonic() - moments[0]
+    thread.join()
+    assert (end, text) == (End.INTERRUPTED, "")
+    assert seconds < 20  # of the 60 that both sleep
+    assert seconds >= 1.0 or not deaf  # it was given its time
+    [child] = children
+    wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, seconds=10)
+    assert not (folder / ERROR_NAME).exists()
+
+
+def test_a_job_without_its_folder_or_with_a_damaged_file_fails(
+    tmp_path: Path, driver: int, watch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [job] = cells(1)
+    folder = RunFolder(tmp_path / "runs", job.name, job.config).path
+    (folder / ATTEMPT).write_text("{")
+    end, text, _ = watch(job, driver)
+    assert end == End.FAILED
+    assert f"{job.key}/{ATTEMPT}" in text
+    gone = tmp_path / "runs" / "gone"
+    request = AttemptRequest(str(gone), driver, "m:f", CONTEXT.to_json(), 1, str(ROOT))
+    end, text = watch_attempt(json.dumps(asdict(request)))
+    assert end == End.FAILED
+    assert text.startswith("on ")
+    assert str(gone) in text
+    assert not gone.exists()
+
+
+def test_a_lost_driver_has_nothing_run(tmp_path: Path, watch: Any) -> None:
+    with drive_alone(tmp_path, take_over=False) as lost:
+        pass
+    with drive_alone(tmp_path, take_over=False):
+        end, text, folder = watch(cells(1)[0], lost)
+    assert end == End.LOST
+    assert f"driver {lost} was lost" in text
+    assert newest_attempt(folder) is None
+
+
+@pytest.fixture
+def attempted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Job], RunFolder]:
+    """Begin an attempt at a job as a worker does; what would end its process ends no test."""
+    monkeypatch.setattr(module, "end_with_watcher", lambda: None)
+    monkeypatch.setattr(module.fencing, "end_when_lost", lambda *_: None)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+
+    def begun(job: Job, context: RunContext = CONTEXT) -> RunFolder:
+        run = RunFolder(tmp_path / "runs", job.name, job.config)
+        with drive_alone(tmp_path, take_over=False) as driver:
+            number = begin_attempt(run.path, driver).number
+        told = {"runner": job.runner, "attempt": number, "context": context.to_json()}
+        monkeypatch.setenv(REQUEST_VARIABLE, json.dumps(told))
+        return run
+
+    return begun
+
+
+def told(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Leave the config and the threads."""
+    (run.path / "ran").open("a").write("x")
+    setting, threads = config["setting"], context.trainer.threads
+    same = dict(run.config) == dict(config)
+    return RunRecord(protocol="told", facts={"setting": setting, "same": same, "threads": threads})
+
+
+def test_a_process_runs_a_job_once_with_what_was_drawn_and_what_its_key_fixes(
+    attempted: Callable[[Job], RunFolder],
+) -> None:
+    run = attempted(Job("told", {"setting": {"dose": 8}, "threads": 2}, f"{HERE}:told"))
+    (run.path / DRAWN_NAME).write_text('{"learning_rate": 0.5}')
+    for _ in range(2):
+        run_attempt(str(run.path))
+    record = run.result()
+    assert record is not None
+    setting = {"dose": 8, "learning_rate": 0.5}
+    assert record.facts == {"setting": setting, "same": True, "threads": 2}
+    assert (run.path / "ran").read_text() == "x"
+    assert not (run.path / ERROR_NAME).exists()
+
+
+def test_a_changed_config_is_the_failure_of_the_job(
+    attempted: Callable[[Job], RunFolder],
+) -> None:
+    run = attempted(cells(1)[0])
+    (run.path / "config.yaml").write_text("number: 3\n")
+    with pytest.raises(ValueError, match="was changed after the cell was planned"):
+        run_attempt(str(run.path))
+    text = (run.path / ERROR_NAME).read_text()
+    assert text.startswith("Traceback")
+    assert "Remove the folder and plan again" in text
+
+
+def test_a_process_whose_attempt_is_lost_runs_nothing(
+    tmp_path: Path,
+    attempted: Callable[[Job], RunFolder],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = attempted(cells(1)[0])
+    with drive_alone(tmp_path, take_over=False) as driver:
+        begin_attempt(run.path, driver)
+    with pytest.raises(SystemExit) as ended:
+        run_attempt(str(run.path))
+    assert ended.value.code == LOST == 75
+    assert "attempt 1 was lost, attempt 2 is in charge" in capsys.readouterr().err
+    assert log_lines(tmp_path) == []
+    assert not (run.path / ERROR_NAME).exists()
+
+
+def test_a_further_process_of_ddp_needs_no_room_in_the_folder(
+    attempted: Callable[[Job], RunFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = attempted(Job("told", {"setting": {}}, f"{HERE}:told"))
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    run_attempt(str(run.path))
+    assert (run.path / "ran").exists()
+    assert not (run.path / ".lock").exists()
+
+
+def test_a_process_that_no_sweep_has_started_is_refused(
+    tmp_path: Path, attempted: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = TrainerSettings(threads=1)
+    object.__setattr__(threads, "threads", 0)
+    run = attempted(cells(1)[0], RunContext(threads))
+    with pytest.raises(RangeError):
+        run_attempt(str(run.path))
+    monkeypatch.delenv(REQUEST_VARIABLE)
+    with pytest.raises(UsageError, match="`sweep cell` is started by `sweep run`"):
+        run_attempt(str(tmp_path))
+
+
+CHILD = """
+import subprocess, sys, time
+from probelight.protocols.jobs.attempt import end_with_watcher
+end_with_watcher()
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_whole_group_ends_when_the_other_end_of_its_input_is_closed() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        process_group=0,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    child = psutil.Process(int(process.stdout.readline()))
+    process.stdin.write(b"what is written there is of no interest")
+    process.stdin.flush()
+    assert process.poll() is None
+    process.stdin.close()
+    assert process.wait(timeout=10) == -9
+    wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, seconds=10)
+    process.stdout.close()
