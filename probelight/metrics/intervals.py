@@ -178,6 +178,21 @@ def accuracy_interval(credit: ArrayLike, groups: Groups | None = None) -> Interv
     return sum_interval([Term(1.0, {0: values})], groups)
 
 
+def runs_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> Interval:
+    """Mean accuracy of the runs of several seeds, and its interval; that of one run as it is.
+
+    Args:
+        runs: By seed, (N,) the score of each item.
+        groups: (N,) the group of each item; every item is a group of its own when left out.
+
+    Raises:
+        ValueError: If there are no items, or items and groups differ in number.
+    """
+    if len(runs) == 1:
+        return accuracy_interval(next(iter(runs.values())), groups)
+    return sum_interval([Term(1.0, runs)], groups)
+
+
 def sum_interval(
     terms: Sequence[Term],
     groups: Groups | None = None,

@@ -1,36 +1,37 @@
 """`train.py compare`: systems in folders of results, on the items that they share.
 
-What runs answered is read (`compare.systems`), systems that answered the same items are compared
-(`compare.blocks`), and each block of them becomes a run of the command's folder.
+The answers of runs are read (`compare.systems`), systems that answered the same items are found
+(`compare.blocks`) and compared, and each block of them becomes a run of the command's folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
+
+import numpy as np
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.ranges import Names
+from probelight.metrics.comparisons import Compared, compare_runs
+from probelight.metrics.intervals import Interval, num_groups, runs_interval
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.compare.blocks import (
-    ALONE,
-    PROTOCOL,
-    Measured,
-    adjusted,
-    blocks_of,
-    measure,
-    named,
-    rows_of,
-)
-from probelight.protocols.compare.systems import RunAnswers, answers_of, systems_of
+from probelight.protocols.compare.blocks import ALONE, Block, blocks_of, named
+from probelight.protocols.compare.systems import RunAnswers, System, answers_of, systems_of
 from probelight.protocols.imports.imports import IMPORTED
 from probelight.results.details import ComparisonDetails
 from probelight.results.load import UnreadableResultError, distinct_ends, load_results
 from probelight.results.record import RunRecord
+from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder
+
+PROTOCOL = "compare"
 
 
 @command(
@@ -68,27 +69,27 @@ def compare(folders: list[Path], output_dir: Path | None = None, probes: Names =
     if output_dir is None:
         raise UsageError("where does the comparison go? Give --output_dir FOLDER")
     answers, left_out, damaged = _read_answers(folders)
-    chosen, known = probes, [run.key.probe for run in answers]
-    for name in chosen:
+    known = [run.key.probe for run in answers]
+    for name in probes:
         if name not in known:
             there = ", ".join(sorted(set(known))) or "nothing"
             raise UsageError(
                 f"--probes {name}: no such set was answered{nearest(name, known)}; there is {there}"
             )
-    systems, about_systems = systems_of(
-        [run for run in answers if not chosen or run.key.probe in chosen]
-    )
+    chosen = [run for run in answers if not probes or run.key.probe in probes]
+    systems, about_systems = systems_of(chosen)
     blocks, about_blocks = blocks_of(systems, across_folders=len(folders) > 1)
     if not blocks:
         reasons = [*damaged, *about_systems, *about_blocks]
         raise UsageError(_why_nothing(answers, reasons))
-    measured = [measure(*one) for one in zip(blocks, named(blocks), strict=True)]
-    config = {
-        "command": PROTOCOL,
-        "compared": [[one.block.title, _checksums(one)] for one in measured],
-    }
-    folder = CommandFolder(output_dir, config)
-    _write_runs(folder, measured, (*left_out, *about_systems, *about_blocks))
+    measured = [measure(*pair) for pair in zip(blocks, named(blocks), strict=True)]
+    compared = [[found.block.title, found.checksums()] for found in measured]
+    folder = CommandFolder(output_dir, {"command": PROTOCOL, "compared": compared})
+    notices = (*left_out, *about_systems, *about_blocks)
+    p_values = adjusted(measured)
+    num_pairs = sum(map(len, p_values))
+    for found, adjusted_p in zip(measured, p_values, strict=True):
+        write_run(folder, found, adjusted_p, num_pairs, notices if found is measured[0] else ())
     folder.write_results()
     print_tables(folder.path, PROTOCOL)
     page = build_report(folder.path)
@@ -115,8 +116,8 @@ def _read_answers(folders: Sequence[Path]) -> tuple[list[RunAnswers], list[str],
             answers += answers_of(results, name)
         except UnreadableResultError as error:  # it names the run's file alone
             raise UnreadableResultError(f"{folder}: {error}") from error
-        left_out += [f"{name}: {sentence}" for sentence in results.left_out]
-        damaged += [f"{name}: {sentence}" for sentence in results.damaged]
+        left_out += [f"{name}: {notice}" for notice in results.left_out]
+        damaged += [f"{name}: {notice}" for notice in results.damaged]
     return answers, left_out, damaged
 
 
@@ -131,65 +132,150 @@ def _why_nothing(answers: Sequence[RunAnswers], reasons: Sequence[str]) -> str:
     for run in answers:
         name = f"{run.key.probe} ({run.key.split}, {run.key.answered})"
         by_folder.setdefault(run.folder, set()).add(name)
-    lines = [
-        *(reason for reason in reasons if not reason.startswith(ALONE)),
-        *(f"{folder}: {', '.join(sorted(names))}" for folder, names in by_folder.items()),
-    ]
+    lines = ["no two systems answered the same set, or none in several folders:"]
+    lines += [reason for reason in reasons if not reason.startswith(ALONE)]
+    lines += [f"{folder}: {', '.join(sorted(names))}" for folder, names in by_folder.items()]
     if any(run.setting.get("scored by", "").startswith(IMPORTED) for run in answers):
         lines.append(
             "imported files are sets of their own: to make files of the same items one probe, "
             "import them together as FILE=MODEL FILE=MODEL with --data.name NAME, or with --probe"
         )
-    first = "no two systems answered the same set, or none in several folders:"
-    return "\n  ".join([first, *lines])
+    return "\n  ".join(lines)
 
 
-def _write_runs(
-    folder: CommandFolder, measured: Sequence[Measured], notices: Sequence[str]
+@dataclass(frozen=True)
+class Measured:
+    """A block with what was measured of it.
+
+    Attributes:
+        block: The systems.
+        names: The systems by their names.
+        accuracies: The accuracy of each system.
+        differences: The difference of each two systems, by their names.
+    """
+
+    block: Block
+    names: Mapping[str, System]
+    accuracies: Mapping[str, Interval]
+    differences: Mapping[tuple[str, str], Compared]
+
+    def checksums(self) -> dict[str, str]:
+        """Return the checksum of each system's answers."""
+        items = self.block.items
+        groups = None if self.block.groups is None else self.block.groups.tolist()
+        found = {}
+        for name, system in self.names.items():
+            runs = sorted((seed, own.tolist()) for seed, own in system.scores(items).items())
+            text = json.dumps([items, groups, runs])
+            found[name] = hashlib.sha256(text.encode()).hexdigest()
+        return found
+
+
+def measure(block: Block, names: Mapping[str, System]) -> Measured:
+    """Compare the systems of a block, each with each."""
+    groups = block.groups
+    scores = {name: system.scores(block.items) for name, system in names.items()}
+    differences = {}
+    for pair in combinations(names, 2):
+        one, other = (scores[name] for name in pair)
+        same = same_samples(*(names[name] for name in pair))
+        differences[pair] = compare_runs(one, other, groups, same_samples=same)
+    accuracies = {name: runs_interval(runs, groups) for name, runs in scores.items()}
+    return Measured(block, names, accuracies, differences)
+
+
+def same_samples(one: System, other: System) -> bool:
+    """Return whether runs of one seed were trained on the same sample in both systems."""
+    samples = {run.sample for run in (*one.runs, *other.runs)}
+    return len(samples) == 1 and None not in samples
+
+
+def adjusted(measured: Sequence[Measured]) -> list[list[float]]:
+    """Return, by block, all p-values adjusted together (Benjamini & Hochberg 1995)."""
+    from scipy.stats import false_discovery_control  # half a second, which --help can do without
+
+    p_values = [one.p_value for found in measured for one in found.differences.values()]
+    values = iter(false_discovery_control(p_values).tolist())
+    return [[next(values) for _ in found.differences] for found in measured]
+
+
+def write_run(
+    folder: CommandFolder,
+    measured: Measured,
+    adjusted_p: Sequence[float],
+    num_pairs: int,
+    notices: Sequence[str],
 ) -> None:
-    """Write a run for each block; notices about all of them are in the first."""
-    p_values = adjusted(measured)
-    for one, adjusted_p in zip(measured, p_values, strict=True):
-        block = one.block
-        config = {
-            "protocol": PROTOCOL,
-            "asked": list(block.key),
-            "setting": block.setting,
-            "systems": _checksums(one),
-            "adjusted": adjusted_p,
-        }
-        words = [PROTOCOL, block.key.probe, block.key.answered, block.setting]
-        run = folder.run("-".join("-".join(words).replace(",", "").split()).strip("-"), config)
-        if run.result() is not None:
-            continue
-        rows = tuple(rows_of(one, adjusted_p))
-        run.write_metrics(rows)
-        run.finish(
-            RunRecord(
-                protocol=PROTOCOL,
-                probe=block.key.probe,
-                rows=rows,
-                counts={"items": len(block.items)},
-                notices=(*(notices if one is measured[0] else ()), *block.notices),
-                details=(
-                    ComparisonDetails(
-                        answered=block.key.answered,
-                        setting=block.setting,
-                        num_runs={name: len(system.runs) for name, system in one.names.items()},
-                        num_pairs=sum(map(len, p_values)),
-                    ),
-                ),
-            )
-        )
+    """Write the run of a block, if it is not there yet.
 
-
-def _checksums(measured: Measured) -> dict[str, str]:
-    """Return of each system the checksum of what it answered."""
+    Args:
+        folder: The folder of the command.
+        measured: What was measured.
+        adjusted_p: The adjusted p-value of each difference.
+        num_pairs: How many differences p-values were adjusted for.
+        notices: Notices about all blocks.
+    """
     block = measured.block
-    groups = None if block.groups is None else block.groups.tolist()
-    found = {}
-    for name, system in measured.names.items():
-        runs = sorted((seed, own.tolist()) for seed, own in system.scores(block.items).items())
-        text = json.dumps([block.items, groups, runs])
-        found[name] = hashlib.sha256(text.encode()).hexdigest()
-    return found
+    config = {
+        "protocol": PROTOCOL,
+        "asked": list(block.key),
+        "setting": block.setting,
+        "systems": measured.checksums(),
+        "adjusted": adjusted_p,
+    }
+    words = [PROTOCOL, block.key.probe, block.key.answered, block.setting]
+    run = folder.run("-".join("-".join(words).replace(",", "").split()).strip("-"), config)
+    if run.result() is not None:
+        return
+    rows = tuple(rows_of(measured, adjusted_p))
+    run.write_metrics(rows)
+    details = ComparisonDetails(
+        answered=block.key.answered,
+        setting=block.setting,
+        num_runs={name: len(system.runs) for name, system in measured.names.items()},
+        num_pairs=num_pairs,
+    )
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            probe=block.key.probe,
+            rows=rows,
+            counts={"items": len(block.items)},
+            notices=(*notices, *block.notices),
+            details=(details,),
+        )
+    )
+
+
+def rows_of(measured: Measured, adjusted_p: Sequence[float]) -> Iterator[Row]:
+    """Yield the rows of a block: accuracies of its systems, and their differences with p-values."""
+    key, groups, items = measured.block.key, measured.block.groups, len(measured.block.items)
+    base = Row(
+        protocol=PROTOCOL,
+        probe=key.probe,
+        split=key.split,
+        num_items=items,
+        num_groups=items if groups is None else num_groups(groups),
+    )
+
+    def with_interval(row: Row, interval: Interval) -> Row:
+        value, low, high = map(float, np.asarray(interval))
+        return replace(row, value=value, ci_low=low, ci_high=high)
+
+    for name, interval in measured.accuracies.items():
+        system = Subset.of("model", name, label=name)
+        yield with_interval(replace(base, subset=system, metric="accuracy"), interval)
+    pairs = zip(measured.differences.items(), adjusted_p, strict=True)
+    for ((first, second), found), p_value in pairs:
+        versus = Subset.of("versus", f"{first} − {second}", first=first, second=second)
+        row = replace(base, subset=versus)
+        yield with_interval(replace(row, metric="difference"), found.interval)
+        values = {
+            "mcnemar_p": found.mcnemar_p,
+            "p_value": found.p_value,
+            "adjusted_p_value": p_value,
+            "smallest_difference": found.smallest,
+        }
+        for metric, value in values.items():
+            if math.isfinite(value):
+                yield replace(row, metric=metric, value=value)

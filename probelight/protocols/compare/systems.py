@@ -1,6 +1,6 @@
-"""The systems in folders of results: a model in one setting, with its seeds, and what it answered.
+"""The systems in folders of results: a model in one setting, with its seeds, and its answers.
 
-Only what is asked in the probe's own words counts: a control's answers are no answers to its items.
+Only items in the probe's own words count: answers under a control are answers to other items.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from probelight.results.row import Row
 
 STANDARD = "standard"
 BEFORE = "before inoculation"
-Setting = Mapping[str, str]  # by what is set, as people read it; empty where it does not apply
+Setting = Mapping[str, str]  # name of a setting to its readable value; empty where it has none
 Item = tuple[str, str, tuple[str, ...], int, int]
 
 
 class SetKey(NamedTuple):
-    """What systems must have in common to be compared: how they answered, and what."""
+    """What systems must have in common to be compared: how they answered, and which items."""
 
     answered: str
     probe: str
@@ -38,16 +38,16 @@ class RunAnswers:
 
     Attributes:
         key: The set.
-        folder: Where the run was found, as the user gave it.
+        folder: Where the run was found, as the user calls it.
         path: The run's folder below that.
         model: Its model.
         setting: What it was trained with.
-        setup: What its training began with, where that tells systems of one name apart.
-        origin: The weights, those that a head was trained on among them; else the run.
+        setup: What its training began with, where that distinguishes systems of one name.
+        origin: The weights, including those that a head was trained on; else the run.
         seed: None where nothing was drawn.
         sample: Equal where runs of one seed were trained on the same sample; None where that is
             not known.
-        scores: What each item counts.
+        scores: The score of each item.
         groups: (N,) the group of each item, in their order; None where each is its own.
         ungrouped: Whether its items have groups that were not recorded.
     """
@@ -76,145 +76,135 @@ def answers_of(results: Results, folder: str) -> Iterator[RunAnswers]:
     Raises:
         UnreadableResultError: If predictions are damaged; the message names file and line.
     """
+    readers = {
+        "zero_shot": _zero_shot,
+        "curve": _curve,
+        "inoculation": _inoculation,
+        "original": _original,
+    }
     for run in results.runs:
-        reader = _READERS.get(run.protocol)
-        if reader is not None and run.rows:
-            for part in reader(run, read_item_lines(results, run)):
-                yield _answers(part, run, folder)
+        if run.protocol in readers and run.rows:
+            yield from readers[run.protocol](run, read_item_lines(results, run), folder)
 
 
-class _SetLines(NamedTuple):
-    """Lines of a run that are of one set and seed, and what is known of them."""
-
-    key: SetKey
-    lines: Sequence[ItemLine]
-    setting: Setting
-    groups: Sequence[int] | None = None  # from beside the lines
-    seed: int | None = None
-    sample: object = None
-    setup: str = ""
-    origin: str = ""
-    row: Row | None = None  # their accuracy
-
-
-def _answers(part: _SetLines, run: Run, folder: str) -> RunAnswers:
-    """Return the answers of a set, item by item; one that is asked again is another item."""
-    groups: Groups | None = part.groups
-    recorded = [line.interval_group for line in part.lines]
-    if None not in recorded:
-        groups = recorded
-    elif groups is not None and len(groups) != len(part.lines):
-        groups = None
-    if groups is not None and num_groups(groups) == len(groups):
-        groups = None
-    row = part.row
-    grouped = row is not None and row.num_groups not in (None, row.num_items)
-    times: Counter[tuple[object, ...]] = Counter()
-    scores: dict[Item, float] = {}
-    for line in part.lines:
-        # How many empty answers pad a question is the model's, not the item's.
-        item = line.id, line.question, tuple(filter(None, line.choices)), line.answer
-        times[item] += 1
-        scores[*item, times[item]] = line.correct
-    return RunAnswers(
-        key=part.key,
-        folder=folder,
-        path=run.path,
-        model=run.model,
-        setting=part.setting,
-        setup=part.setup,
-        origin=part.origin or run.model_sha256 or run.key,
-        seed=part.seed,
-        sample=part.sample,
-        scores=scores,
-        groups=None if groups is None else group_indices(groups),
-        ungrouped=groups is None and grouped,
-    )
-
-
-def _zero_shot(run: Run, lines: Sequence[ItemLine]) -> Iterator[_SetLines]:
+def _zero_shot(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnswers]:
     row = _accuracy(run)
     if row is not None and lines:
         key = SetKey("zero shot", row.probe, row.split)
-        yield _SetLines(key, lines, {"scored by": row.mode}, row=row)
+        yield _answers(run, folder, key, lines, {"scored by": row.mode}, row=row)
 
 
-def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[_SetLines]:
+def _curve(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnswers]:
     row = _accuracy(run)
     if row is None or row.num_train is None:
         return
     key = SetKey("learning curve", row.probe, row.split)
     # Before any training there is no head yet.
-    head = row.mode if row.num_train else ""
-    setting = {"head": head, "size": _examples(row.num_train)}
-    files = frozenset(data.sha256 for data in run.data)
+    setting = {"head": row.mode if row.num_train else "", "size": _examples(row.num_train)}
     details = run.detail(CurveDetails)
-    train = details.train if details else ""
+    files = frozenset(data.sha256 for data in run.data)
+    sample = (files, details.train if details else "", row.num_train)
+    groups = run.hits.groups if run.hits else None
     by_seed: dict[int | None, list[ItemLine]] = {}
     for line in lines:
         if line.control == STANDARD:  # a phrasing that was only tried has no control
             by_seed.setdefault(line.seed, []).append(line)
-    for seed, own in by_seed.items():
-        sample = (files, train, row.num_train)
-        groups = run.hits.groups if run.hits else None
-        yield _SetLines(key, own, setting, groups, seed, sample, row=row)
+    for seed, of_seed in by_seed.items():
+        yield _answers(run, folder, key, of_seed, setting, groups, seed, sample, row=row)
 
 
-def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[_SetLines]:
-    facts = run.detail(InoculationDetails)
+def _inoculation(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnswers]:
+    details = run.detail(InoculationDetails)
     row = next((row for row in run.rows if row.split == "report"), None)
-    if facts is None or row is None or row.control not in ("", STANDARD):
+    if details is None or row is None or row.control not in ("", STANDARD):
         return
-    files = frozenset(data.sha256 for data in run.data)
     # What was chosen on selection items is no setting of its own.
-    rate = None if facts.candidates else row.learning_rate
+    rate = None if details.candidates else row.learning_rate
     setting = {
         "dose": _examples(row.dose),
         "probe": f"probe {run.probe}",
         "extra": "" if row.extra in ("", "none") else f"with {row.extra}",
         "rate": "" if rate is None else f"learning rate {rate:g}",
     }
+    sample = (frozenset(data.sha256 for data in run.data), row.dose, row.extra, run.probe)
     by_set: dict[str, list[ItemLine]] = {}
     for line in lines:
         by_set.setdefault(line.set, []).append(line)
-    names = {"probe": run.probe, "original": facts.original_task}
-    for side, name in names.items():
+    setup = details.setup
+    for side, name in {"probe": run.probe, "original": details.original_task}.items():
         groups = run.sides[side].groups if side in run.sides else None
-        after, before = by_set.get(f"report_{side}"), by_set.get(f"report_{side}_before")
-        if after:
+        if after := by_set.get(f"report_{side}"):
             key = SetKey("inoculated", name, "report")
-            sample = (files, row.dose, row.extra, run.probe)
-            yield _SetLines(key, after, setting, groups, row.seed, sample, facts.setup)
-        if before:
+            yield _answers(run, folder, key, after, setting, groups, row.seed, sample, setup)
+        if before := by_set.get(f"report_{side}_before"):
             key = SetKey(BEFORE, name, "report")
-            yield _SetLines(key, before, {}, groups, setup=facts.setup, origin=facts.setup)
+            yield _answers(run, folder, key, before, {}, groups, setup=setup, origin=setup)
 
 
-def _original(run: Run, lines: Sequence[ItemLine]) -> Iterator[_SetLines]:
+def _original(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnswers]:
     row = next((row for row in run.rows if row.split == "report"), None)
     if row is not None and lines:
-        setting = {"size": _examples(row.num_train)}
         key = SetKey("original task", run.probe, "report")
-        yield _SetLines(key, lines, setting, seed=row.seed, row=_accuracy(run, "report"))
-
-
-_READERS = {
-    "zero_shot": _zero_shot,
-    "curve": _curve,
-    "inoculation": _inoculation,
-    "original": _original,
-}
+        setting, accuracy = {"size": _examples(row.num_train)}, _accuracy(run, "report")
+        yield _answers(run, folder, key, lines, setting, seed=row.seed, row=accuracy)
 
 
 def _accuracy(run: Run, split: str = "") -> Row | None:
     """Return the row of the accuracy on the whole set by the model's own score."""
-    own = (row for row in run.rows if row.metric == "accuracy" and not row.scoring)
-    whole = (row for row in own if row.subset is None)
-    return next((row for row in whole if row.split == split or not split), None)
+    rows = (row for row in run.rows if row.metric == "accuracy" and not row.scoring)
+    whole = (row for row in rows if row.subset is None and split in ("", row.split))
+    return next(whole, None)
 
 
 def _examples(number: int | None) -> str:
     return "" if number is None else f"{number:,} examples"
+
+
+def _answers(
+    run: Run,
+    folder: str,
+    key: SetKey,
+    lines: Sequence[ItemLine],
+    setting: Setting,
+    groups: Sequence[int] | None = None,
+    seed: int | None = None,
+    sample: object = None,
+    setup: str = "",
+    origin: str = "",
+    row: Row | None = None,
+) -> RunAnswers:
+    """Return a run's answers in one set; `groups` are those beside the lines, `row` its accuracy.
+
+    An item that is asked twice is two items.
+    """
+    recorded = [line.interval_group for line in lines]
+    found: Groups | None = groups if groups is not None and len(groups) == len(lines) else None
+    if None not in recorded:
+        found = recorded
+    if found is not None and num_groups(found) == len(found):
+        found = None
+    grouped = row is not None and row.num_groups not in (None, row.num_items)
+    times: Counter[tuple[object, ...]] = Counter()
+    scores: dict[Item, float] = {}
+    for line in lines:
+        # How many empty answers pad a question depends on the model, not on the item.
+        item = line.id, line.question, tuple(filter(None, line.choices)), line.answer
+        times[item] += 1
+        scores[*item, times[item]] = line.correct
+    return RunAnswers(
+        key=key,
+        folder=folder,
+        path=run.path,
+        model=run.model,
+        setting=setting,
+        setup=setup,
+        origin=origin or run.model_sha256 or run.key,
+        seed=seed,
+        sample=sample,
+        scores=scores,
+        groups=None if found is None else group_indices(found),
+        ungrouped=found is None and grouped,
+    )
 
 
 @dataclass(frozen=True)
@@ -222,8 +212,8 @@ class System:
     """Runs that differ by their seed alone.
 
     Attributes:
-        runs: One a seed.
-        elsewhere: Other folders that it is in too, which would differ from it by nothing.
+        runs: One per seed.
+        elsewhere: Other folders that hold the same system.
     """
 
     runs: tuple[RunAnswers, ...]
@@ -231,40 +221,34 @@ class System:
 
     @property
     def first(self) -> RunAnswers:
-        """One of its runs: what they have in common can be read from any."""
+        """One of its runs, which has all that they have in common."""
         return self.runs[0]
 
-    def setting(self, but: Sequence[str]) -> str:
-        """Return what it was trained with, as people read it, but for what goes without saying."""
-        own = self.first.setting
-        return ", ".join(value for name, value in own.items() if value and name not in but)
-
     def scores(self, items: Sequence[Item]) -> dict[int, Floats]:
-        """Return by seed (0 where there is none) what each item counts."""
+        """Return by seed (0 where there is none) the score of each item."""
         return {run.seed or 0: np.array([run.scores[item] for item in items]) for run in self.runs}
 
 
 def systems_of(answers: Sequence[RunAnswers]) -> tuple[list[System], list[str]]:
     """Return the systems that runs belong to, and notices of runs that are there twice."""
-    found: dict[tuple[object, ...], dict[int | None, RunAnswers]] = {}
+    by_name: dict[tuple[object, ...], dict[int | None, RunAnswers]] = {}
     notices = []
     for run in answers:
-        setting = tuple(run.setting.items())
-        own = found.setdefault((run.key, run.folder, run.model, setting, run.setup), {})
-        first = own.setdefault(run.seed, run)
-        # What a model said before is in each of its inoculations.
+        name = run.key, run.folder, run.model, tuple(run.setting.items()), run.setup
+        first = by_name.setdefault(name, {}).setdefault(run.seed, run)
+        # The answers before inoculation are in each inoculation of a model.
         if first is not run and first.scores != run.scores:
             notices.append(
                 f"{run.folder}/{run.path}: not compared, as {first.path} is of the same model, "
                 "setting and seed; give it in a folder of its own"
             )
-    same: dict[object, list[System]] = {}
-    for runs in found.values():
-        system = System(tuple(runs.values()))
-        same.setdefault(_identity(system), []).append(system)
-    if more := len(found) - len(same):
+    same: dict[object, list[System]] = {}  # systems that are equal wherever they were found
+    for (key, _, model, setting, _), runs in by_name.items():
+        content = frozenset((r.origin, r.seed, frozenset(r.scores.items())) for r in runs.values())
+        same.setdefault((key, model, setting, content), []).append(System(tuple(runs.values())))
+    if more := len(by_name) - len(same):
         notices.append(
-            f"counted once: {more} of {len(found)} systems, which are in another folder too, "
+            f"counted once: {more} of {len(by_name)} systems, which are in another folder too, "
             "with the same answers"
         )
     once = [
@@ -272,10 +256,3 @@ def systems_of(answers: Sequence[RunAnswers]) -> tuple[list[System], list[str]]:
         for first, *others in same.values()
     ]
     return once, notices
-
-
-def _identity(system: System) -> object:
-    """Return what is equal for one system in two folders."""
-    first = system.first
-    runs = frozenset((r.origin, r.seed, frozenset(r.scores.items())) for r in system.runs)
-    return first.key, first.model, tuple(first.setting.items()), runs

@@ -19,7 +19,7 @@ from probelight.protocols.engine.settings import (
     FileSettings,
     ModelSettings,
 )
-from probelight.protocols.explain.explanation import Explained, Item, print_explained
+from probelight.protocols.explain.explanation import Explained, print_explained
 from probelight.protocols.jobs.job import DEFAULT_TRAINER, TrainerSettings
 from probelight.protocols.zero_shot.command import LoadedSet, load_sets
 
@@ -74,9 +74,8 @@ def explain(
 
     quiet = replace(trainer, progress_bar=False)
     found = [explained(settings, one.data.config.setup, record, quiet) for settings in chosen]
-    where = f"item {record.id}, line {record.position}"
     name = f"{one.name} ({one.split})" if one.split else f"the file {Path(data.path or '').name}"
-    print_explained(Item(name, where, record.stem, record.choices, record.answer), found)
+    print_explained(name, record, found)
     return found
 
 
@@ -92,13 +91,12 @@ def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
     """
     records = [(one, record) for one in sets for record in one.data.records]
     wanted = item.strip()
-    keys = (lambda r: r.id, lambda r: r.name, lambda r: f"@{r.position}")
-    for key in keys:
-        if found := [(one, record) for one, record in records if key(record) == wanted]:
-            break
-    else:
-        raise UsageError(_not_found(sets, wanted, [record.id for _, record in records]))
-    if len(found) > 1:
+    found: list[tuple[LoadedSet, Record]] = []
+    for key in (lambda r: r.id, lambda r: r.name, lambda r: f"@{r.position}"):
+        found = found or [(one, record) for one, record in records if key(record) == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
         several = len({one.name for one, _ in found}) > 1
         names = [f"{r.name} of {one.name}" if several else r.name for one, r in found]
         more = ", ..." if len(names) > MOST_IDS else ""
@@ -107,16 +105,12 @@ def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
             f"{', '.join(names[:MOST_IDS])}{more}; "
             f"give {'one of the sets alone' if several else 'one of these'}"
         )
-    return found[0]
-
-
-def _not_found(sets: Sequence[LoadedSet], wanted: str, ids: Sequence[str]) -> str:
-    """Say that there is no such item, and which ids are near."""
-    names = " or ".join(one.name for one in sets)
+    none = f"--item {wanted}: no item of {' or '.join(one.name for one in sets)}"
     if wanted.startswith("@"):
-        last = max(record.position for one in sets for record in one.data.records)
-        return f"--item {wanted}: no item of {names} is on that line; the last is on @{last}"
-    near = difflib.get_close_matches(wanted, list(dict.fromkeys(ids)), n=MOST_IDS, cutoff=0.5)
+        last = max(record.position for _, record in records)
+        raise UsageError(f"{none} is on that line; the last is on @{last}")
+    ids = list(dict.fromkeys(record.id for _, record in records))
+    near = difflib.get_close_matches(wanted, ids, n=MOST_IDS, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}" if near else f"the first are {', '.join(ids[:3])}"
     line = wanted if wanted.isdecimal() else 12
-    return f"--item {wanted}: no item of {names} has that id ({hint}); its line is given as @{line}"
+    raise UsageError(f"{none} has that id ({hint}); its line is given as @{line}")

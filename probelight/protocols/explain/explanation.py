@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from probelight.io.escaping import visible
+from probelight.probes.record import Record
 from probelight.reports.words import ABSENT, count
 from probelight.results.row import Row
 
@@ -109,46 +111,35 @@ class Explained:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Item:
-    """The item that is explained.
-
-    Attributes:
-        name: What tables call its set.
-        where: Its id and line.
-        stem: Its stem, empty where sentences are compared.
-        choices: Its choices.
-        answer: Index of the right one.
-    """
-
-    name: str
-    where: str
-    stem: str
-    choices: tuple[str, ...]
-    answer: int
-
-
 def print_explained(
-    item: Item, models: Sequence[Explained], console: Console | None = None
+    name: str, record: Record, models: Sequence[Explained], console: Console | None = None
 ) -> None:
-    """Print what each model is shown of an item, and what it makes of it."""
+    """Print what each model is shown of an item, and what it makes of it.
+
+    Args:
+        name: What tables call the item's set.
+        record: The item.
+        models: The models, each with what it makes of the item.
+        console: Where it is printed; the terminal by default.
+    """
     console = console or Console()
-    lines = [f"{item.where} of {item.name}", *([f"stem: {item.stem}"] if item.stem else [])]
+    lines = [f"item {record.id}, line {record.position} of {name}"]
+    lines += [f"stem: {record.stem}"] if record.stem else []
     lines += [
-        f"  {'*' if place == item.answer else ' '} {choice}"
-        for place, choice in enumerate(item.choices)
+        f"  {'*' if place == record.answer else ' '} {choice}"
+        for place, choice in enumerate(record.choices)
     ]
-    lines += [
+    lines.append(
         "* is the right one; a piece of a text is shown as the vocabulary writes it, with its id"
-    ]
+    )
     for line in lines:
         console.print(Text(visible(line)), soft_wrap=True)
     side_by_side = console.width >= LABELS + len(models) * LEAST_WIDTH
-    for shown in [models] if side_by_side else [[one] for one in models]:
-        console.print(_table(item, shown))
+    for shown in [models] if side_by_side else [[model] for model in models]:
+        console.print(_table(record, shown))
 
 
-def _table(item: Item, models: Sequence[Explained]) -> Table:
+def _table(record: Record, models: Sequence[Explained]) -> Table:
     table = Table(show_lines=False)
     table.add_column("", overflow="fold", min_width=LABELS - 4)
     for one in models:
@@ -164,32 +155,34 @@ def _table(item: Item, models: Sequence[Explained]) -> Table:
     if any(one.notes for one in models):
         add("notes", ["\n".join(one.notes) or ABSENT for one in models])
     table.add_section()
-    for place, choice in enumerate(item.choices):
-        add(f"{'* ' if place == item.answer else ''}{choice}", [""] * len(models))
+    for place, choice in enumerate(record.choices):
+        add(f"{'* ' if place == record.answer else ''}{choice}", [""] * len(models))
         answers = [_of_candidate(one.candidates[place], one.vocabulary_size) for one in models]
         for label in answers[0]:
             add(label, [by_label[label] for by_label in answers])
         table.add_section()
-    for rank in range(max(len(one.best) for one in models)):
-        guesses = [one.best[rank] if rank < len(one.best) else None for one in models]
-        add(
-            f"best word {rank + 1}",
-            [
-                f"{guess.word} ({_pieces([guess.piece])}), {_percent(guess.probability)}"
-                if guess
-                else ABSENT
-                for guess in guesses
-            ],
-        )
+    words = [
+        [
+            f"{guess.word} ({_pieces([guess.piece])}), {_percent(guess.probability)}"
+            for guess in best
+        ]
+        for best in (one.best for one in models)
+    ]
+    for rank, cells in enumerate(zip_longest(*words, fillvalue=ABSENT), start=1):
+        add(f"best word {rank}", cells)
     return table
 
 
 def _of_candidate(one: Candidate, vocabulary_size: int | None) -> dict[str, str]:
     """Return what a model makes of a candidate, by labels."""
-    score = ABSENT if one.score is None else _number(one.score)
+
+    def number(value: float) -> str:
+        return f"{value:.4f}" if math.isfinite(value) else "not a number"
+
+    score = ABSENT if one.score is None else number(one.score)
     likelihood = ABSENT
     if one.log_likelihood is not None:
-        likelihood = f"{_number(one.log_likelihood)} nats"
+        likelihood = f"{number(one.log_likelihood)} nats"
         if one.num_tokens is not None:
             plural = "" if one.num_tokens == 1 else "s"
             likelihood += f", the sum over {count(one.num_tokens)} token{plural}"
@@ -203,9 +196,9 @@ def _of_candidate(one: Candidate, vocabulary_size: int | None) -> dict[str, str]
     spelled = []  # a line for all spellings that are the same pieces
     for pieces, spellings in alike.items():
         names = ", ".join(f"{each.text} {each.note}".strip() for each in spellings)
-        number = "one piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
-        number = number if spellings[0].is_known else "not known"
-        spelled.append(f"{names}: {number}, {_pieces(pieces)}")
+        size = "one piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
+        size = size if spellings[0].is_known else "not known"
+        spelled.append(f"{names}: {size}, {_pieces(pieces)}")
     return {
         "score": f"{score}, the best" if one.is_best else score,
         "log-likelihood": likelihood,
@@ -218,10 +211,6 @@ def _of_candidate(one: Candidate, vocabulary_size: int | None) -> dict[str, str]
 
 def _pieces(pieces: Sequence[Piece]) -> str:
     return " ".join(f"{piece.text}:{piece.id}" for piece in pieces) or ABSENT
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "not a number"
 
 
 def _percent(share: float | None) -> str:

@@ -1,8 +1,7 @@
 """What one model is shown of one item, and what it makes of it.
 
-Every question that a scorer can answer is put to it. What a model type refuses, or cannot pose, is
-said in its own words; nothing else stands in for it. The pieces of the item's texts are read off
-the very batches that are put to the model.
+Every question that a scorer can answer is put to it; where a model type refuses, its message is
+kept. The pieces of the item's texts are read from the very batches that are put to the model.
 """
 
 from __future__ import annotations
@@ -225,25 +224,6 @@ def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> Space | None:
     return "in its first piece"
 
 
-def entry_pieces(
-    tokenizer: Any, answer_prefix: str, places: Sequence[tuple[str, str]]
-) -> list[tuple[Piece, ...]]:
-    """Return the pieces of words in a sentence's blank, by the rule that all model types go by.
-
-    Args:
-        tokenizer: The tokenizer.
-        answer_prefix: As `CandidateTable` has it.
-        places: Stem and word; a blank behind a stem without one.
-    """
-    table = CandidateTable(tokenizer, answer_prefix)
-    carriers = [_carrier(stem) for stem, _ in places]
-    for carrier, (_, word) in zip(carriers, places, strict=True):
-        table.add(carrier, word)
-    store, _ = tokenise(tokenizer, list(table.texts))
-    found = [table.pieces(c, word, store) for c, (_, word) in zip(carriers, places, strict=True)]
-    return [pieces_of(tokenizer, ids.tolist()) for ids in found]
-
-
 def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple[Spelling, ...]:
     """Return a word in other letters, and with or without the space before it."""
     written = dict.fromkeys([word, word[:1].upper() + word[1:], word.lower()])
@@ -252,14 +232,18 @@ def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple
         is_behind_space = _carrier(stem) == INSIDE
         note = "without a space" if is_behind_space else "behind a space"
         places[note] = MASK if is_behind_space else f"{INSIDE}{MASK}"
-    ways = [(note, place, text) for note, place in places.items() for text in written]
+    ways = [(note, _carrier(place), text) for note, place in places.items() for text in written]
     ways = [way for way in ways if (way[0], way[2]) != ("", word)]
-    found = entry_pieces(tokenizer, answer_prefix, [(place, text) for _, place, text in ways])
-    unknown = tokenizer.unk_token_id
-    return tuple(
-        Spelling(text, note, pieces, all(piece.id != unknown for piece in pieces))
-        for (note, _, text), pieces in zip(ways, found, strict=True)
-    )
+    table = CandidateTable(tokenizer, answer_prefix)
+    for _, carrier, text in ways:
+        table.add(carrier, text)
+    store, _ = tokenise(tokenizer, list(table.texts))
+    found = []
+    for note, carrier, text in ways:
+        pieces = pieces_of(tokenizer, table.pieces(carrier, text, store).tolist())
+        is_known = all(piece.id != tokenizer.unk_token_id for piece in pieces)
+        found.append(Spelling(text, note, pieces, is_known))
+    return tuple(found)
 
 
 def _batch(question: Question, record: Record) -> Batch | None:

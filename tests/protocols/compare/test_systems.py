@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from probelight.protocols.compare.blocks import Block, blocks_of, named
+from probelight.protocols.compare.blocks import blocks_of, named
+from probelight.protocols.compare.compare import same_samples
 from probelight.protocols.compare.systems import RunAnswers, System, answers_of, systems_of
 from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.run_folder import CommandFolder
@@ -42,11 +43,10 @@ def test_runs_of_one_seed_are_pairs_where_they_have_one_sample(leave: Any, tmp_p
         answers[place] = read(leave.curve(tmp_path / place, place, size, {1: "10", 2: "01"}))
     systems, _ = systems_of([one for own in answers.values() for one in own])
     one, same, larger = systems
-    block = Block(one.first.key, (), (), tuple(systems))
-    assert block.same_samples(one, same)
-    assert not block.same_samples(one, larger)
+    assert same_samples(one, same)
+    assert not same_samples(one, larger)
     [asked] = read(leave.zero_shot(tmp_path / "d", "d", "10"))
-    assert not block.same_samples(System((asked,)), System((asked,)))
+    assert not same_samples(System((asked,)), System((asked,)))
 
 
 def test_a_run_that_is_there_twice_is_said(leave: Any, tmp_path: Path) -> None:

@@ -5,18 +5,18 @@ import math
 
 from rich.console import Console
 
+from probelight.probes.record import Record
 from probelight.protocols.explain.explanation import (
     Candidate,
     Explained,
     Guess,
-    Item,
     Piece,
     Spelling,
     print_explained,
 )
 from probelight.results.row import Row
 
-ITEM = Item("colours (dev)", "item a@3, line 3", "the \x1b[31msky is [MASK] .", ("blue", "red"), 0)
+ITEM = Record("a@3", "the \x1b[31msky is [MASK] .", ("blue", "red"), 0, position=3)
 
 
 def model(name: str, *, notes: tuple[str, ...] = ()) -> Explained:
@@ -42,7 +42,7 @@ def model(name: str, *, notes: tuple[str, ...] = ()) -> Explained:
 
 def shown(width: int, *models: Explained) -> str:
     page = io.StringIO()
-    print_explained(ITEM, models, Console(width=width, file=page))
+    print_explained("colours (dev)", ITEM, models, Console(width=width, file=page))
     assert all(len(line) <= width for line in page.getvalue().split("\n")[5:])
     return page.getvalue()
 
