@@ -120,7 +120,7 @@ _MOVED = (
         "protocols.analyses.taxonomy_distance",
         "measure_distances",
     ),
-    ("protocols.audit.counted", "protocols.audit.giveaways", "count_giveaways"),
+    ("protocols.audit.counted", "protocols.audit.audit", "count_giveaways"),
     ("protocols.audit.run", "protocols.audit.audit", "ask_baseline"),
     ("protocols.curve.phrasing", "protocols.curve.phrasing", "score_phrasing"),
     ("protocols.curve.runs", "protocols.curve.command", "run_job"),

@@ -1,7 +1,7 @@
 """`train.py grid`: zero-shot predictions over all pairs of values (Talmor 2020, figures 2A and 3).
 
-Table 4 of the paper comes of the same grids. A job is one model on one grid; its run holds the
-rows, and the answers to all pairs as a matrix for the figures.
+Table 4 of the paper is of the same grids. A job is one model on one grid; its run holds the rows,
+and the predictions for all pairs as a matrix for the figures.
 """
 
 from __future__ import annotations
@@ -9,18 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from math import exp, fsum
+from math import fsum, tanh
 from typing import Annotated, Any, Literal, get_args
 
-from probelight.build.prediction_grids import (
-    AGES,
-    BIRTH_YEARS,
-    PredictionGrid,
-    Wording,
-    age_grids,
-    grid_of,
-    size_grid,
-)
+from probelight.build import prediction_grids
+from probelight.build.prediction_grids import AGES, BIRTH_YEARS, PredictionGrid
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Names, PathText, Settings, Within
 from probelight.metrics.choices import best_of_each, credit_of
@@ -81,14 +74,12 @@ class GridSettings(Settings):
     first_year: Year = BIRTH_YEARS[0]
     last_year: Year = BIRTH_YEARS[-1]
     step: Annotated[int, Within(1, 1_000)] = 1
-    wordings: list[Wording] = field(default_factory=lambda: ["paper"])
+    wordings: list[prediction_grids.Wording] = field(default_factory=lambda: ["paper"])
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, first, last in (
-            ("age", self.first_age, self.last_age),
-            ("year", self.first_year, self.last_year),
-        ):
+        ages, years = (self.first_age, self.last_age), (self.first_year, self.last_year)
+        for name, (first, last) in {"age": ages, "year": years}.items():
             if last < first + self.step:
                 raise UsageError(
                     f"--grid.first_{name} {first} and --grid.last_{name} {last} with a step of "
@@ -99,12 +90,11 @@ class GridSettings(Settings):
         """Return the grids asked for, wording by wording."""
         ages = range(self.first_age, self.last_age + 1, self.step)
         years = range(self.first_year, self.last_year + 1, self.step)
-        return [
-            grid
-            for wording in self.wordings
-            for grid in (*age_grids(ages, years, wording), size_grid(wording=wording))
-            if grid.name in self.panels
-        ]
+        found: list[PredictionGrid] = []
+        for wording in self.wordings:
+            found += prediction_grids.age_grids(ages, years, wording)
+            found.append(prediction_grids.size_grid(wording=wording))
+        return [grid for grid in found if grid.name in self.panels]
 
 
 DEFAULT_GRID = GridSettings()
@@ -183,7 +173,7 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         UsageError: If the sentences are others than when the run was planned.
     """
     model = ModelSettings(**config["model"])
-    grid = grid_of(config["grid"], config["values"], config["wording"])
+    grid = prediction_grids.grid_of(config["grid"], config["values"], config["wording"])
     sentences = DataUse(
         path=f"grid {grid.name} ({grid.wording} wording)",
         sha256=stems_sha256(grid),
@@ -212,7 +202,12 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
 
 
 def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[Row]:
-    """Return accuracy, chance and the share of each answer; the panel is `Row.perturbation`.
+    """Return accuracy, chance, the share of each answer and of the orders that are distinguished.
+
+    `order_accuracy` is the share of unordered pairs for which the first candidate is more probable
+    where it is right than where it is wrong: a model that always prefers one word, at 50% accuracy,
+    may still be right about all orders. Where it is as probable in both orders, the pair counts
+    1/2, as any tie of two. The panel is `Row.perturbation`.
 
     Args:
         predictions: The model's choices for the grid's pairs.
@@ -228,48 +223,30 @@ def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[
         subset=Subset.of("wording", f"wording={grid.wording}", name=grid.wording),
         perturbation=grid.name,
     )
-    num_items = len(predictions.records)
-    pairs = groups_of(predictions.records, "arguments")
-    shares = [
-        [credit_of(best, choice) for best in predictions.best]
-        for choice in range(len(grid.candidates))
-    ]
-    chance = replace(row, metric="chance", value=chance_of(predictions.records))
-    return [
-        accuracy_row(predictions, pairs, row),
-        tied_row(predictions, row),
-        replace(chance, num_items=num_items),
-        *(
-            grouped_row(share, pairs, replace(row, metric=f"share_{name}"))
-            for name, share in zip(grid.candidates, shares, strict=True)
-        ),
-        _order_row(predictions, row),
-    ]
-
-
-def _order_row(predictions: Predictions, row: Row) -> Row:
-    """Return the share of unordered pairs whose two orders the model distinguishes rightly.
-
-    The first candidate must be more probable where it is right than where it is wrong. A model that
-    always prefers one word, at 50% accuracy, may still be right about all orders. Where it is as
-    probable in both orders, the pair counts 1/2, as any tie of two.
-    """
-    margins: dict[frozenset[Any], dict[int, float]] = {}
-    for record, scores, best in zip(
-        predictions.records, predictions.scores, predictions.best, strict=True
-    ):
-        pair = frozenset(record.meta["arguments"])
-        # -inf less -inf would be no number.
-        margins.setdefault(pair, {})[record.answer] = (
-            0.0 if len(best) > 1 else scores[0] - scores[1]
-        )
-    orders = best_of_each([[both[0], both[1]] for both in margins.values()])
+    records = predictions.records
+    pairs = groups_of(records, "arguments")
+    chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
+    rows = [accuracy_row(predictions, pairs, row), tied_row(predictions, row), chance]
+    for choice, name in enumerate(grid.candidates):
+        share = [credit_of(best, choice) for best in predictions.best]
+        rows.append(grouped_row(share, pairs, replace(row, metric=f"share_{name}")))
+    by_pair: dict[frozenset[Any], dict[int, float]] = {}
+    for record, margin in zip(records, _margins(predictions), strict=True):
+        by_pair.setdefault(frozenset(record.meta["arguments"]), {})[record.answer] = margin
+    orders = best_of_each([[both[0], both[1]] for both in by_pair.values()])
     right = fsum(credit_of(best, 0) for best in orders)
-    return proportion_row(right, len(margins), replace(row, metric="order_accuracy"))
+    return [*rows, proportion_row(right, len(orders), replace(row, metric="order_accuracy"))]
+
+
+def _margins(predictions: Predictions) -> list[float]:
+    """Return the first candidate's score less the second's, of each item; 0 where they tie."""
+    pairs = zip(predictions.scores, predictions.best, strict=True)
+    # -inf less -inf would be no number.
+    return [0.0 if len(best) > 1 else scores[0] - scores[1] for scores, best in pairs]
 
 
 def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any]:
-    """Return what grid.json holds: the axes and, row by row, the prediction for each pair.
+    """Return the content of grid.json: the axes and, row by row, the prediction for each pair.
 
     `probability` is p(first candidate) of the softmax over the two candidates, `prediction` and
     `answer` are indices of `candidates`; all are null on the diagonal and where an item was
@@ -281,15 +258,11 @@ def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any
         name: [[None] * size for _ in range(size)]
         for name in ("probability", "prediction", "answer")
     }
-    scored = zip(predictions.records, predictions.scores, predictions.best, strict=True)
-    for record, (first, second), best in scored:
+    margins = _margins(predictions)
+    for record, margin, best in zip(predictions.records, margins, predictions.best, strict=True):
         row, column = (place[value] for value in record.meta["arguments"])
-        if best:
-            p = 0.5
-            if len(best) == 1:  # the softmax over two scores, safe for any size of them
-                small = exp(-abs(first - second))
-                p = 1 / (1 + small) if first >= second else small / (1 + small)
-            cells["probability"][row][column] = round(p, 6)
+        if best:  # the softmax over two scores, safe for any size of them
+            cells["probability"][row][column] = round((1 + tanh(margin / 2)) / 2, 6)
         cells["prediction"][row][column] = best[0] if len(best) == 1 else None
         cells["answer"][row][column] = record.answer
     return {

@@ -86,24 +86,22 @@ def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, R
         if not (path.parent / "result.json").exists():
             continue
         record = RunRecord.read(path.parent / "result.json")
-        if record.protocol in SOURCES and record.rows and taxonomy_items(record, context):
+        if record.protocol not in SOURCES or not record.rows:
+            continue
+        if taxonomy_items(context, record.probe, record.rows[0].split):
             yield path.parent, record
 
 
-def taxonomy_items(answered: RunRecord, context: RunContext) -> ProbeData | None:
-    """Return the items that a run answered, if they ask of which type two concepts both are."""
-    return _taxonomy_probe(context, answered.probe, answered.rows[0].split)
-
-
 @kept(most=None)
-def _taxonomy_probe(context: RunContext, name: str, split: str) -> ProbeData | None:
+def taxonomy_items(context: RunContext, probe: str, split: str) -> ProbeData | None:
+    """Return the items of a probe, if they ask of which type two concepts both are."""
     try:
-        data = load_probe(name, split, mirror=context.mirror)
-    except ConfigError:  # a file of one's own, without a config
+        data = load_probe(probe, split, mirror=context.mirror)
+    except ConfigError:  # a user's file, without a config
         return None
     kept = [r for r in data.records if "type of" in r.stem and len(entities_of(data, r)) == 2]
     left_out = len(data.records) - len(kept)
-    notice = f"{left_out} of {len(data.records)} stems of {name} name no two concepts: left out"
+    notice = f"{left_out} of {len(data.records)} stems of {probe} name no two concepts: left out"
     notices = (*data.notices, notice) if left_out else data.notices
     return replace(data, records=tuple(kept), notices=notices) if kept else None
 
@@ -161,11 +159,7 @@ def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
 
 
 def predictions_sha256(source: Path) -> str:
-    """Return the checksum of a run's predictions.
-
-    Raises:
-        ValueError: If it has changed since the run ended.
-    """
+    """Return the checksum of a run's predictions, which must be those that its record names."""
     check_left(source, PREDICTIONS)
     return sha256_of(source / PREDICTIONS)
 
@@ -177,45 +171,44 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
         UsageError: If predictions or WordNet are others than when the run was planned.
         ValueError: If the other run's files have changed since it ended.
     """
-    found = list(taxonomy_runs(context, config["run"]))
-    planned = (one for one in found if predictions_sha256(one[0]) == config["predictions"])
-    match = next(planned, None)
-    if match is None:
-        raise changed_since(
-            [str(path / PREDICTIONS) for path, _ in found] or [context.paths[RESULTS]]
-        )
-    source, answered = match
+    found = dict(taxonomy_runs(context, config["run"]))
+    planned = [path for path in found if predictions_sha256(path) == config["predictions"]]
+    if not planned:
+        raise changed_since([str(path / PREDICTIONS) for path in found] or [context.paths[RESULTS]])
+    source, answered = planned[0], found[planned[0]]
     wordnet = wordnet_of(context)
     if wordnet.sha256 != config["wordnet"]:
         raise changed_since([context.paths[WORDNET]])
-    data = taxonomy_items(answered, context)
+    data = taxonomy_items(context, answered.probe, answered.rows[0].split)
     assert data is not None
-    measured = {
+    items = {
         visible(record.name): item_distances(record, entities_of(data, record), wordnet.edges)
         for record in data.records
     }
-    rows: list[Row] = []
-    lines: list[dict[str, Any]] = []
-    first = next(row for row in answered.rows if row.metric == "accuracy" and not row.scoring)
+    accuracy = next(row for row in answered.rows if row.metric == "accuracy" and not row.scoring)
     row = Row(
         protocol=PROTOCOL,
-        model=first.model,
+        model=accuracy.model,
         probe=data.config.name,
-        mode=first.mode,
-        num_train=first.num_train,
-        learning_rate=first.learning_rate,
-        split=first.split,
-        role=first.role,
-        kind=first.kind,
+        mode=accuracy.mode,
+        num_train=accuracy.num_train,
+        learning_rate=accuracy.learning_rate,
+        split=accuracy.split,
+        role=accuracy.role,
+        kind=accuracy.kind,
     )
-    for (name, seed), answers in _answered_sets(source).items():
-        answers = {item: best for item, best in answers.items() if item in measured}
-        items = [measured[item] for item in answers]
-        groups = groups_of((item.record for item in items), data.config.group_by)
+    sets: dict[tuple[str, int | None], dict[str, tuple[int, ...]]] = {}
+    for line in read_item_file(source / PREDICTIONS):
+        item = f"{line.id}@{line.position}"
+        if item in items and line.control in ("", STANDARD):  # each line of a curve names its own
+            sets.setdefault((line.set, line.seed), {})[item] = best_of(line)
+    rows, lines = list[Row](), list[dict[str, Any]]()
+    for (name, seed), answers in sets.items():
+        measured = [items[item] for item in answers]
+        groups = groups_of((item.record for item in measured), data.config.group_by)
         of_seed = replace(row, seed=seed if row.num_train else None)
-        rows += distance_rows(items, list(answers.values()), groups, of_seed)
-        for item in items:
-            best = answers[visible(item.record.name)]
+        rows += distance_rows(measured, list(answers.values()), groups, of_seed)
+        for item, best in zip(measured, answers.values(), strict=True):
             lines.append(
                 {
                     "set": name,
@@ -231,16 +224,24 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
                 }
             )
     run.write_lines("distances.jsonl", lines)
+    notices = list(data.notices)
+    if unknown := sorted({word for item in items.values() for word in item.unknown}):
+        shown = ", ".join(unknown[:10]) + (", …" if len(unknown) > 10 else "")
+        touched = sum(bool(item.unknown) for item in items.values())
+        notices.append(f"{len(unknown)} words of {touched} items are not in WordNet: {shown}")
+    placed = sum(item.is_placed for item in items.values())
+    if left_out := len(items) - placed:
+        notices.append(
+            f"{left_out} of {len(items)} items are left out: WordNet does not have the right "
+            "answer above both concepts"
+        )
     return RunRecord(
         protocol=PROTOCOL,
         model=answered.model,
         probe=data.config.name,
         rows=tuple(rows),
-        counts={
-            "items": len(measured),
-            "placed": sum(item.is_placed for item in measured.values()),
-        },
-        notices=(*data.notices, *_notices(list(measured.values()))),
+        counts={"items": len(items), "placed": placed},
+        notices=tuple(notices),
         seeds=answered.seeds,
         data=data_files([data]),
         model_sha256=answered.model_sha256,
@@ -284,16 +285,6 @@ def distance_rows(
     return rows
 
 
-def _answered_sets(source: Path) -> dict[tuple[str, int | None], dict[str, tuple[int, ...]]]:
-    """Read the best choices by item, by set and seed, of the probe without a control."""
-    sets: dict[tuple[str, int | None], dict[str, tuple[int, ...]]] = {}
-    for line in read_item_file(source / PREDICTIONS):
-        if line.control in ("", STANDARD):  # of a curve, each line names its own
-            answers = sets.setdefault((line.set, line.seed), {})
-            answers[f"{line.id}@{line.position}"] = best_of(line)
-    return sets
-
-
 def best_of(line: ItemLine) -> tuple[int, ...]:
     """Return the best choices of a line of predictions.jsonl: it has the first and their number."""
     first, scores = line.prediction, line.scores
@@ -302,19 +293,3 @@ def best_of(line: ItemLine) -> tuple[int, ...]:
     # Written scores are rounded, which can make more of them equal than share the best score.
     equal = [place for place in range(first, len(scores)) if scores[place] == scores[first]]
     return tuple(equal[: line.tied])
-
-
-def _notices(items: Sequence[ItemDistances]) -> list[str]:
-    """Say what was left out, and why."""
-    notices = []
-    unknown = sorted({word for item in items for word in item.unknown})
-    if unknown:
-        shown = ", ".join(unknown[:10]) + (", …" if len(unknown) > 10 else "")
-        touched = sum(bool(item.unknown) for item in items)
-        notices.append(f"{len(unknown)} words of {touched} items are not in WordNet: {shown}")
-    if left_out := sum(not item.is_placed for item in items):
-        notices.append(
-            f"{left_out} of {len(items)} items are left out: WordNet does not have the right "
-            "answer above both concepts"
-        )
-    return notices

@@ -1,25 +1,24 @@
 """`train.py probes audit`: can a probe be answered without its question?
 
-A job counts what gives the answers away (`audit.giveaways`); the others train a baseline that sees
-a part of each item, one a seed, or ask one that needs no training. All are measured on items that
-were not trained on.
+One job counts what gives the answers away: simple rules, words, whole answers. The others train a
+baseline that sees a part of each item, once per seed, or ask one that needs no training. All are
+measured on items that were not trained on.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
-from probelight.build.giveaways import STEMMER, frequency_source
+from probelight.build import giveaways
+from probelight.build.hygiene import asked_stems
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Names, PathText, settings_from
 from probelight.probes.catalog import probe_names
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
-from probelight.probes.record import groups_of
-from probelight.protocols.audit.giveaways import LABEL, PROTOCOL, count_giveaways
+from probelight.probes.record import chance_of, groups_of
 from probelight.protocols.audit.items import (
     DEFAULT_AUDIT,
     AuditData,
@@ -42,6 +41,7 @@ from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,
     chance_rows,
+    grouped_row,
     predict,
     score_notices,
     subset_rows,
@@ -58,11 +58,16 @@ from probelight.protocols.jobs.job import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.run import run_command
-from probelight.results.predictions import write_predictions
+from probelight.results.predictions import ItemLine, write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files
-from probelight.results.row import Row
+from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 
+PROTOCOL = "audit"
+LABEL = "the answers alone"
+MOST = 10  # words, and answers, that are shown of either end
+ALL = "all"  # the split of what is counted on the items of all splits
+PARTS: Mapping[str, giveaways.Parts] = {"word": giveaways.words_of, "answer": giveaways.whole}
 DEFAULT_BASELINES = ("choice_only", "vec_similarity")
 
 
@@ -107,7 +112,19 @@ def audit(
     """
     if output_dir is None:
         raise UsageError("give --output_dir: the results go there")
-    models = _chosen_baselines(baselines, vectors)
+    if not baselines:
+        raise UsageError(f"give --baselines, such as {','.join(DEFAULT_BASELINES)}")
+    known = sorted(path.stem for path in MODEL_CONFIGS.glob("*.yaml"))
+    for name in baselines:
+        if name not in known and not name.endswith((".yaml", ".yml")):
+            near = nearest(name, known)
+            raise UsageError(
+                f"--baselines: there is no model {name!r}{near}; choose of {', '.join(known)}, or "
+                "give the path of such a .yaml file"
+            )
+    models = chosen_models(baselines, DEFAULT_MODEL, random_weights=False)
+    if vectors is not None:
+        models = [replace(m, vectors=vectors) if model_type_of(m).title else m for m in models]
     configs = {name: config_of(name) for name in map(str.strip, probes.split(",")) if name}
     if not configs:
         raise UsageError("name a probe, or a file of items; `train.py probes list` shows probes")
@@ -139,64 +156,32 @@ def audit(
     run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
 
 
-def _chosen_baselines(baselines: str | Sequence[str], vectors: str | None) -> list[ModelSettings]:
-    """Return the baselines, with other vectors if those are given."""
-    names = baselines
-    if not names:
-        raise UsageError(f"give --baselines, such as {','.join(DEFAULT_BASELINES)}")
-    known = sorted(path.stem for path in MODEL_CONFIGS.glob("*.yaml"))
-    for name in names:
-        if name not in known and not name.endswith((".yaml", ".yml")):
-            near = nearest(name, known)
-            raise UsageError(
-                f"--baselines: there is no model {name!r}{near}; choose of {', '.join(known)}, or "
-                "give the path of such a .yaml file"
-            )
-    models = chosen_models(names, DEFAULT_MODEL, random_weights=False)
-    if vectors is not None:
-        models = [replace(m, vectors=vectors) if model_type_of(m).title else m for m in models]
-    return models
-
-
 def audit_jobs(
     data: AuditData,
     models: Sequence[ModelSettings],
     settings: AuditSettings,
     trainer: TrainerSettings,
 ) -> list[Job]:
-    """Return the jobs of a probe, those first that take seconds.
-
-    Args:
-        data: The probe.
-        models: The baselines.
-        settings: How they are trained.
-        trainer: How they are run; its precision changes numbers.
-    """
+    """Return the jobs of a probe, those that take seconds first."""
     name = data.config.name
-    common = {
+    common: dict[str, Any] = {
         "protocol": PROTOCOL,
         "probe": name,
         "data": checksums(*data.parts.values()),
         "settings": {**settings.config(), "seeds": [0]},
     }
-    counted = {**common, "frequency": frequency_source(), "stems": STEMMER}
+    counted = {**common, "frequency": giveaways.frequency_source(), "stems": giveaways.STEMMER}
     jobs = [Job(f"audit-{name}-giveaways", counted, count_giveaways, title=f"{name}, {LABEL}")]
     for model in sorted(models, key=is_trained):
         trained = is_trained(model)
         for seed in settings.seeds if trained else [None]:
-            config = {
-                **common,
-                "model": model.config(),
-                "precision": trainer.precision,
-                **({} if seed is None else {"seed": seed}),
-                # A trained model that could read whole items is given their choices alone.
-                **(
-                    {"control": CHOICE_ONLY}
-                    if trained and model_type_of(model).has_checkpoint
-                    else {}
-                ),
-            }
-            title = ", ".join([name, model.label, *([] if seed is None else [f"seed {seed}"])])
+            config = {**common, "model": model.config(), "precision": trainer.precision}
+            title = f"{name}, {model.label}"
+            if seed is not None:
+                config["seed"] = seed
+                title += f", seed {seed}"
+            if trained and model_type_of(model).has_checkpoint:
+                config["control"] = CHOICE_ONLY  # it could read whole items
             jobs.append(Job(f"audit-{name}-{model.label}", config, ask_baseline, title=title))
     return jobs
 
@@ -222,12 +207,12 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     check_data(config["data"], data.parts.values())
     notices = list(data.notices)
     control = config.get("control", STANDARD)
-    posed = with_control(control, data)
+    posed = data if control == STANDARD else with_control(control, data)
     row = replace(model.row, protocol=PROTOCOL, probe=data.config.name, control=control)
     seed: int | None = config.get("seed")
     if is_trained(model):
         assert seed is not None
-        how = settings.fit_of(model.kind)
+        how = settings.transformer if model_type_of(model).has_checkpoint else settings.fit
         direct = Direct(model, how, seed, None, f"{data.config.name}, {model.label}")
         trained = fit_directly(run, direct, posed.train, posed.held_out, context)
         notices += trained.notices
@@ -242,22 +227,24 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     else:
         scorer = scorer_for(model, "mc_qa")
     found = predict(scorer, posed.measured, context.trainer)
-    # The groups of items hang on their stems, whatever was seen of them.
+    # The groups of items depend on their stems, whatever was seen of them.
     predictions = {
         split: replace(one, records=data.measured[split]) for split, one in found.items()
     }
     row = replace(row, mode=scorer.mode, seed=seed)
     notices += [notice for one in predictions.values() for notice in one.notices]
     notices += score_notices(*predictions.values())
-    rows = [
-        made
-        for split, one in predictions.items()
-        for made in _split_rows(data, one, replace(row, split=split))
-    ]
-    lines = (
-        one.lines(groups_of(one.records, data.config.group_by)) for one in predictions.values()
-    )
-    write_predictions(run, chain.from_iterable(lines))
+    rows: list[Row] = []
+    lines: list[ItemLine] = []
+    for split, one in predictions.items():
+        groups = groups_of(one.records, data.config.group_by)
+        untouched = untouched_of(data.untouched(one.records))
+        of_split = replace(row, split=split)
+        rows += [accuracy_row(one, groups, of_split), tied_row(one, of_split)]
+        rows += chance_rows(one, replace(of_split, num_items=len(one.records)))
+        rows += subset_rows(one, groups, untouched, replace(of_split, metric="accuracy"))
+        lines += one.lines(groups)
+    write_predictions(run, lines)
     if seed is None:
         run.write_metrics(rows)  # a training has left its own
     record = RunRecord(
@@ -280,11 +267,80 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     return record
 
 
-def _split_rows(data: AuditData, predictions: Predictions, row: Row) -> list[Row]:
-    """Return accuracy with its ties and chance, and that of items without a relative in train."""
-    records = predictions.records
+def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run that counts what gives a probe away.
+
+    Raises:
+        UsageError: If the probe is another one than when the run was planned.
+    """
+    settings = settings_from(AuditSettings, config["settings"])
+    data = read_audit(context, config["probe"], settings)
+    check_data(config["data"], data.parts.values())
+    probe = data.config.name
+    base = Row(protocol=PROTOCOL, model=LABEL, probe=probe, control=STANDARD, role="baseline")
+    rows = list(rule_rows(data, config["frequency"], base))
+    for kind in PARTS:
+        rows += part_rows(data, kind, replace(base, split=ALL))
+    run.write_metrics(rows)
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=LABEL,
+        probe=probe,
+        rows=tuple(rows),
+        counts={split: len(own.records) for split, own in data.parts.items()},
+        notices=data.notices,
+        data=data_files(data.parts.values()),
+        facts={"word frequencies": config["frequency"], "stems": config["stems"]},
+    )
+
+
+def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
+    """Yield the accuracy of each rule that any reader could go by, on each measured split.
+
+    Rules of the asked word are left out where the notes of no item name one.
+
+    Args:
+        data: The probe.
+        frequency: Where the frequency of words is from.
+        row: The columns that all rows share.
+    """
+    train = (*data.train, *data.held_out)
+    common = giveaways.word_frequency(frequency, train)
+    learned = giveaways.associations(train)
+    rules = giveaways.surface_rules(common, learned, data.config.num_choices)
+    for split, records in data.measured.items():
+        names_asked = any(map(asked_stems, records))
+        groups = groups_of(records, data.config.group_by)
+        of_split = replace(row, split=split, num_items=len(records))
+        yield replace(of_split, metric="chance", value=chance_of(records))
+        for name, rule in rules.items():
+            if name in giveaways.ASKED and not names_asked:
+                continue
+            predictions = Predictions(split, records, [rule(record) for record in records])
+            yield accuracy_row(predictions, groups, replace(of_split, scoring=name))
+
+
+def part_rows(data: AuditData, kind: str, row: Row) -> Iterator[Row]:
+    """Yield how often the gold has a part that other choices lack, chance, and the PMI of both.
+
+    Args:
+        data: The probe.
+        kind: "word" or "answer".
+        row: The columns that all rows share.
+    """
+    parts, records = PARTS[kind], data.records
+    found = giveaways.associations(records, parts)
+    shown = {one.part: one for one in giveaways.most_telling(found.values(), MOST)}
     groups = groups_of(records, data.config.group_by)
-    clean = untouched_of(data.untouched(records))
-    chance = chance_rows(predictions, replace(row, num_items=len(records)))
-    rows = [accuracy_row(predictions, groups, row), tied_row(predictions, row), *chance]
-    return rows + subset_rows(predictions, groups, clean, replace(row, metric="accuracy"))
+    places: dict[str, list[tuple[float, str]]] = {part: [] for part in shown}
+    for record, group in zip(records, groups, strict=True):
+        for part, (right, _) in giveaways.told_by(record, parts).items():
+            if part in places:
+                places[part].append((float(right), group))
+    for part, one in shown.items():
+        subset = Subset.of("answer_part", f"{kind}={part}", of=kind, part=part)
+        of_part = replace(row, subset=subset, num_items=one.num_items)
+        scores, members = zip(*places[part], strict=True)
+        yield grouped_row(scores, members, replace(of_part, metric="right_share"))
+        yield replace(of_part, metric="chance", value=one.expected / one.num_items)
+        yield replace(of_part, metric="pmi", value=one.pmi)

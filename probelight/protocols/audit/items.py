@@ -15,12 +15,12 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.ranges import NotEmpty, Seed, Settings, Share
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
-from probelight.probes.controls import STANDARD, control_named
+from probelight.probes.controls import control_named
 from probelight.probes.record import MASK, Record, Setup, group_of
 from probelight.probes.source import FORMS, ProbeData, load_files, load_probe, read_file
 from probelight.probes.splits import SplitError, share_of
 from probelight.protocols.curve.settings import ESIM_FIT
-from probelight.protocols.engine.settings import MODEL_TYPES, FitSettings
+from probelight.protocols.engine.settings import FitSettings
 from probelight.protocols.jobs.job import RunContext, kept
 from probelight.protocols.probes.check import split_files
 
@@ -62,10 +62,6 @@ class AuditSettings(Settings):
         if self.transformer == TRANSFORMER_FIT:
             del values["transformer"]
         return values
-
-    def fit_of(self, kind: str) -> FitSettings:
-        """Return how a model of this type is trained."""
-        return self.transformer if MODEL_TYPES[kind].has_checkpoint else self.fit
 
 
 DEFAULT_AUDIT = AuditSettings()
@@ -136,13 +132,9 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
         NotThereError: If none of its files is there.
     """
     config = probe if isinstance(probe, ProbeConfig) else load_probe_config(probe)
-    splits = [
-        *(split for split in ORDER if split in config.splits),
-        *(split for split in config.splits if split not in ORDER),
-    ]
     parts: dict[str, ProbeData] = {}
     absent: dict[str, NotThereError] = {}
-    for split in splits:
+    for split in dict.fromkeys([*(s for s in ORDER if s in config.splits), *config.splits]):
         try:
             parts[split] = load_probe(config, split, mirror=mirror)
         except NotThereError as error:
@@ -190,8 +182,6 @@ def read_audit(context: RunContext, name: str, settings: AuditSettings) -> Audit
 
 def with_control(control: str, data: AuditData) -> AuditData:
     """Return the items under a control that fits any probe; their groups stay."""
-    if control == STANDARD:
-        return data
     change = control_named(control).change
 
     def changed(records: Sequence[Record]) -> tuple[Record, ...]:

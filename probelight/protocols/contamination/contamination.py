@@ -22,7 +22,7 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text, visible
 from probelight.io.files import regular_file
 from probelight.io.ranges import Names, NumItems, ShareOrNone, Within
-from probelight.metrics.intervals import Term, accuracy_interval, num_groups, sum_interval
+from probelight.metrics.intervals import num_groups, runs_interval
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.contamination.overlaps import ItemFile, OverlapSearch, held_out
 from probelight.results.load import Results, UnreadableResultError, load_results
@@ -92,7 +92,7 @@ def contamination(
         search.search_items(name, mirror, wrong_choices)
     for path in texts:
         search.search_text(path)
-    tables, notices = [counts_table(list(_counts(search)), ngram, min_share)], search.notices
+    tables, notices = [counts_table(list(source_counts(search)), ngram, min_share)], search.notices
     if loaded is not None:
         answered, about_runs = item_scores(loaded, search.parts)
         notices += [*loaded.left_out, *about_runs]
@@ -103,17 +103,17 @@ def contamination(
     console = Console()
     for table in filter(None, tables):
         print_table(table, console)
+        if output_dir is not None:
+            write_text_atomic(output_dir / f"{table.name}.csv", to_csv(table))
     for notice in notices:
         console.print(Text(visible(f"notice: {notice}"), style="yellow"))
     if output_dir is not None:
-        for table in filter(None, tables):
-            write_text_atomic(output_dir / f"{table.name}.csv", to_csv(table))
-        lines = "".join(json_text(line) + "\n" for line in _item_lines(search))
+        lines = "".join(json_text(line) + "\n" for line in item_lines(search))
         write_text_atomic(output_dir / ITEMS, lines)
         print(f"items: {output_dir / ITEMS}")
 
 
-def _counts(search: OverlapSearch) -> Iterator[dict[str, object]]:
+def source_counts(search: OverlapSearch) -> Iterator[dict[str, object]]:
     """Yield how many items of each split each source has."""
 
     def num_known(flags: list[bool | None]) -> int | None:
@@ -139,11 +139,11 @@ def _counts(search: OverlapSearch) -> Iterator[dict[str, object]]:
             }
 
 
-def _item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
+def item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
     """Yield the lines of items.jsonl: an item, and what each source has of it."""
     splits = [part.split for part in search.parts for _ in part.records]
-    items = zip(search.records, splits, search.in_any(), strict=True)
-    for number, (record, split, contaminated) in enumerate(items):
+    for number, contaminated in enumerate(search.in_any()):
+        record = search.records[number]
         found = dict[str, Any]()
         for source in search.found:
             found[source.name] = {**vars(source.overlaps[number])}
@@ -151,7 +151,7 @@ def _item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
                 shared = source.shared[number]
                 found[source.name] |= {"concept": shared.concept, "same_answer": shared.answer}
         yield {
-            "split": split,
+            "split": splits[number],
             "id": record.id,
             "position": record.position,
             "question": record.stem,
@@ -239,10 +239,7 @@ def run_scores(
                     continue
                 of = [groups[n] for n in numbers]
                 runs = {s: np.array([own[n] for n in numbers]) for s, own in one.scores.items()}
-                if len(runs) == 1:
-                    interval = accuracy_interval(next(iter(runs.values())), of)
-                else:
-                    interval = sum_interval([Term(1.0, runs)], of)
+                interval = runs_interval(runs, of)
                 yield {
                     "model": one.model,
                     "run": one.run,

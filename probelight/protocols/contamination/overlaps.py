@@ -25,7 +25,7 @@ from probelight.build.contamination.overlap import (
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
 from probelight.probes.catalog import load_probe_config, probe_names
-from probelight.probes.record import GroupBy, Record, groups_of
+from probelight.probes.record import Record, groups_of
 from probelight.probes.source import load_probe, read_file
 from probelight.protocols.probes.check import split_files
 
@@ -78,19 +78,25 @@ def items_of(given: str, mirror: str | None) -> list[ItemFile]:
     if name in probe_names() or Path(name).suffix in {".yaml", ".yml"}:
         return _items_of_config(name, split, mirror)
     path = Path(given)
-    if not path.exists() and Path(name).is_dir():
-        files = split_files(Path(name))
-        if split in files:
-            return [_read(split, files[split])]
+    if path.exists():
+        split = ""
+    elif Path(name).is_dir():
+        path = Path(name)
+    else:
+        raise UsageError(
+            f"there is no probe and no file {given!r}{nearest(name, probe_names())}; "
+            "`train.py probes list` shows the probes"
+        )
+    files = split_files(path)
+    if split and split not in files:
         raise UsageError(f"{name} has no file of a split {split!r}; it has {', '.join(files)}")
-    if path.is_dir():
-        return [_read(split, file) for split, file in split_files(path).items()]
-    if path.is_file():
-        return [_read(path.name.partition(".")[0], path)]
-    raise UsageError(
-        f"there is no probe and no file {given!r}{nearest(name, probe_names())}; "
-        "`train.py probes list` shows the probes"
-    )
+    found = []
+    for name in [split] if split else files:
+        read = read_file(files[name], ids_repeat=True)
+        named = all(record.meta.get("cluster") for record in read.records)
+        groups = groups_of(read.records, "cluster" if named else "stem")
+        found.append(ItemFile(name, read.records, tuple(groups), read.sha256))
+    return found
 
 
 def _items_of_config(name: str, split: str, mirror: str | None) -> list[ItemFile]:
@@ -111,13 +117,6 @@ def _items_of_config(name: str, split: str, mirror: str | None) -> list[ItemFile
     if missing:
         print(f"{name}: there is no file of its {' and '.join(missing)} items")
     return found
-
-
-def _read(split: str, path: Path) -> ItemFile:
-    read = read_file(path, ids_repeat=True)
-    named = all(record.meta.get("cluster") for record in read.records)
-    group_by: GroupBy = "cluster" if named else "stem"
-    return ItemFile(split, read.records, tuple(groups_of(read.records, group_by)), read.sha256)
 
 
 @dataclass(frozen=True)
@@ -148,8 +147,7 @@ class OverlapSearch:
         min_share: An item is contaminated where more than this share of its n-grams is found.
 
     Attributes:
-        parts: The items, by split.
-        groups: (N,) the group of each, counted over all parts.
+        groups: (N,) the group of each item, counted over all parts.
         found: What each source has.
         notices: What a reader should know of items and sources.
     """
@@ -157,7 +155,7 @@ class OverlapSearch:
     def __init__(
         self, parts: list[ItemFile], ngram: int, max_groups: int, min_share: float
     ) -> None:
-        self.parts, self.ngram, self.min_share = parts, ngram, min_share
+        self.parts, self.min_share = parts, min_share
         self.records = [record for part in parts for record in part.records]
         self.groups = [group for part in parts for group in part.groups]
         self.found: list[SourceOverlap] = []
@@ -189,25 +187,28 @@ class OverlapSearch:
             UsageError: If these are the very items that are looked for.
         """
         checksums = {part.sha256 for part in self.parts}
-        records: list[Record] = []
-        for file in (files := items_of(name, mirror)):
-            if file.sha256 not in checksums:
-                records += file.records
-            else:
-                self.notices.append(f"{name}: its {file.split} items are the probe's: left out")
-        if all(file.sha256 in checksums for file in files):
+        files = items_of(name, mirror)
+        others = [file for file in files if file.sha256 not in checksums]
+        if not others:
             raise UsageError(f"--against {name}: these are the items of the probe themselves")
+        self.notices += [
+            f"{name}: its {file.split} items are the probe's: left out"
+            for file in files
+            if file.sha256 in checksums
+        ]
+        records = [record for file in others for record in file.records]
         scan = Scan(self._grams)
         scan_records(scan, records, wrong_choices)
-        self._add(name, scan.overlaps(), shared_concepts(self.records, records))
+        self._add(name, scan, shared_concepts(self.records, records))
 
     def search_text(self, path: str) -> None:
         """Search a text file, with a bar on a terminal; `scan_text` says what is raised."""
         scan = Scan(self._grams)
         self.notices += scan_text(scan, path, _open_with_bar)
-        self._add(path, scan.overlaps(), [])
+        self._add(path, scan, [])
 
-    def _add(self, name: str, overlaps: Sequence[Overlap], shared: Sequence[Shared]) -> None:
+    def _add(self, name: str, scan: Scan, shared: Sequence[Shared]) -> None:
+        overlaps = scan.overlaps()
         contaminated = [(overlap.share or 0.0) > self.min_share for overlap in overlaps]
         self.found.append(SourceOverlap(name, overlaps, shared, contaminated))
 

@@ -15,17 +15,7 @@ from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Names, NumShuffles, PathText
 from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set, perturbations_of
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.diagnostics.measures import (
-    Comparisons,
-    PerturbedSet,
-    comparisons_of,
-    diagnostic_rows,
-    known_completions,
-    known_contrasts,
-    perturbed_lines,
-    perturbed_rows,
-    perturbed_sets,
-)
+from probelight.protocols.diagnostics import measures
 from probelight.protocols.diagnostics.word_predictions import (
     file_name,
     predict_words,
@@ -118,7 +108,12 @@ def diagnose(
             or one of their files is missing.
         RecordError: If a file is malformed.
     """
-    names = _chosen_sets(sets)
+    names = list(dict.fromkeys(sets or SETS))
+    if wrong := [name for name in names if name not in SETS]:
+        near = nearest(wrong[0].lower(), list(SETS))
+        raise UsageError(
+            f"--sets {wrong[0]}: there is no such set{near}; choose from {', '.join(SETS)}"
+        )
     chosen: list[ModelSettings] = []
     if models or model != DEFAULT_MODEL or random_weights or recorded is None:
         chosen = chosen_models(models, model, random_weights)
@@ -141,29 +136,23 @@ def diagnose(
     context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
     rows = run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
     if write_recorded is not None:
-        _write_outputs(Path(output_dir), jobs[len(found) :], Path(write_recorded))
+        results = load_results(Path(output_dir))
+        runs = {run.key: run for run in results.runs}
+        for job in jobs[len(found) :]:
+            lines = results.read(runs[job.key], PREDICTIONS) or []
+            label = ModelSettings(**job.config["model"]).label
+            write_recorded_files(Path(write_recorded), SETS[job.config["probe"]], label, lines)
         print(f"recorded outputs: {write_recorded}")
     return rows
-
-
-def _chosen_sets(sets: Sequence[str]) -> list[str]:
-    chosen = list(sets) or list(SETS)
-    for name in chosen:
-        if name not in SETS:
-            near = nearest(name.lower(), list(SETS))
-            raise UsageError(
-                f"--sets {name}: there is no such set{near}; choose from {', '.join(SETS)}"
-            )
-    return list(dict.fromkeys(chosen))
 
 
 def _recorded_outputs(recorded: str, names: list[str]) -> list[tuple[str, Recorded]]:
     """Return the recorded outputs on some sets, each with the set's name."""
     sets = {source.recorded_as: name for name, source in SETS.items()}
-    every = find_recorded(Path(recorded), list(sets))
-    found = [(sets[one.recorded_as], one) for one in every if sets[one.recorded_as] in names]
+    every = [(sets[one.recorded_as], one) for one in find_recorded(Path(recorded), list(sets))]
+    found = [(name, one) for name, one in every if name in names]
     if not found:
-        there = ", ".join(dict.fromkeys(sets[one.recorded_as] for one in every))
+        there = ", ".join(dict(every))
         raise UsageError(f"{recorded}: recorded are {there}, and none of --sets {','.join(names)}")
     return found
 
@@ -182,36 +171,19 @@ def _check_written(folder: str, recorded: PathText | None, labels: list[str]) ->
         )
 
 
-def _write_outputs(results: Path, jobs: list[Job], folder: Path) -> None:
-    """Write the outputs of finished jobs of models of ours in the recorded form."""
-    found = load_results(results)
-    runs = {run.key: run for run in found.runs}
-    for job in jobs:
-        lines = found.read(runs[job.key], PREDICTIONS)
-        label = ModelSettings(**job.config["model"]).label
-        write_recorded_files(folder, SETS[job.config["probe"]], label, lines or [])
-
-
 def model_job(
     data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings, shuffles: int
 ) -> Job:
-    """Return the job that asks a model.
-
-    Args:
-        data: The set.
-        model: The model.
-        trainer: How it is run; its precision changes numbers.
-        shuffles: How often the words of sentences are put in another order.
-    """
+    """Return the job that asks a model, with the words of sentences in `shuffles` other orders."""
+    name, label = data.source.name, model.label
     config = {
         "protocol": PROTOCOL,
         "model": model.config(),
-        "probe": data.source.name,
+        "probe": name,
         "data": checksums(data),
         "precision": trainer.precision,
         **({SHUFFLES: shuffles} if any(one.is_drawn for one in perturbations_of(data)) else {}),
     }
-    name, label = data.source.name, model.label
     return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")
 
 
@@ -225,21 +197,24 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
     """
     data, model = _read_set(context, config["probe"]), ModelSettings(**config["model"])
     check_data(config["data"], [data])
+    shuffles = config.get(SHUFFLES, 0)
     scorer = loaded_scorer(context, model, "mc_mlm")
-    perturbed = perturbed_sets(data, config.get(SHUFFLES, 0))
+    perturbed = measures.perturbed_sets(data, shuffles)
     words = predict_words(scorer, words_of(data, perturbed), context.trainer)
     outputs = words.outputs(data.prompts)
     row = replace(model.row, protocol=PROTOCOL, probe=data.source.name)
     record = _measured(run, data, outputs, row)
-    rows = [made for one in perturbed for made in perturbed_rows(one, words, outputs, row)]
+    rows, lines = list(record.rows), list[dict[str, Any]]()
+    for one in perturbed:
+        rows += measures.perturbed_rows(one, words, outputs, row)
+        lines += measures.perturbed_lines(one, data, words)
     if perturbed:
-        lines = (line for one in perturbed for line in perturbed_lines(one, data, words))
         run.write_lines("perturbations.jsonl", lines)
     name = f"{model.label} on {data.source.title}"
     return replace(
         record,
-        rows=(*record.rows, *rows),
-        seeds=tuple(range(config.get(SHUFFLES, 0))),
+        rows=tuple(rows),
+        seeds=tuple(range(shuffles)),
         notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
         data=data_files([data]),
         model_sha256=scorer.fingerprint(),
@@ -247,34 +222,35 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
     )
 
 
-def words_of(data: DiagnosticSet, perturbed: Sequence[PerturbedSet] = ()) -> dict[str, list[str]]:
-    """Return for each context the words whose probability matters: targets and expected ones.
+def words_of(
+    data: DiagnosticSet, perturbed: Sequence[measures.PerturbedSet] = ()
+) -> dict[str, list[str]]:
+    """Return for each context, perturbed ones too, the words whose probability matters.
 
-    Args:
-        data: The set.
-        perturbed: The set under perturbations, whose contexts are asked about too.
+    They are targets and words that count as right.
     """
     words: dict[str, list[str]] = {}
     for prompt in data.prompts:
         words.setdefault(prompt.context, []).append(prompt.target)
-    for one in comparisons_of(data).completions:
+    for one in measures.comparisons_of(data).completions:
         words[data.prompts[one.prompt].context] += one.expected
     for other in perturbed:
-        for context, expected in other.words.items():
-            words.setdefault(context, []).extend(expected)
+        for draw in other.contexts:
+            for context, one in zip(draw, other.completions, strict=True):
+                words.setdefault(context, []).extend(one.expected)
     return words
 
 
 def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
     """Return the job that measures what another program recorded of a model on a set."""
+    name, label = data.source.name, outputs.model
     config = {
         "protocol": PROTOCOL,
-        "probe": data.source.name,
-        "model": outputs.model,
+        "probe": name,
+        "model": label,
         "data": checksums(data),
         "recorded": checksums(outputs),
     }
-    name, label = data.source.name, outputs.model
     return Job(f"diagnose-{name}-{label}", config, measure_recorded, title=f"{name}, {label}")
 
 
@@ -287,18 +263,17 @@ def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunCont
     """
     data, model = _read_set(context, config["probe"]), config["model"]
     check_data(config["data"], [data])
-    folder, set_name = context.paths[RECORDED], data.source.recorded_as
-    for recorded in find_recorded(Path(folder), [one.recorded_as for one in SETS.values()]):
-        if (recorded.recorded_as, recorded.model) == (set_name, model):
-            break
-    else:
+    folder = context.paths[RECORDED]
+    every = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
+    here = [one for one in every if one.recorded_as == data.source.recorded_as]
+    recorded = next((one for one in here if one.model == model), None)
+    if recorded is None:
         raise changed_since([folder])
     if checksums(recorded) != config["recorded"]:
         raise changed_since(file.path for file in recorded.files)
     outputs = read_recorded(recorded, prompt_pairs(data))
     row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)
-    record = _measured(run, data, outputs, row)
-    return replace(record, data=data_files([data, recorded]))
+    return replace(_measured(run, data, outputs, row), data=data_files([data, recorded]))
 
 
 @kept(most=None)
@@ -313,67 +288,60 @@ def prompt_pairs(data: DiagnosticSet) -> list[tuple[str, str]]:
 
 def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: Row) -> RunRecord:
     """Return what a run records of a model's outputs, and write its files."""
-    comparisons = comparisons_of(data)
-    rows = diagnostic_rows(comparisons, outputs, row)
-    write_predictions(run, context_lines(data, comparisons, outputs))
+    compared = measures.comparisons_of(data)
+    rows = measures.diagnostic_rows(compared, outputs, row)
+    write_predictions(run, context_lines(data, compared, outputs))
     run.write_metrics(rows)
-    name = f"{row.model} on {data.source.title}"
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=row.model,
-        probe=row.probe,
-        rows=tuple(rows),
-        counts={"items": len(data.items), "prompts": len(data.prompts)},
-        notices=(*data.notices, *_left_out(comparisons, outputs, name)),
-    )
-
-
-def context_lines(
-    data: DiagnosticSet, comparisons: Comparisons, outputs: ModelOutputs
-) -> list[ContextLine]:
-    """Return the lines of predictions.jsonl: what was predicted of each prompt, what is right.
-
-    `split` are those of its words that the vocabulary does not have as one, where it has not all.
-    """
-    expected = {one.prompt: one.expected for one in comparisons.completions}
-    probabilities = outputs.probabilities or (None,) * len(data.prompts)
-    lines = []
-    for place, (prompt, words, probability) in enumerate(
-        zip(data.prompts, outputs.predictions, probabilities, strict=True)
-    ):
-        right = list(expected.get(place, ()))
-        split = [word for word in dict.fromkeys([prompt.target, *right]) if word in outputs.split]
-        line = ContextLine(
-            context=prompt.context,
-            target=prompt.target,
-            expected=tuple(right),
-            predictions=tuple(words),
-            probability=probability,
-            split=tuple(split),
-        )
-        lines.append(line)
-    return lines
-
-
-def _left_out(comparisons: Comparisons, outputs: ModelOutputs, name: str) -> list[str]:
-    """Say how many items are left out, as the vocabulary splits a word of theirs."""
     notices = []
-    num_contexts, num_contrasts = len(comparisons.completions), len(comparisons.contrasts)
-    if number := num_contexts - len(known_completions(comparisons.completions, outputs)):
+    name = f"{row.model} on {data.source.title}"
+    known = measures.known_completions(compared.completions, outputs)
+    if lost := len(compared.completions) - len(known):
         notices.append(
-            f"{name}: {number} of {num_contexts} contexts left out of the accuracies, as the "
-            "vocabulary has none of their expected words as one entry"
+            f"{name}: {lost} of {len(compared.completions)} contexts left out of the accuracies, "
+            "as the vocabulary has none of their expected words as one entry"
         )
     if outputs.probabilities:
-        known = known_contrasts(comparisons, outputs.probabilities)
-        if number := num_contrasts - len(known):
+        contrasts = measures.known_contrasts(compared, outputs.probabilities)
+        if lost := len(compared.contrasts) - len(contrasts):
             notices.append(
-                f"{name}: {number} of {num_contrasts} comparisons left out of the sensitivities, "
-                "as a word has no probability"
+                f"{name}: {lost} of {len(compared.contrasts)} comparisons left out of the "
+                "sensitivities, as a word has no probability"
             )
     if outputs.split:
         notices.append(
             f"{name}: {len(outputs.split)} words asked for are not one entry of the vocabulary: "
             f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
         )
-    return notices
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=row.model,
+        probe=row.probe,
+        rows=tuple(rows),
+        counts={"items": len(data.items), "prompts": len(data.prompts)},
+        notices=(*data.notices, *notices),
+    )
+
+
+def context_lines(
+    data: DiagnosticSet, comparisons: measures.Comparisons, outputs: ModelOutputs
+) -> list[ContextLine]:
+    """Return the lines of predictions.jsonl: what was predicted for each prompt, what is right.
+
+    `split` are those of its words that are not one entry of the vocabulary.
+    """
+    expected = {one.prompt: one.expected for one in comparisons.completions}
+    probabilities = outputs.probabilities or (None,) * len(data.prompts)
+    lines = []
+    for place, prompt in enumerate(data.prompts):
+        right = expected.get(place, ())
+        words = dict.fromkeys([prompt.target, *right])
+        line = ContextLine(
+            context=prompt.context,
+            target=prompt.target,
+            expected=right,
+            predictions=outputs.predictions[place],
+            probability=probabilities[place],
+            split=tuple(word for word in words if word in outputs.split),
+        )
+        lines.append(line)
+    return lines

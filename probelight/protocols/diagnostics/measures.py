@@ -81,15 +81,12 @@ class Continuation:
     Attributes:
         prompt: Its place; of prompts with one context that of the first.
         article: The article, in lower case.
+        parts: The parts of the set that it belongs to.
     """
 
     prompt: int
     article: str
-
-    @property
-    def parts(self) -> tuple[Subset, ...]:
-        """The parts of the set that it belongs to."""
-        return (Subset.of("article", f"behind {self.article}", word=self.article),)
+    parts: tuple[Subset, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +102,9 @@ class Negation:
     first: int
     second: int
     parts: tuple[Subset, ...] = ()
+
+
+Compared = Completion | Contrast | Continuation | Negation
 
 
 @dataclass(frozen=True)
@@ -139,15 +139,14 @@ def comparisons_of(data: DiagnosticSet) -> Comparisons:
     for item in data.items:
         places = [next(numbers) for _ in item.prompts]
         if isinstance(item, SentencePair):
-            pair = [
+            sentences = [
                 Completion(place, (prompt.target,))
                 for place, prompt in zip(places, item.prompts, strict=True)
             ]
             if isinstance(item, NegatedPair):
-                found.completions.append(pair[0])
+                sentences = sentences[:1]
                 found.negated.append((places[0], places[1]))
-            else:
-                found.completions.extend(pair)
+            found.completions.extend(sentences)
             continue
         if isinstance(item, InferenceItem):
             level = CONSTRAINTS[item.constraint]
@@ -170,7 +169,8 @@ def comparisons_of(data: DiagnosticSet) -> Comparisons:
             contexts.setdefault(prompt.context, place)
         for context, place in contexts.items():
             if (article := context.split()[-1].lower()) in ARTICLES:
-                found.articles.append(Continuation(place, article))
+                behind = Subset.of("article", f"behind {article}", word=article)
+                found.articles.append(Continuation(place, article, (behind,)))
     pairs = dict.fromkeys(pair for pair, _ in roles)
     found.contrasts.extend(Contrast(roles[pair, "a"], (roles[pair, "b"],)) for pair in pairs)
     return found
@@ -185,9 +185,9 @@ def _statements(polarity: str, naturalness: str = "") -> Subset:
 def _add_negation(found: Comparisons, item: NegationItem, places: list[int]) -> None:
     """Add what is compared of a statement of NEG-136 and its negation."""
     true_affirmative, false_negative, false_affirmative, true_negative = places
-    naturalness = () if item.licensing is None else (NATURALNESS[item.licensing],)
-    natural = tuple(_statements("", own) for own in naturalness)
-    if item.licensing is None:
+    naturalness = "" if item.licensing is None else NATURALNESS[item.licensing]
+    natural = (_statements("", naturalness),) if naturalness else ()
+    if not naturalness:
         words = item.negative.split()
         verb = words.index("not") - 1 if "not" in words else 0
         subject = words[verb - 1] if verb >= 1 else ""  # the noun before the verb
@@ -198,9 +198,10 @@ def _add_negation(found: Comparisons, item: NegationItem, places: list[int]) -> 
         ("negative", true_negative, false_negative),
     ):
         parts: tuple[Subset, ...] = (_statements(polarity),)
-        parts += (*natural, *(_statements(polarity, own) for own in naturalness))
+        if naturalness:
+            parts += (*natural, _statements(polarity, naturalness))
         found.contrasts.append(Contrast(true, (false,), parts))
-    # Once, or once an article where the item's two words call for both.
+    # Once, or once for each article where the item's two words call for both.
     found.negations.append(Negation(true_affirmative, false_negative, natural))
     if item.prompts[2].context != item.prompts[0].context:
         found.negations.append(Negation(false_affirmative, true_negative, natural))
@@ -213,6 +214,12 @@ def _first_words(*completions: str) -> tuple[str, ...]:
 def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -> list[Row]:
     """Return accuracy as far down as the model's words go, and sensitivities of probabilities.
 
+    Three more shares are of the best words alone, as Ettinger (2020) describes in sections 9.1 to
+    9.4. `repeated_subject`: of the statements whose best word is not the expected one, the share in
+    which it repeats the subject ("A daisy is a daisy"); no row where there is no such error.
+    `article_obedience`: of the contexts that end in "a" or "an", the share whose best word can
+    follow. `unchanged_by_not`: of the statements, the share whose best word "not" leaves as it is.
+
     Args:
         comparisons: What is compared on the set.
         outputs: The model's words and, where it has them, probabilities.
@@ -221,41 +228,39 @@ def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
     words = outputs.predictions
     completions = known_completions(comparisons.completions, outputs)
     rows: list[Row] = []
+
+    def add(metric: str, compared: Sequence[Compared], outcomes: Sequence[bool]) -> None:
+        """Add the share of the whole set and that of each of its parts."""
+        parts: dict[Subset | None, list[bool]] = {None: list(outcomes)} if compared else {}
+        for one, outcome in zip(compared, outcomes, strict=True):
+            for part in one.parts:
+                parts.setdefault(part, []).append(outcome)
+        for part, own in parts.items():
+            rows.append(share_row(own, replace(row, metric=metric, subset=part)))
+
     for k in (k for k in TOPS if k <= outputs.depth):
         right = [in_top(words[one.prompt], one.expected, k) for one in completions]
-        rows += _rows_by_part(completions, right, replace(row, metric=f"accuracy@{k}"))
+        add(f"accuracy@{k}", completions, right)
     if outputs.probabilities is not None:
         known = known_contrasts(comparisons, outputs.probabilities)
         contrasts = [contrast for contrast, *_ in known]
         for metric, margin in (("sensitivity", 0.0), ("sensitivity_margin", MARGIN)):
-            better = [prefers(good, bad, margin) for _, good, bad in known]
-            rows += _rows_by_part(contrasts, better, replace(row, metric=metric))
-    if comparisons.negated and outputs.depth:
-        changed = [words[first][:1] != words[second][:1] for first, second in comparisons.negated]
-        rows.append(share_row(changed, replace(row, metric="negation_sensitivity")))
-    return rows + (_best_word_rows(comparisons, outputs, row) if outputs.depth else [])
-
-
-def _best_word_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -> list[Row]:
-    """Return what else the best words tell, as Ettinger (2020) describes in sections 9.1 to 9.4.
-
-    `repeated_subject`: of the statements whose best word is not the expected one, the share in
-    which it repeats the subject ("A daisy is a daisy"); no row where there is no such error.
-    `article_obedience`: of the contexts that end in "a" or "an", the share whose best word can
-    are there. `unchanged_by_not`: of the statements, the share whose best word "not" leaves as
-    it is.
-    """
-    words = outputs.predictions
-    statements = [one for one in known_completions(comparisons.completions, outputs) if one.subject]
-    errors = [one for one in statements if not in_top(words[one.prompt], one.expected, 1)]
-    repeated = [says(words[one.prompt], one.subject) for one in errors]
-    obeyed = [obeys_article(words[one.prompt], one.article) for one in comparisons.articles]
-    kept = [keeps_word(words[one.first], words[one.second]) for one in comparisons.negations]
-    return [
-        *_rows_by_part(errors, repeated, replace(row, metric="repeated_subject")),
-        *_rows_by_part(comparisons.articles, obeyed, replace(row, metric="article_obedience")),
-        *_rows_by_part(comparisons.negations, kept, replace(row, metric="unchanged_by_not")),
-    ]
+            add(metric, contrasts, [prefers(good, bad, margin) for _, good, bad in known])
+    if outputs.depth:
+        if comparisons.negated:
+            changed = [words[one][:1] != words[other][:1] for one, other in comparisons.negated]
+            rows.append(share_row(changed, replace(row, metric="negation_sensitivity")))
+        errors = [
+            one
+            for one in completions
+            if one.subject and not in_top(words[one.prompt], one.expected, 1)
+        ]
+        add("repeated_subject", errors, [says(words[one.prompt], one.subject) for one in errors])
+        obeyed = [obeys_article(words[one.prompt], one.article) for one in comparisons.articles]
+        add("article_obedience", comparisons.articles, obeyed)
+        kept = [keeps_word(words[one.first], words[one.second]) for one in comparisons.negations]
+        add("unchanged_by_not", comparisons.negations, kept)
+    return rows
 
 
 def known_completions(completions: Sequence[Completion], outputs: ModelOutputs) -> list[Completion]:
@@ -274,22 +279,6 @@ def known_contrasts(
         if good is not None and len(values) == len(bad):
             known.append((contrast, good, values))
     return known
-
-
-def _rows_by_part(
-    compared: Sequence[Completion | Contrast | Continuation | Negation],
-    outcomes: Sequence[bool],
-    row: Row,
-) -> list[Row]:
-    """Return the share of the whole set and that of each of its parts."""
-    if not compared:
-        return []
-    parts: dict[Subset, list[bool]] = {}
-    for one, outcome in zip(compared, outcomes, strict=True):
-        for part in one.parts:
-            parts.setdefault(part, []).append(outcome)
-    rows = [share_row(own, replace(row, subset=part)) for part, own in parts.items()]
-    return [share_row(outcomes, row), *rows]
 
 
 def share_row(outcomes: Sequence[float], row: Row) -> Row:
@@ -312,15 +301,6 @@ class PerturbedSet:
     completions: Sequence[Completion]
     contexts: Sequence[Sequence[str]]
 
-    @property
-    def words(self) -> dict[str, list[str]]:
-        """For each context the words that count as right."""
-        found: dict[str, list[str]] = {}
-        for draw in self.contexts:
-            for context, one in zip(draw, self.completions, strict=True):
-                found.setdefault(context, []).extend(one.expected)
-        return found
-
     def right(self, place: int, predictions: WordPredictions, k: int) -> list[bool]:
         """(R,) in which draws a completion, by its place, is among the model's k best words."""
         expected = self.completions[place].expected
@@ -339,10 +319,8 @@ def perturbed_sets(data: DiagnosticSet, shuffles: int) -> list[PerturbedSet]:
     completions = comparisons_of(data).completions
     found = []
     for perturbation in perturbations_of(data):
-        draws = [
-            [perturbation.context(item, seed) for item in data.items]
-            for seed in range(shuffles if perturbation.is_drawn else 1)
-        ]
+        seeds = range(shuffles if perturbation.is_drawn else 1)
+        draws = [[perturbation.context(item, seed) for item in data.items] for seed in seeds]
         if draws:
             found.append(PerturbedSet(perturbation.name, completions, draws))
     return found
@@ -351,14 +329,13 @@ def perturbed_sets(data: DiagnosticSet, shuffles: int) -> list[PerturbedSet]:
 def perturbed_rows(
     perturbed: PerturbedSet, predictions: WordPredictions, outputs: ModelOutputs, row: Row
 ) -> list[Row]:
-    """Return accuracy@k under a perturbation, and what is left of items that were right without it.
+    """Return accuracy@k under a perturbation, and how many right items survive it.
 
-    `accuracy@k`: where orders are drawn, the mean over the draws, beside it as `accuracy@k_sd` the
-    standard deviation of the draws' accuracies (of a sample, n - 1). An item counts the share of
-    draws in which it is right, and the interval is Wilson's over the items: it says how sure the
-    accuracy is for other items, which more draws do not make surer.
-    `survival@k`: of the items that are right unperturbed, the mean share of draws in which they
-    still are; no row where none is.
+    `accuracy@k`: the mean over the draws, if orders are drawn, with `accuracy@k_sd`, the standard
+    deviation of the draws' accuracies (of a sample, n - 1). The score of an item is the share of
+    draws in which it is right; the interval is Wilson's over the items, which more draws do not
+    narrow. `survival@k`: of the items that are right unperturbed, the mean share of draws in which
+    they still are; no row where none is.
 
     Args:
         perturbed: The set under the perturbation.

@@ -1,14 +1,13 @@
-"""What a model of ours predicts behind contexts: its best words, and the probabilities of others.
+"""What a model of ours predicts after contexts: its best words, and the probabilities of others.
 
-A context is posed as Ettinger (2020) poses it: the context, a mask, and a full stop after a space,
-so that a model which reads both ways knows that one word ends the sentence. A model type that reads
-from left to right predicts what comes next behind the context. Probabilities are over the whole
+A context is posed as Ettinger (2020) poses it: the context, a mask, and a full stop after a space;
+a model that reads from left to right predicts the next word. Probabilities are over the whole
 vocabulary. No case is folded but by a model's own tokenizer.
 
-Words are compared by their entries in the vocabulary: a word is predicted where the model's entry
-is the one that the word has in this place, and is then shown in its own spelling. A word that is
-more than one entry there has no probability and is never predicted; nothing is cut to its first
-piece. How the other entries are shown is in `probelight.models.vocabulary.read_out`.
+Words are compared by their entries in the vocabulary. A word is predicted where the model's entry
+is the one of the word in this place, and is then shown in its own spelling. A word of more than one
+entry has no probability and is never predicted. `probelight.models.vocabulary.read_out` says how
+other entries are shown.
 """
 
 from __future__ import annotations
@@ -108,12 +107,25 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
     records = [Record(context, stem, (), 0) for context, stem in stems.items()]
     rows, notices = ask_about(scorer, best_entries(scorer, depth, known), records, settings)
     best = [[int(entry) for entry in rows[i][:depth]] for i in range(len(records))]
-    spelling = _Spelling(entries.values(), read_out(tokenizer, {e for own in best for e in own}))
+    read = read_out(tokenizer, {entry for row in best for entry in row})
+    asked = {word for own in entries.values() for word in own}
+    spelling: dict[int, str] = {}  # of entries of words that are asked for behind any context
+    for own in entries.values():
+        for word, entry in own.items():
+            if entry is not None:
+                spelling.setdefault(entry, word)
     by_context = {}
     for i, (context, own) in enumerate(entries.items()):
         whole = [word for word, entry in own.items() if entry is not None]
+        here = {entry: word for word, entry in reversed([*own.items()])}
+        shown = [here.get(entry) or spelling.get(entry) for entry in best[i]]
         by_context[context] = WordPrediction(
-            () if any(map(math.isnan, rows[i])) else spelling.of(best[i], own),
+            # What reads like a word that was asked for is another entry than that word's.
+            tuple(
+                word or (f"##{read[entry]}" if read[entry] in asked else read[entry])
+                for word, entry in zip(shown, best[i], strict=True)
+                if not any(map(math.isnan, rows[i]))
+            ),
             {
                 word: min(math.exp(logarithm), 1.0)  # in this order NaN stays NaN
                 for word, logarithm in zip(whole, rows[i][2 * depth :], strict=False)
@@ -126,31 +138,6 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
             "count as wrong",
         )
     return WordPredictions(by_context, depth, notices)
-
-
-class _Spelling:
-    """How entries are shown: in the spelling of the words asked for, else as they read."""
-
-    def __init__(
-        self, asked_for: Collection[Mapping[str, int | None]], read: Mapping[int, str]
-    ) -> None:
-        self.read = read
-        self.words = {word for own in asked_for for word in own}
-        self.known: dict[int, str] = {}
-        for own in asked_for:
-            for word, entry in own.items():
-                if entry is not None:
-                    self.known.setdefault(entry, word)
-
-    def of(self, entries: Iterable[int], own: Mapping[str, int | None]) -> tuple[str, ...]:
-        """Return the words of entries behind a context, for which `own` words are asked."""
-        first = {entry: word for word, entry in reversed([*own.items()])}
-        shown = []
-        for entry in entries:
-            word, read = first.get(entry) or self.known.get(entry), self.read[entry]
-            # What reads like a word that was asked for is another entry than that word's.
-            shown.append(word or (f"##{read}" if read in self.words else read))
-        return tuple(shown)
 
 
 def file_name(model: str) -> str:

@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from probelight.io.errors import RecordError, nearest
 from probelight.metrics.scoring_rules import divided
@@ -21,23 +21,12 @@ KeptScores = Literal["as_given", "logarithm", "per_character"]
 SHOWN = 3  # items that a message names
 
 
-class Fitted(NamedTuple):
-    """The scores of a probe's items.
+def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
+    """Return the scores of a probe's items, and what the answers were fitted by.
 
-    Attributes:
-        scores: One list an item, in the order of the probe, one score a choice in its order.
-        by: What the answers were fitted by: their ids, texts, or order.
-    """
-
-    scores: list[list[float]]
-    by: str
-
-
-def fitted(found: Imported, data: ProbeData) -> Fitted:
-    """Return the scores of all items of a probe.
-
-    Answers are fitted by their ids if the probe has one of them (`ID@LINE` where ids repeat), else
-    by question and candidates, white space aside; those that name no candidates, by their order.
+    The scores of an item are in the order of its choices. Answers are fitted by their ids if the
+    probe has one of them (`ID@LINE` where ids repeat), else by question and candidates, white space
+    aside; those that name no candidates, by their order.
 
     Args:
         found: The answers of a file.
@@ -48,7 +37,7 @@ def fitted(found: Imported, data: ProbeData) -> Fitted:
             an item is answered twice or not at all; the message names file and line.
     """
     if not all(answer.choices for answer in found.answers):
-        return Fitted(_in_order(found, data), "order")
+        return _in_order(found, data), "order"
     records, name = data.records, data.config.name
     ids = {of for record in records for of in (record.id, record.name)}
     by_id = any(answer.id in ids for answer in found.answers)
@@ -84,7 +73,7 @@ def fitted(found: Imported, data: ProbeData) -> Fitted:
             f"{found.file.path}: {len(missing)} of {len(records)} items of {name} are not "
             f"answered: {_names(missing)}"
         )
-    return Fitted([fits[record.name][0] for record in records], "ids" if by_id else "texts")
+    return [fits[record.name][0] for record in records], "ids" if by_id else "texts"
 
 
 def _in_order(found: Imported, data: ProbeData) -> list[list[float]]:
@@ -203,16 +192,16 @@ def items_of_file(found: Imported) -> ProbeData:
         setup = "minimal_pair"  # whole sentences
     elif all(with_mask(text).count(MASK) == 1 for text in questions):
         setup = "mc_mlm"
-    records = []
+    records: list[Record] = []
+    where: dict[str, str] = {}
     for number, answer in enumerate(found.answers, start=1):
         with at(answer.where):
-            records.append(validate(_record(answer, number, setup), setup))
-    first: dict[str, str] = {}
-    for record, answer in zip(records, found.answers, strict=True):
-        if (other := first.setdefault(record.id, answer.where)) != answer.where:
+            record = validate(_record(answer, number, setup), setup)
+        if (other := where.setdefault(record.id, answer.where)) != answer.where:
             raise RecordError(
                 f"{answer.where}: the id {record.id!r} is at {other} too; an item has one row"
             )
+        records.append(record)
     config = config_of(found.name, setup, records, ())
     blanks = sum(r.stem != a.texts[0] for r, a in zip(records, found.answers, strict=True))
     notices = (f"the blank of {blanks} items is written {MASK} here",) if blanks else ()
@@ -254,22 +243,23 @@ def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answe
         RecordError: If a score is no probability, or choices are not known; the message names file
             and line.
     """
+    if what == "as_given":
+        return tuple(answers)
     found = []
     for answer in answers:
-        scores: Sequence[float] = answer.scores
         with at(answer.where):
             if what == "logarithm":
-                if wrong := [score for score in scores if not 0 <= score <= 1]:
+                if wrong := [score for score in answer.scores if not 0 <= score <= 1]:
                     raise RecordError(
                         f"--scores logarithm: {wrong[0]:g} is no probability, from 0 to 1"
                     )
-                scores = [math.log(score) if score else -math.inf for score in scores]
-            elif what == "per_character":
+                scores = [math.log(score) if score else -math.inf for score in answer.scores]
+            else:
                 sizes = [len(choice.strip()) for choice in answer.choices]
                 if 0 in (sizes or [0]):
                     raise RecordError(
                         "--scores per_character: the texts of the choices are not known"
                     )
-                scores = divided(scores, sizes)
+                scores = divided(answer.scores, sizes)
         found.append(replace(answer, scores=tuple(scores)))
     return tuple(found)

@@ -123,34 +123,35 @@ def import_results(
         found.append(read_file)
     if chosen:
         sets = [chosen] * len(found)
-    elif data.name:
-        sets = [_set_of_file(found[0], data.name)] * len(found)
-        refuse_other_questions(found)
     else:
-        sets = [_set_of_file(one, one.name) for one in found]
+        own = [replace(one, name=visible(data.name or one.name)) for one in found]
+        files_of_sets = own[:1] if data.name else own
+        sets = [LoadedSet(one.name, "", items_of_file(one)) for one in files_of_sets]
+        if data.name:
+            refuse_other_questions(found)
+            sets *= len(found)
     imports = [
         import_of(format, *one, golden, scores, given=chosen is not None)
         for one in zip(found, names, sets, strict=True)
     ]
-    [((name, of), number)] = Counter((one.model, one.probe) for one in imports).most_common(1)
+    [((name, of), number)] = Counter((one.model, one.items.name) for one in imports).most_common(1)
     if number > 1:
         raise UsageError(
             f"{number} files have results of {name} on {of}, which tables could not tell "
             "apart; give a name a file: FILE=MODEL, or --model a,b"
         )
     # Where choices are in the order of one model's scores, positions are ranks for all models.
-    ranked = {one.probe for one in imports if one.ranked}
-    imports = [replace(one, ranked=one.probe in ranked) for one in imports]
+    ranked = {one.items.name for one in imports if one.ranked}
+    imports = [replace(one, ranked=one.items.name in ranked) for one in imports]
     config = {"command": "import", "runs": [dict(one.config) for one in imports]}
-    folder = CommandFolder(
-        Path(output_dir), config, [used for one in imports for used in one.files]
-    )
+    used = [file for one in imports for file in one.files]
+    folder = CommandFolder(Path(output_dir), config, used)
     for one in imports:
-        run = folder.run(f"import-{one.probe}-{one.model}", one.config)
+        run = folder.run(f"import-{one.items.name}-{one.model}", one.config)
         if run.result() is None:
             run.finish(make_run(run, one))
         else:
-            print(f"{one.probe}, {one.model}: complete")
+            print(f"{one.items.name}, {one.model}: complete")
     folder.write_results()
     print_tables(folder.path, "zero_shot")
     return folder.rows()
@@ -169,12 +170,6 @@ def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet
         raise UsageError("--probe: one probe a command; give another --output_dir to the next one")
     [chosen] = load_sets([probe] if probe else [], data, None, mirror)
     return chosen
-
-
-def _set_of_file(found: Imported, name: str) -> LoadedSet:
-    """Return the items of a file as a set."""
-    name = visible(name)
-    return LoadedSet(name, "", items_of_file(replace(found, name=name)))
 
 
 def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tuple[Path, str]]:
@@ -204,7 +199,6 @@ class Import:
 
     Attributes:
         model: What tables call the model.
-        probe: The name of the set.
         config: What names the run.
         items: The set.
         predictions: The scores of its items, in their order.
@@ -214,7 +208,6 @@ class Import:
     """
 
     model: str
-    probe: str
     config: Mapping[str, Any]
     items: LoadedSet
     predictions: Predictions
@@ -248,8 +241,10 @@ def import_of(
         RecordError: If the answers do not fit the items one to one.
     """
     # The harness has the choices in the order of its documents.
-    ranked = _are_ranked(fitted(found, items.data).scores, free=not given and form != "lm_eval")
-    fit = fitted(replace(found, answers=with_kept_scores(found.answers, scores)), items.data)
+    scores_of_file, _ = fitted(found, items.data)
+    ranked = _are_ranked(scores_of_file, free=not given and form != "lm_eval")
+    kept = replace(found, answers=with_kept_scores(found.answers, scores))
+    kept_scores, fitted_by = fitted(kept, items.data)
     records = items.data.records
     config = {
         "protocol": PROTOCOL,
@@ -265,15 +260,14 @@ def import_of(
     origin = (
         f"{model} on {items.name}: imported from {Path(found.file.path).name} ({form}), measured "
         f"by another program; {len(records)} item{'s' * (len(records) > 1)} "
-        + (f"fitted by their {fit.by}" if is_probe else "as the file has them")
+        + (f"fitted by their {fitted_by}" if is_probe else "as the file has them")
         + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )
     return Import(
         model=model,
-        probe=items.name,
         config=config,
         items=items,
-        predictions=Predictions(items.name, records, fit.scores),
+        predictions=Predictions(items.name, records, kept_scores),
         files=(items.data, found, *([gold] if gold else [])),
         notices=(origin, *items.data.notices, *found.notices),
         ranked=ranked,
@@ -317,7 +311,7 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
         rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked)
         if imported.ranked and classes_are_positions(data.config, predictions.records):
             notices.append(
-                f"the choices of each item of {imported.probe} are in the order of a model's "
+                f"the choices of each item of {imported.items.name} are in the order of a model's "
                 "scores: their positions are ranks, so that there is no majority, macro accuracy "
                 "or share by position"
             )
@@ -328,7 +322,7 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
     return RunRecord(
         protocol=PROTOCOL,
         model=imported.model,
-        probe=imported.probe,
+        probe=imported.items.name,
         rows=tuple(rows),
         counts={"items": num_items, "scored": num_items},
         notices=(*imported.notices, *notices),

@@ -6,13 +6,11 @@ Both take a file, or a folder with the files of several splits, which are compar
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from probelight.build.dictionary_probe.entries import check_senses
 from probelight.build.drafts import SPLITS
 from probelight.build.hygiene import (
-    Finding,
     check_records,
     check_splits,
     findings_text,
@@ -25,8 +23,6 @@ from probelight.io.ranges import PathText
 from probelight.probes.record import Record
 from probelight.probes.source import FORMS, read_file
 from probelight.protocols.cli.command import Command, command
-
-_ENDINGS = tuple(f".{form}{packed}" for form in FORMS for packed in ("", ".gz", ".zip"))
 
 
 @command(
@@ -47,11 +43,25 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
             conjunctions of two concepts, are held against; without one that is said, and only
             their text is checked.
     """
+    from probelight.build.sources.wordnet import open_wordnet
+    from probelight.build.wordnet_probes import checks
+    from probelight.build.wordnet_probes.graph import read_graph
+
     splits = read_splits(Path(file))
     findings = [found for records in splits.values() for found in check_records(records)]
     findings += [found for records in splits.values() for found in check_senses(records)]
     findings += check_splits(splits)
-    findings += _against_wordnet(splits, Path(wordnet_dir))
+    try:
+        if joint := [records for records in splits.values() if checks.conjunctions(records)]:
+            wordnet = open_wordnet(wordnet_dir)
+            for records in joint:
+                findings += checks.check_conjunctions(records, wordnet)
+        if named := [records for records in splits.values() if checks.knows(records)]:
+            graph = read_graph(Path(wordnet_dir))
+            for records in named:
+                findings += checks.check_synsets(records, graph)
+    except FileNotFoundError as error:
+        print(f"only the text is checked, not held against WordNet: {error}")
     total = sum(len(records) for records in splits.values())
     if not findings:
         print(f"{file}: nothing found in {total:,} items ({', '.join(splits)})")
@@ -59,32 +69,6 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
     print(findings_text(findings))
     print(f"{file}: {len(findings):,} findings in {total:,} items ({', '.join(splits)})")
     sys.exit(1)
-
-
-def _against_wordnet(splits: Mapping[str, Sequence[Record]], wordnet_dir: Path) -> list[Finding]:
-    """Hold items that name synsets, or join two concepts, against WordNet, if it is there."""
-    from probelight.build.sources.wordnet import open_wordnet
-    from probelight.build.wordnet_probes.checks import (
-        check_conjunctions,
-        check_synsets,
-        conjunctions,
-        knows,
-    )
-    from probelight.build.wordnet_probes.graph import read_graph
-
-    named = [records for records in splits.values() if knows(records)]
-    joint = [records for records in splits.values() if conjunctions(records)]
-    findings = list[Finding]()
-    try:
-        if joint:
-            wordnet = open_wordnet(wordnet_dir)
-            findings += [found for one in joint for found in check_conjunctions(one, wordnet)]
-        if named:
-            graph = read_graph(wordnet_dir)
-            findings += [found for one in named for found in check_synsets(one, graph)]
-    except FileNotFoundError as error:
-        print(f"only the text is checked, not held against WordNet: {error}")
-    return findings
 
 
 @command(
@@ -126,8 +110,10 @@ def split_files(path: Path) -> dict[str, Path]:
     """
     if not path.is_dir():
         return {path.name.partition(".")[0]: path}
-    found = {split: [path / f"{split}{end}" for end in _ENDINGS] for split in SPLITS}
-    files = {s: next((p for p in paths if p.is_file()), None) for s, paths in found.items()}
-    if not any(files.values()):
-        raise UsageError(f"{path}: no train, dev or test file ending in {', '.join(_ENDINGS)}")
-    return {split: own for split, own in files.items() if own is not None}
+    endings = [f".{form}{packed}" for form in FORMS for packed in ("", ".gz", ".zip")]
+    every = [(split, path / f"{split}{ending}") for split in SPLITS for ending in endings]
+    # The first one counts where a split has several.
+    files = {split: file for split, file in reversed(every) if file.is_file()}
+    if not files:
+        raise UsageError(f"{path}: no train, dev or test file ending in {', '.join(endings)}")
+    return {split: files[split] for split in SPLITS if split in files}

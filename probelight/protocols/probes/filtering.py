@@ -9,6 +9,7 @@ so that the items left are the same on machines that compute alike.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -93,7 +94,8 @@ class Filtered:
     def summary(self) -> str:
         """Return a paragraph and a table in Markdown, for the data card."""
         how = self.settings
-        others = "splits" if _by_splits(self.probe, how) else f"of {how.folds or 2} parts"
+        by_splits = how.folds is None and len(self.probe) > 1
+        others = "splits" if by_splits else f"of {how.folds or 2} parts"
         lines = [
             f"Filtered (`--filter true`): of {len(how.seeds)} choice-only models, trained on the "
             f"other {others}, at least {how.agree} gave the right answer of each item that was "
@@ -128,7 +130,7 @@ def filtered(
     """
     answer = answer or choice_only_model(settings)
     records = [record for own in probe.values() for record in own]
-    if _by_splits(probe, settings):
+    if settings.folds is None and len(probe) > 1:
         part = [place for place, own in enumerate(probe.values()) for _ in own]
     else:
         part = parts_of(groups, settings.folds or 2)
@@ -176,19 +178,13 @@ def cross_validated(
     return found
 
 
-def _by_splits(probe: Probe, settings: FilterSettings) -> bool:
-    return settings.folds is None and len(probe) > 1
-
-
 def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
     """Return the part of each item: whole groups, by the hashes of their names, to the smallest.
 
     Raises:
         UsageError: If there are fewer groups than parts.
     """
-    sizes: dict[str, int] = {}
-    for group in groups:
-        sizes[group] = sizes.get(group, 0) + 1
+    sizes = Counter(groups)
     if len(sizes) < num_parts:
         raise UsageError(
             f"filtering.folds {num_parts}: the items are of {len(sizes)} groups, and each part "

@@ -175,16 +175,13 @@ def test_only_finished_runs_of_a_taxonomy_probe_are_measured(tmp_path: Path) -> 
 
 
 def test_the_two_concepts_of_a_stem_and_what_has_none() -> None:
-    rows = (Row(split="dev"),)
-    of_types = RunRecord(protocol="zero_shot", probe="taxonomy_small", rows=rows)
-    items = taxonomy_items(of_types, RunContext())
+    items = taxonomy_items(RunContext(), "taxonomy_small", "dev")
     assert items is not None
     first = items.records[0]
     assert [word in first.stem for word in entities_of(items, first)] == [True, True]
     ages = load_probe("age_small", "dev")
     assert "type of" not in ages.records[0].stem
-    of_ages = RunRecord(protocol="zero_shot", probe="age_small", rows=rows)
-    assert taxonomy_items(of_ages, RunContext()) is None
+    assert taxonomy_items(RunContext(), "age_small", "dev") is None
 
 
 def test_wordnet_is_opened_once_and_named_where_it_is_not_there(tmp_path: Path) -> None:

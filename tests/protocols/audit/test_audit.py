@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -70,10 +70,7 @@ def test_a_leak_is_found_and_flagged(
 
 
 def test_a_transformer_is_given_the_choices_alone(
-    probe: tuple[Path, Path],
-    curve_model: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    probe: tuple[Path, Path], curve_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Record] = []
 
@@ -92,39 +89,35 @@ def test_a_transformer_is_given_the_choices_alone(
     assert cli.main([*line, "--trainer.accelerator=cpu", "--trainer.progress_bar=false"]) == 0
     assert {record.stem for record in given} == {""}
     assert len(given) == 42
-    [row] = [
-        r
-        for r in read_results(out / "results.csv")
-        if r["metric"] == "accuracy" and r["model"] == "tiny"
-    ]
+    rows = [r for r in read_results(out / "results.csv") if r["metric"] == "accuracy"]
+    [row] = [r for r in rows if r["model"] == "tiny"]
     assert (row["control"], row["role"], row["num_items"]) == ("choice_only", "baseline", "18")
     assert row["num_groups"] == "18"  # by the questions, which it did not see
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "words"),
     [
-        ([], "give --output_dir"),
-        (["--output_dir=never", "--baselines="], "give --baselines"),
-        (["--output_dir=never", "--baselines=choice_onl"], "did you mean 'choice_only'"),
-        (["--output_dir=never", "--baselines=mlm_baseline"], "mlm_baseline"),
+        ("hypernymy_small", "give --output_dir"),
+        ("hypernymy_small --output_dir=never --baselines=", "give --baselines"),
         (
-            [
-                "--output_dir=never",
-                "--training.fit.patience=null",
-                "--training.transformer.patience=1",
-            ],
+            "hypernymy_small --output_dir=never --baselines=choice_onl",
+            "did you mean 'choice_only'",
+        ),
+        ("hypernymy_small --output_dir=never --baselines=mlm_baseline", "mlm_baseline"),
+        (
+            "hypernymy_small --output_dir=never --training.fit.patience=null "
+            "--training.transformer.patience=1",
             "needs training.fit.patience",
         ),
+        (
+            "hypernymy_small,configs/probe/hypernymy_small.yaml --output_dir=never",
+            "two probes are called 'hypernymy_small'",
+        ),
+        ("hypernym --output_dir=never", "did you mean 'hypernymy'"),
+        ("FOLDER --output_dir=never", "no train, dev or test file"),
     ],
 )
-def test_mistakes(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["probes", "audit", "hypernymy_small", *options]) == cli.USAGE_ERROR
-    assert message in capsys.readouterr().err
-
-
-def test_two_of_one_name(capsys: pytest.CaptureFixture[str]) -> None:
-    name = "configs/probe/hypernymy_small.yaml"
-    line = ["probes", "audit", f"hypernymy_small,{name}", "--output_dir=never"]
-    assert cli.main(line) == cli.USAGE_ERROR
-    assert "two probes are called 'hypernymy_small'" in capsys.readouterr().err
+def test_mistakes(options: str, words: str, tmp_path: Path, refused: Callable[..., str]) -> None:
+    line = options.replace("FOLDER", str(tmp_path))
+    assert words in refused(f"probes audit {line}")

@@ -9,7 +9,8 @@ from probelight.build.giveaways import TRAIN, WORDFREQ
 from probelight.metrics.intervals import wilson
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
-from probelight.protocols.audit.giveaways import part_rows, rule_rows
+from probelight.probes.source import ProbeData
+from probelight.protocols.audit.audit import part_rows, rule_rows
 from probelight.protocols.audit.items import AuditData, AuditSettings, load_audit
 from probelight.results.row import Row
 
@@ -64,26 +65,15 @@ def test_the_rule_of_the_asked_word_with_ties_and_groups() -> None:
 
 @pytest.mark.parametrize("kind", ["word", "answer"])
 def test_words_with_chance_and_pmi(kind: str) -> None:
-    data = AuditData(CONFIG, {"all": _Part()}, (), (), {}, ())  # type: ignore[dict-item]
-    rows = [r for r in part_rows(data, kind, Row()) if _part(r) in {"not", "not one"}]
-    share, chance, pmi = rows
-    assert (share.metric, share.value, share.num_items, share.num_groups) == (
-        *("right_share", 0.0, 12, 6),
-    )
+    data = AuditData(CONFIG, {"all": ProbeData(CONFIG, tuple(ITEMS), (), ())}, (), (), {}, ())
+    subsets = {f"{kind}=not", f"{kind}=not one"}
+    share, chance, pmi = (r for r in part_rows(data, kind, Row()) if r.subset_text in subsets)
+    found = (share.metric, share.value, share.num_items, share.num_groups)
+    assert found == ("right_share", 0.0, 12, 6)
     assert share.ci_high is not None
     assert share.ci_high > wilson(0, 12)[1]  # by groups
     assert (chance.metric, chance.value) == ("chance", 0.5)
     assert (pmi.metric, pmi.value) == ("pmi", pytest.approx(math.log2(5 / 11)))
-
-
-class _Part:
-    records = tuple(ITEMS)
-
-
-def _part(row: Row) -> str:
-    assert row.subset is not None
-    assert row.subset.kind == "answer_part"
-    return str(row.subset["part"])
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from probelight.io.errors import ConfigError, UsageError
+from probelight.io.errors import UsageError
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols.audit.items import AuditSettings, config_of, load_audit
@@ -53,25 +53,15 @@ def test_a_folder_of_split_files_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_a_folder_with_a_config_goes_by_it(tmp_path: Path) -> None:
     write_ai2(tmp_path / "train.jsonl", items(0, 40))
-    said = {
-        "setup": "mc_qa",
-        "num_choices": 2,
-        "chance": 0.5,
-        "base_url": ".",
-        "group_by": "cluster",
-        "files": {"train": {"path": "train.jsonl"}},
-    }
-    (tmp_path / "built.yaml").write_text(yaml.safe_dump(said))
+    config = {"setup": "mc_qa", "num_choices": 2, "chance": 0.5, "base_url": "."}
+    config |= {"group_by": "cluster", "files": {"train": {"path": "train.jsonl"}}}
+    (tmp_path / "built.yaml").write_text(yaml.safe_dump(config))
     assert config_of(str(tmp_path)).name == "built"
 
 
 def test_what_is_no_probe(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="did you mean 'hypernymy'"):
-        config_of("hypernym")
     with pytest.raises(FileNotFoundError, match=r"nothing\.jsonl"):
         config_of(str(tmp_path / "nothing.jsonl"))
-    with pytest.raises(UsageError, match="no train, dev or test file"):
-        config_of(str(tmp_path))
     write_ai2(tmp_path / "one.jsonl", items(0, 4))
     with pytest.raises(UsageError, match=r"one: its items cannot be divided .*1 group"):
         load_audit(config_of(str(tmp_path / "one.jsonl")), SETTINGS, None)

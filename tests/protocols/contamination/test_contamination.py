@@ -88,10 +88,8 @@ def test_counts_lines_and_scores(
     assert float(scores["any of them", "all"]["accuracy"]) == pytest.approx(1 / 3)
     assert ("any of them", "clean") not in scores
     concept = f"{train_file}, by concept"
-    assert [float(scores[concept, part]["accuracy"]) for part in ("contaminated", "clean")] == [
-        0.0,
-        0.5,
-    ]
+    assert float(scores[concept, "contaminated"]["accuracy"]) == 0.0
+    assert float(scores[concept, "clean"]["accuracy"]) == 0.5
     assert scores[concept, "clean"]["num_items"] == "2"
 
 
@@ -175,17 +173,22 @@ def test_runs_that_differ_in_a_setting_alone_have_their_whole_keys(tmp_path: Pat
     assert [row[1].text for row in table.rows] == [*keys[:2], "b"]
 
 
-def test_what_it_refuses(probe: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def said(*arguments: str) -> str:
-        assert cli.main(["probes", "contamination", *arguments]) == 2
-        return capsys.readouterr().err
-
-    dev = str(probe / "dev.jsonl")
-    assert "give --against" in said(dev)
-    assert "items of the probe themselves" in said(dev, f"--against={dev}")
-    assert "did you mean 'sciq'" in said(dev, "--against=siq")
-    assert "there is no probe and no file" in said("nothing at all", f"--against={dev}")
-    assert "has no split 'tset'" in said("age_small:tset", f"--against={dev}")
-    assert "--ngram 0: give a number" in said(dev, f"--against={dev}", "--ngram=0")
-    assert "it has train, dev" in said(dev, f"--against={probe}:test")
-    assert "no train, dev or test file" in said(str(probe.parent), f"--against={dev}")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("DEV", "give --against"),
+        ("DEV --against=DEV", "items of the probe themselves"),
+        ("DEV --against=siq", "did you mean 'sciq'"),
+        ("'nothing at all' --against=DEV", "there is no probe and no file"),
+        ("age_small:tset --against=DEV", "has no split 'tset'"),
+        ("DEV --against=DEV --ngram=0", "--ngram 0: give a number"),
+        ("DEV --against=PROBE:test", "it has train, dev"),
+        ("PARENT --against=DEV", "no train, dev or test file"),
+    ],
+)
+def test_what_it_refuses(
+    arguments: str, words: str, probe: Path, refused: Callable[..., str]
+) -> None:
+    for name, path in {"DEV": probe / "dev.jsonl", "PROBE": probe, "PARENT": probe.parent}.items():
+        arguments = arguments.replace(name, str(path))
+    assert words in refused(f"probes contamination {arguments}")

@@ -50,7 +50,7 @@ def of(counts: Counts, probe: str, metric: str, model: str = "bert") -> dict[str
     }
 
 
-def test_all_sets_in_both_forms(tmp_path: Path) -> None:
+def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = write_recorded(tmp_path / "outputs")
     write_recorded(outputs, model="other", words=["x"] * 6)
     write_recorded(
@@ -65,6 +65,7 @@ def test_all_sets_in_both_forms(tmp_path: Path) -> None:
         pets = [["animal"], ["animal"], ["x", "text"], ["book"]]
         write_lists(outputs, f"NEG-1500-SIMP-{name}", pets)
     found = diagnose(outputs, write_released(tmp_path / "mirror"), tmp_path / "out")
+    assert "50.0 (1/2)" in capsys.readouterr().out
     # football is second; cake (0.5) is below toast (0.6).
     assert of(found, "cprag", "accuracy@1") == {
         "": "1/2", "high constraint": "0/1", "low constraint": "1/1",
@@ -98,30 +99,37 @@ def test_all_sets_in_both_forms(tmp_path: Path) -> None:
         assert of(found, probe, "negation_sensitivity") == {"": "1/2"}
 
 
-def test_the_same_command_again_is_complete(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outputs, mirror = write_recorded(tmp_path / "outputs"), write_released(tmp_path / "mirror")
-    first = diagnose(outputs, mirror, tmp_path / "out")
-    assert "50.0 (1/2)" in capsys.readouterr().out
-    assert diagnose(outputs, mirror, tmp_path / "out") == first
-    assert "cprag, bert: complete" in capsys.readouterr().out
-
-
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--sets=cprag,rol", "--sets rol: there is no such set (did you mean 'role'?); choose"),
+        ("--recorded=WHOLE --sets=role", "recorded are cprag, and none of --sets role"),
+        ("--models=mlm_baseline", "knows nothing before it is trained, and diagnose trains"),
+        ("--recorded=SHORT", "modelpreds-cprag-bert.txt: 5 lines, where 6 are expected"),
+        ("--recorded=NONE", "modelpreds-cprag-bert.txt: not there; it is expected beside"),
+        (
+            "--recorded=WHOLE --write_recorded=WHOLE",
+            "writes what models say; give --models or --model",
+        ),
+        (
+            "--recorded=WHOLE --models=embedded --write_recorded=WHOLE",
+            "is where --recorded reads; give another one",
+        ),
+    ],
+)
 def test_what_is_wrong_is_one_line_and_leaves_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: str, words: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
-    outputs, mirror = write_recorded(tmp_path / "outputs"), write_released(tmp_path / "mirror")
-    (outputs / "modelpreds-cprag-bert.txt").write_text("it\n" * 5)
-    command = ["diagnose", f"--recorded={outputs}", f"--mirror={mirror}"]
-    assert cli.main([*command, f"--output_dir={tmp_path / 'out'}"]) == 1
-    [line] = capsys.readouterr().err.strip().splitlines()
-    assert "modelpreds-cprag-bert.txt: 5 lines, where 6 are expected" in line
-    (outputs / "modelpreds-cprag-bert.txt").unlink()
-    assert cli.main([*command, f"--output_dir={tmp_path / 'out'}"]) == cli.USAGE_ERROR
-    [line] = capsys.readouterr().err.strip().splitlines()
-    assert "modelpreds-cprag-bert.txt: not there; it is expected beside" in line
-    assert not (tmp_path / "out").exists()
+    for name, predictions in {"WHOLE": "it\n" * 6, "SHORT": "it\n" * 5, "NONE": ""}.items():
+        path = write_recorded(tmp_path / name) / "modelpreds-cprag-bert.txt"
+        path.write_text(predictions)
+        if not predictions:
+            path.unlink()
+        options = options.replace(f"={name}", f"={tmp_path / name}")
+    mirror, out = write_released(tmp_path / "mirror"), tmp_path / "out"
+    command = ["diagnose", *options.split(), f"--mirror={mirror}", f"--output_dir={out}"]
+    assert words in refused(command, 1 if "SHORT" in options else cli.USAGE_ERROR)
+    assert not out.exists()
 
 
 @pytest.mark.paper_data
@@ -201,20 +209,6 @@ def test_a_model_of_ours_beside_recorded_outputs(
     assert cli.main(command) == 0
     assert capsys.readouterr().out.count(": complete\n") == 4
     assert read_results(tmp_path / "out" / "results.csv") == rows
-
-
-def test_mistyped_sets_and_models_that_know_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outputs = write_recorded(tmp_path / "outputs")
-    for options, said in (
-        (["--sets=cprag,rol"], "--sets rol: there is no such set (did you mean 'role'?); choose"),
-        ([f"--recorded={outputs}", "--sets=role"], "recorded are cprag, and none of --sets role"),
-        (["--models=mlm_baseline"], "knows nothing before it is trained, and diagnose trains"),
-    ):
-        assert cli.main(["diagnose", *options, f"--output_dir={tmp_path / 'out'}"]) == 2
-        assert said in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_key_is_of_the_set_the_model_and_what_it_said(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from probelight.protocols.diagnostics.measures import (
 )
 from probelight.protocols.diagnostics.word_predictions import WordPrediction, WordPredictions
 from probelight.results.model_outputs import ModelOutputs
-from probelight.results.row import Row
+from probelight.results.row import Row, Subset
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import FILES, NEG_SIMP, write_released
 from tests.fixtures.results import wilson
@@ -31,18 +31,14 @@ CPRAG_FILE = "lm-diagnostics/datasets/CPRAG-102/CPRAG-102.tsv"
 NEG_SIMP_FILE = "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv"
 
 
+def behind(place: int, article: str) -> Continuation:
+    part = Subset.of("article", f"behind {article}", word=article)
+    return Continuation(place, article, (part,))
+
+
 @pytest.fixture
 def mirror(tmp_path: Path) -> Path:
     return write_released(tmp_path)
-
-
-def test_an_inference_is_better_than_both_bad_words(mirror: Path) -> None:
-    asked = comparisons_of(load_set("cprag", mirror))
-    assert asked.completions == [
-        Completion(0, ("football",), (subsets.constraint("high"),)),
-        Completion(3, ("cake",), (subsets.constraint("low"),)),
-    ]
-    assert [(one.good, one.bad) for one in asked.contrasts] == [(0, (1, 2)), (3, (4, 5))]
 
 
 def test_roles_are_compared_between_the_contexts_of_a_pair(mirror: Path) -> None:
@@ -59,30 +55,14 @@ def test_roles_are_compared_between_the_contexts_of_a_pair(mirror: Path) -> None
     ]  # fmt: skip
 
 
-def test_truth_is_compared_within_a_polarity(mirror: Path) -> None:
-    asked = comparisons_of(load_set("neg_simp", mirror))
-    assert [one.prompt for one in asked.completions] == [0, 4]
-    assert asked.contrasts[:2] == [
-        Contrast(0, (2,), (subsets.statements("affirmative"),)),
-        Contrast(3, (1,), (subsets.statements("negative"),)),
-    ]
-    natural = comparisons_of(load_set("neg_nat", mirror))
-    assert natural.completions == []
-    assert natural.contrasts[3].parts == (
-        subsets.statements("negative"),
-        subsets.statements("", "less natural"),
-        subsets.statements("negative", "less natural"),
-    )
-
-
 def test_a_statement_and_its_negation_are_held_together_once_an_article(mirror: Path) -> None:
     asked = comparisons_of(load_set("neg_simp", mirror))
     # "A trout is a" comes of both its words; "An ant is an" and "An ant is a" of one each.
     assert asked.negations == [Negation(0, 1), Negation(4, 5), Negation(6, 7)]
     assert asked.articles == [
-        *(Continuation(place, "a") for place in (0, 1)),
-        *(Continuation(place, "an") for place in (4, 5)),
-        *(Continuation(place, "a") for place in (6, 7)),
+        *(behind(place, "a") for place in (0, 1)),
+        *(behind(place, "an") for place in (4, 5)),
+        *(behind(place, "a") for place in (6, 7)),
     ]
     assert [one.subject for one in asked.completions] == ["trout", "ant"]
     natural = comparisons_of(load_set("neg_nat", mirror))
@@ -106,16 +86,7 @@ def test_what_a_set_does_not_have_is_not_asked(mirror: Path, tmp_path: Path) -> 
 def test_an_article_ends_a_context_of_three_prompts(tmp_path: Path) -> None:
     released = FILES[CPRAG_FILE].replace("She ate the", "She ate A")
     write_released(tmp_path, {CPRAG_FILE: released})
-    assert comparisons_of(load_set("cprag", tmp_path)).articles == [Continuation(3, "a")]
-
-
-def test_negated_sentences_have_no_right_word(mirror: Path) -> None:
-    asked = comparisons_of(load_set("neg_1500_simp_gen", mirror))
-    assert asked.completions == [Completion(0, ("animal",)), Completion(2, ("text",))]
-    assert asked.negated == [(0, 1), (2, 3)]
-    roles = comparisons_of(load_set("role_1500", mirror))
-    assert roles.completions == [Completion(0, ("signed",)), Completion(1, ("left",))]
-    assert roles.negated == []
+    assert comparisons_of(load_set("cprag", tmp_path)).articles == [behind(3, "a")]
 
 
 @pytest.mark.paper_data
@@ -217,7 +188,7 @@ def test_errors_that_repeat_the_subject() -> None:
 
 def test_articles_that_are_obeyed() -> None:
     asked = Comparisons(
-        articles=[Continuation(0, "an"), Continuation(1, "a"), Continuation(3, "a")],
+        articles=[behind(0, "an"), behind(1, "a"), behind(3, "a")],
         negations=[Negation(0, 1, (subsets.statements("", "natural"),)), Negation(2, 3)],
     )
     said = ModelOutputs((("ant",), ("ant", "tool"), ("hour",), ("hour",)), 2)
@@ -281,11 +252,9 @@ def test_draws_and_lines_of_a_set(tmp_path: Path) -> None:
     shuffles, cuts, both = perturbed_sets(data, 3)
     assert [len(one.contexts) for one in (shuffles, cuts, both)] == [3, 1, 3]
     assert [one.name for one in perturbed_sets(data, 0)] == ["truncated"]
-    assert cuts.words == {
-        "He caught the pass. He loved": ["football"], "She lit a candle. ate the": ["cake"],
-    }  # fmt: skip
-    behind = dict.fromkeys(cuts.words, WordPrediction(("it", "cake"), {}, frozenset()))
-    _, line = perturbed_lines(cuts, data, WordPredictions(behind, 5, ()))
+    assert cuts.contexts == [["He caught the pass. He loved", "She lit a candle. ate the"]]
+    said = dict.fromkeys(cuts.contexts[0], WordPrediction(("it", "cake"), {}, frozenset()))
+    _, line = perturbed_lines(cuts, data, WordPredictions(said, 5, ()))
     assert line == {
         "perturbation": "truncated",
         "context": "She lit a candle. She ate the",

@@ -63,12 +63,11 @@ def said(scorer: Scorer, words: dict[str, list[str]], **options: Any) -> WordPre
 
 def test_answers_do_not_depend_on_the_batch(scorer: Scorer) -> None:
     words = {"A cat is an": ["animal"], "the coach asked which player the team had": ["signed"]}
-    one_by_one, together = said(scorer, words, max_eval_tokens=1), said(scorer, words)
-    for context, own in together.by_context.items():
-        assert one_by_one.by_context[context].best == own.best
-        assert one_by_one.by_context[context].probabilities == pytest.approx(
-            dict(own.probabilities), abs=1e-6
-        )
+    one_by_one = said(scorer, words, max_eval_tokens=1).by_context
+    for context, own in said(scorer, words).by_context.items():
+        assert one_by_one[context].best == own.best
+        expected = pytest.approx(dict(own.probabilities), abs=1e-6)
+        assert one_by_one[context].probabilities == expected
 
 
 def test_a_word_is_shown_in_the_spelling_that_was_asked_for(scorer: Scorer) -> None:
@@ -83,36 +82,36 @@ def test_a_word_is_shown_in_the_spelling_that_was_asked_for(scorer: Scorer) -> N
     assert upper == title
 
 
+class Changed(Scorer):
+    """The vocabulary question of a scorer, changed by a test."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+
+    def choice_scores(self) -> Question:
+        raise NotImplementedError
+
+    def vocabulary(self) -> Question:
+        return self.question
+
+
 def test_what_reads_like_a_split_word_is_not_that_word(scorer: Scorer) -> None:
-    class Oddly(Scorer):
-        """Has no entry for any word."""
+    from probelight.encoding.masked import MaskedChoiceEncoder
 
-        def choice_scores(self) -> Question:
-            raise NotImplementedError
-
-        def vocabulary(self) -> Question:
-            from probelight.encoding.masked import MaskedChoiceEncoder
-
-            asked = scorer.vocabulary()
-            tokenizer = asked.encoder.tokenizer  # type: ignore[attr-defined]
-            return Question(MaskedChoiceEncoder(tokenizer, "un", "skip"), asked.answer)
-
-    found = said(Oddly(), {"A cat is an": ["animal", "text", "one"]}).by_context["A cat is an"]
+    asked = scorer.vocabulary()
+    tokenizer = asked.encoder.tokenizer  # type: ignore[attr-defined]
+    # With this prefix no word has an entry.
+    odd = Changed(Question(MaskedChoiceEncoder(tokenizer, "un", "skip"), asked.answer))
+    found = said(odd, {"A cat is an": ["animal", "text", "one"]}).by_context["A cat is an"]
     best = said(scorer, {"A cat is an": []}).by_context["A cat is an"].best
     assert found.split == {"animal", "text", "one"}
     assert found.best == tuple(f"##{w}" if w in found.split else w for w in best)
 
 
 def test_numbers_that_are_none_count_as_wrong(scorer: Scorer) -> None:
-    class Lost(Scorer):
-        def choice_scores(self) -> Question:
-            raise NotImplementedError
-
-        def vocabulary(self) -> Question:
-            asked = scorer.vocabulary()
-            return Question(asked.encoder, lambda batch: asked.answer(batch) * float("nan"))
-
-    found = said(Lost(), {"A cat is an": ["animal"]})
+    asked = scorer.vocabulary()
+    lost = Changed(Question(asked.encoder, lambda batch: asked.answer(batch) * float("nan")))
+    found = said(lost, {"A cat is an": ["animal"]})
     outputs = found.outputs([Prompt("A cat is an", "animal")])
     assert outputs.predictions == ((),)
     assert outputs.probabilities == (pytest.approx(float("nan"), nan_ok=True),)
@@ -184,19 +183,3 @@ def test_what_no_form_can_say_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there are no outputs of m on cprag it belongs to"):
         find_recorded(tmp_path, ["cprag"])
     assert file_name("a/b\\c\nd") == "a-b-c-d"
-
-
-def test_commands_that_would_write_what_cannot_be_told_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    same = f"--recorded={tmp_path}"
-    (tmp_path / "modelpreds-cprag-n").write_text("a\n")
-    (tmp_path / "modeltgtprobs-cprag-n").write_text("0.1\n")
-    for options, said in (
-        ([same], "writes what models say; give --models or --model"),
-        ([same, "--models=embedded"], "is where --recorded reads; give another one"),
-    ):
-        command = ["diagnose", *options, f"--write_recorded={tmp_path}", "--output_dir=never"]
-        mirror = write_released(tmp_path.parent / "mirror")
-        assert cli.main([*command, f"--mirror={mirror}"]) == cli.USAGE_ERROR
-        assert said in capsys.readouterr().err

@@ -57,58 +57,55 @@ def test_ids_that_repeat_are_told_apart_by_line() -> None:
     with pytest.raises(RecordError, match=r"f:1: it fits 2 items of kinds, q1@1, q1@2; .* ID@LINE"):
         fitted(says(SAYS_CAT), probe(CAT, again))
     said = says(replace(SAYS_CAT, id="q1@1"), replace(SAYS_OAK, id="q1@2"))
-    assert fitted(said, probe(CAT, again)).scores == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
+    assert fitted(said, probe(CAT, again))[0] == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
 
 
 def test_a_choice_that_is_there_twice_has_both_scores() -> None:
     twice = replace(OAK, choices=("cat", "plant", "cat"), answer=1)
     said = replace(SAYS_OAK, choices=("cat", "cat", "plant"), scores=(1.0, 2.0, 3.0))
-    assert fitted(says(said), probe(twice)).scores == [[1.0, 3.0, 2.0]]
+    assert fitted(says(said), probe(twice))[0] == [[1.0, 3.0, 2.0]]
 
 
-@pytest.mark.parametrize(
-    ("second", "said"),
-    [
-        (replace(SAYS_OAK, id="q3"), "f:2: the id 'q3' is none of kinds"),
-        (replace(SAYS_CAT, where="f:2"), "f:2: the item q1@1 of kinds is answered at f:1 too"),
-        (replace(SAYS_OAK, gold=0), "f:2: the gold is 'animal', but that of the item q2@2 is 'pl"),
-        (replace(SAYS_OAK, choices=("dog", "plant", "cat")), "f:2: .*q2@2: 'dog' is none of the"),
-        (replace(SAYS_OAK, choices=("plant", "cat"), scores=(1, 2)), "'animal' is missing"),
-        (replace(SAYS_OAK, choices=("plant", "cat", "cat", "animal")), "another number of times"),
-        (None, "f: 1 of 2 items of kinds are not answered: q2@2"),
-    ],
-)
-def test_what_does_not_fit_is_refused(second: Answer | None, said: str) -> None:
-    with pytest.raises(RecordError, match=said):
-        fitted(says(SAYS_CAT, *([second] if second else [])), KINDS)
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (
-            replace(SAYS_CAT, id="", texts=("A dog is",)),
-            "fits no item .*; an item of kinds is 'q1'",
-        ),
-        (replace(SAYS_CAT, id=""), "f:1: the id '' is none of kinds"),
-        (replace(SAYS_OAK, id="", texts=(CAT.stem,)), "not those of the item q1@1: 'cat' is none"),
-    ],
-)
-def test_texts_that_fit_nothing_are_refused(answer: Answer, said: str) -> None:
-    with pytest.raises(RecordError, match=said):
-        fitted(says(answer), KINDS)
+ROW_1 = Answer(where="f: row 1", scores=(1.0, 2.0), gold=0)
+ROW_2 = Answer(where="f: row 2", scores=(1.0, 2.0, 3.0))
 
 
 def test_by_order() -> None:
-    cat = Answer(where="f: row 1", scores=(1.0, 2.0), gold=0)
-    oak = Answer(where="f: row 2", scores=(1.0, 2.0, 3.0))
-    assert fitted(says(cat, oak), KINDS) == ([[1.0, 2.0], [1.0, 2.0, 3.0]], "order")
-    with pytest.raises(RecordError, match="f: 1 rows, where kinds has 2 items"):
-        fitted(says(cat), KINDS)
-    with pytest.raises(RecordError, match="f: row 1: 2 scores, where the item q2@2 has 3 choices"):
-        fitted(says(cat, oak), probe(OAK, CAT))
-    with pytest.raises(RecordError, match=r"f: row 1: the gold is '1', but that of .*q1@1 is 0"):
-        fitted(says(replace(cat, gold=1), oak), KINDS)
+    assert fitted(says(ROW_1, ROW_2), KINDS) == ([[1.0, 2.0], [1.0, 2.0, 3.0]], "order")
+
+
+NO_ID = replace(SAYS_CAT, id="")
+OTHER = replace(SAYS_CAT, where="f:2")
+GOLD = replace(ROW_1, gold=1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ((SAYS_CAT, replace(SAYS_OAK, id="q3")), "f:2: the id 'q3' is none of kinds"),
+        ((SAYS_CAT, OTHER), "f:2: the item q1@1 of kinds is answered at f:1 too"),
+        ((SAYS_CAT, replace(SAYS_OAK, gold=0)), "the gold is 'animal', but .*q2@2 is 'pl"),
+        ((SAYS_CAT, replace(SAYS_OAK, choices=("dog", "plant", "cat"))), "q2@2: 'dog' is none of"),
+        (
+            (SAYS_CAT, replace(SAYS_OAK, choices=("plant", "cat"), scores=(1, 2))),
+            "'animal' is missing",
+        ),
+        (
+            (SAYS_CAT, replace(SAYS_OAK, choices=("plant", "cat", "cat", "animal"))),
+            "another number of times",
+        ),
+        ((SAYS_CAT,), "f: 1 of 2 items of kinds are not answered: q2@2"),
+        ((replace(NO_ID, texts=("A dog is",)),), "fits no item .*; an item of kinds is 'q1'"),
+        ((NO_ID,), "f:1: the id '' is none of kinds"),
+        ((replace(SAYS_OAK, id="", texts=(CAT.stem,)),), "not those of .* q1@1: 'cat' is none"),
+        ((ROW_1,), "f: 1 rows, where kinds has 2 items"),
+        ((ROW_2, ROW_1), "f: row 2: 3 scores, where the item q1@1 has 2 choices"),
+        ((GOLD, ROW_2), r"f: row 1: the gold is '1', but that of .*q1@1 is 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(answers: tuple[Answer, ...], words: str) -> None:
+    with pytest.raises(RecordError, match=words):
+        fitted(says(*answers), KINDS)
 
 
 def test_items_of_the_file_itself() -> None:
@@ -119,41 +116,31 @@ def test_items_of_the_file_itself() -> None:
         ("q1", "A cat is [MASK].", "animal"),
         ("item-2", "An oak is [MASK].", "plant"),
     ]
-    assert (data.config.name, data.config.setup, data.config.chance) == (
-        "mine",
-        "mc_mlm",
-        pytest.approx(5 / 12),
-    )
+    found = (data.config.name, data.config.setup, data.config.chance)
+    assert found == ("mine", "mc_mlm", pytest.approx(5 / 12))
     asked = items_of_file(says(replace(cat, texts=("What is a cat?",)), oak))
     assert asked.config.setup == "mc_qa"
     sentences = items_of_file(says(replace(cat, texts=("",), paradigm="sv")))
-    assert (sentences.config.setup, sentences.records[0].meta) == (
-        "minimal_pair",
-        {"paradigm": "sv"},
-    )
+    assert sentences.config.setup == "minimal_pair"
+    assert sentences.records[0].meta == {"paradigm": "sv"}
+
+
+ASKED = replace(SAYS_CAT, texts=("A cat is",))
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answers", "words"),
     [
-        (SAYS_CAT, "f:1: the file does not say the item's question: give its probe as --probe"),
-        (replace(SAYS_OAK, texts=("x",)), "item's gold: .* as --gold"),
-        (Answer(where="f:1", scores=(1, 2)), "question and candidates and gold"),
-        (
-            replace(SAYS_CAT, texts=("x",), choices=("a", "a")),
-            "f:1: the gold choice 'a' appears tw",
-        ),
+        ((SAYS_CAT,), "f:1: the file does not say the item's question: give its probe as --probe"),
+        ((replace(SAYS_OAK, texts=("x",)),), "item's gold: .* as --gold"),
+        ((Answer(where="f:1", scores=(1, 2)),), "question and candidates and gold"),
+        ((replace(ASKED, choices=("a", "a")),), "f:1: the gold choice 'a' appears tw"),
+        ((ASKED, replace(ASKED, where="f:9")), "f:9: the id 'q1' is at f:1 too"),
     ],
 )
-def test_items_that_are_none_are_refused(answer: Answer, said: str) -> None:
-    with pytest.raises(RecordError, match=said):
-        items_of_file(says(answer))
-
-
-def test_an_item_of_the_file_has_one_row() -> None:
-    cat = replace(SAYS_CAT, texts=("A cat is",))
-    with pytest.raises(RecordError, match="f:9: the id 'q1' is at f:1 too"):
-        items_of_file(says(cat, replace(cat, where="f:9")))
+def test_items_that_are_none_are_refused(answers: tuple[Answer, ...], words: str) -> None:
+    with pytest.raises(RecordError, match=words):
+        items_of_file(says(*answers))
 
 
 SAID = Answer(where="f:1", choices=("a", "b\u00e4 "), scores=(0.0, 0.25))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from probelight.probes.importers.items import write_ai2
+from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.results.load import load_results
 from probelight.results.predictions import read_item_lines
@@ -15,24 +19,12 @@ from tests.fixtures.rows import read_results
 WRITTEN = Path(__file__).parents[2] / "fixtures" / "lm_eval" / "tiny-gpt2"
 SAMPLES = sorted(WRITTEN.glob("samples_own_[pt]*.jsonl"))
 ITEMS = [
-    {"id": "a", "question": "Is a cat an animal?", "choices": ["no", "yes"], "answer": 1},
-    {"id": "b", "question": "Is an oak an animal?", "choices": ["no", "yes"], "answer": 0},
-    {"id": "c", "question": "Are they alive?", "choices": ["yes", "some", "no"], "answer": 0},
+    Record("a", "Is a cat an animal?", ("no", "yes"), 1),
+    Record("b", "Is an oak an animal?", ("no", "yes"), 0),
+    Record("c", "Are they alive?", ("yes", "some", "no"), 0),
 ]
 SCORES = {"c": {"some": 0.25, "no": 0.25, "yes": 0.5}, "b": {"yes": 0.5, "no": 0.5}}
 SCORES["a"] = {"yes": 0.0, "no": 1.0}
-
-
-def own_file(folder: Path) -> Path:
-    """The items in the AI2 format."""
-    path = folder / "alive.jsonl"
-    rows = []
-    for item in ITEMS:
-        labelled = [{"label": "ABC"[i], "text": t} for i, t in enumerate(item["choices"])]  # type: ignore[arg-type]
-        question = {"stem": item["question"], "choices": labelled}
-        rows.append({"id": item["id"], "question": question, "answerKey": "ABC"[item["answer"]]})  # type: ignore[call-overload]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 def scored(folder: Path, scores: dict[str, dict[str, float]]) -> Path:
@@ -67,16 +59,11 @@ def test_files_of_the_harness_are_runs(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
-    own, out = own_file(tmp_path), tmp_path / "out"
-    command = [
-        "import",
-        "plain",
-        str(scored(tmp_path, SCORES)),
-        "--model=gpt",
-        f"--data.path={own}",
-    ]
-    command += ["--data.setup=mc_qa", f"--output_dir={out}"]
-    assert cli.main([*command, "--scores=logarithm"]) == 0
+    own, out = tmp_path / "alive.jsonl", tmp_path / "out"
+    write_ai2(own, ITEMS)
+    command = ["import", "plain", str(scored(tmp_path, SCORES)), "--model=gpt"]
+    command += ["--scores=logarithm", f"--data.path={own}", "--data.setup=mc_qa"]
+    assert cli.main([*command, f"--output_dir={out}"]) == 0
     found = numbers(out)
     # a is wrong, b a tie of two, c right; two of the three have two choices.
     assert found["alive", "accuracy"] == pytest.approx((0 + 1 / 2 + 1) / 3)
@@ -89,33 +76,8 @@ def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
     assert lines[2].scores == (-0.693147, -1.386294, -1.386294)
     before = (out / "results.csv").read_bytes()
     scored(tmp_path, {**SCORES, "a": {"yes": 1.0, "no": 0.0}})
-    assert cli.main([*command, "--scores=logarithm"]) == cli.USAGE_ERROR
+    assert cli.main([*command, f"--output_dir={out}"]) == cli.USAGE_ERROR
     assert (out / "results.csv").read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["lm-eval", "x"], "there is no format 'lm-eval' (did you mean 'lm_eval'?)"),
-        (["plain", "SCORED", "--model=m", "--output_dir="], "--output_dir is required"),
-        (["plain", "SCORED"], "does not say whose results they are; give --model NAME"),
-        (["plain", "SCORED", "--model=a,b"], "--model: 2 names, but 1 files"),
-        (["plain", "SCORED", "SCORED", "--model=a", "OWN"], "2 files have results of a on alive"),
-        (["plain", "SCORED", "--model=a", "OWN", "--probe=age_small"], "--probe or --data.path"),
-        (["plain", "SCORED", "--model=a", "--probe=a,b"], "--probe: one probe a command"),
-        (["lm_eval", "SCORED"], "by its name no file of samples"),
-    ],
-)
-def test_mistaken_commands_end_with_one_line(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own = [f"--data.path={own_file(tmp_path)}", "--data.setup=mc_qa"]
-    line = [str(scored(tmp_path, SCORES)) if word == "SCORED" else word for word in arguments]
-    line = [word for one in line for word in (own if one == "OWN" else [one])]
-    out = tmp_path / "out"
-    assert cli.main(["import", f"--output_dir={out}", *line]) == cli.USAGE_ERROR
-    assert said in " ".join(capsys.readouterr().err.split())
-    assert not out.exists()
 
 
 LEGS = ["two", "four", "six", "eight"]
@@ -173,12 +135,8 @@ def test_ranked_candidates_that_differ_have_no_majority(tmp_path: Path) -> None:
     assert cli.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
     rows = read_results(out / "results.csv")
     # The second model's scores are in no order of the first one's file, but that is one of ranks.
-    assert {row["metric"] for row in rows} == {
-        "accuracy",
-        "tied_share",
-        "near_tied_share",
-        "chance",
-    }
+    metrics = {"accuracy", "tied_share", "near_tied_share", "chance"}
+    assert {row["metric"] for row in rows} == metrics
     for run in load_results(out).runs:
         assert any("their positions are ranks" in notice for notice in run.notices)
 
@@ -225,20 +183,30 @@ def test_files_of_one_command_are_compared(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
-        (["FILE=a", "--model=b"], "--model and FILE=MODEL both say whose results they are"),
-        (["FILE="], "FILE=MODEL needs both"),
-        (["FILE=a", "OTHER=b", "--data.name=x"], "other.jsonl:1: it fits no item of x"),
-        (["FILE=a", "IDS=b", "--data.name=x"], "it fits no item of x"),
-        (["IDS=a", "OTHER_IDS=b", "--data.name=x"], "the item '1' asks 'Two?', but 'One?'"),
-        (["FILE=a", "--data.name=x", "--probe=age_small"], "--data.name names items that are no"),
-        (["FILE=a", "--data.setup=mc_qa"], "--data.setup and .choices are of a file given as"),
+        ("lm-eval x", "there is no format 'lm-eval' (did you mean 'lm_eval'?)"),
+        ("plain SCORED --model=m --output_dir=", "--output_dir is required"),
+        ("plain SCORED", "does not say whose results they are; give --model NAME"),
+        ("plain SCORED --model=a,b", "--model: 2 names, but 1 files"),
+        ("plain SCORED SCORED --model=a OWN", "2 files have results of a on alive"),
+        ("plain SCORED --model=a OWN --probe=age_small", "--probe or --data.path"),
+        ("plain SCORED --model=a --probe=a,b", "--probe: one probe a command"),
+        ("lm_eval SCORED", "by its name no file of samples"),
+        ("plain FILE=a --model=b", "--model and FILE=MODEL both say whose results they are"),
+        ("plain FILE=", "FILE=MODEL needs both"),
+        ("plain FILE=a OTHER=b --data.name=x", "other.jsonl:1: it fits no item of x"),
+        ("plain FILE=a IDS=b --data.name=x", "it fits no item of x"),
+        ("plain IDS=a OTHER_IDS=b --data.name=x", "the item '1' asks 'Two?', but 'One?'"),
+        ("plain FILE=a --data.name=x --probe=age_small", "--data.name names items that are no"),
+        ("plain FILE=a --data.setup=mc_qa", "--data.setup and .choices are of a file given as"),
     ],
 )
-def test_mistaken_names_end_with_one_line(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_mistaken_commands_end_with_one_line(
+    arguments: str, words: str, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
+    scored(tmp_path, SCORES)
+    write_ai2(tmp_path / "alive.jsonl", ITEMS)
     item = {"scores": {"yes": 0.9, "no": 0.1}, "gold": "yes"}
     for name, own in {
         "file": {"text": "Is it?"},
@@ -247,12 +215,8 @@ def test_mistaken_names_end_with_one_line(
         "other_ids": {"id": "1", "text": "Two?"},
     }.items():
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({**own, **item}), encoding="utf-8")
-    line = []
-    for word in arguments:
-        name, equals, model = word.partition("=")
-        path = tmp_path / f"{name.lower()}.jsonl"
-        line.append(f"{path}{equals}{model}" if path.exists() else word)
-    out = tmp_path / "out"
-    assert cli.main(["import", "plain", *line, f"--output_dir={out}"]) != 0
-    assert said in " ".join(capsys.readouterr().err.split())
+    out, command = tmp_path / "out", ["import", f"--output_dir={tmp_path / 'out'}"]
+    for word in arguments.replace("OWN", "--data.path=ALIVE --data.setup=mc_qa").split():
+        command.append(re.sub("[A-Z_]{3,}", lambda n: f"{tmp_path / n[0].lower()}.jsonl", word))
+    assert words in refused(command, 1 if "fits" in words or "asks" in words else 2)
     assert not out.exists()

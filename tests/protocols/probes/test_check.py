@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,6 @@ def test_findings_are_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFi
     ]
 
 
-def test_what_is_no_probe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["probes", "stats", str(tmp_path)]) == 2
-    assert "no train, dev or test file" in capsys.readouterr().err
-    (tmp_path / "dev.jsonl").write_text("")
-    assert cli.main(["probes", "validate", str(tmp_path)]) == 1
-    assert "the file is empty" in capsys.readouterr().err
-
-
 def test_an_asked_word_that_tells_the_answer_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,17 +46,18 @@ def test_an_asked_word_that_tells_the_answer_is_found(
 def test_a_calf_may_be_a_vertebrate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder := tmp_path / "wordnet").mkdir()
     write_wordnet(folder, ANIMALS)
-    items = [
-        Record(name, f"A swan and a {name} are both a type of [MASK].", choices, 0)
-        for name, choices in (
-            ("calf", ("animal", "vertebrate", "bird")),
-            ("clam", ("animal", "vertebrate", "bird")),
-        )
-    ]
+    choices = ("animal", "vertebrate", "bird")
+    stems = {name: f"A swan and a {name} are both a type of [MASK]." for name in ("calf", "clam")}
+    items = [Record(name, stem, choices, 0) for name, stem in stems.items()]
     write_ai2(tmp_path / "dev.jsonl", items)
-    line = ["probes", "validate", str(tmp_path / "dev.jsonl"), f"--wordnet_dir={folder}"]
     with pytest.raises(SystemExit):
-        cli.main(line)
+        cli.main(["probes", "validate", str(tmp_path / "dev.jsonl"), f"--wordnet_dir={folder}"])
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "animal of unsaid kind: 1"
     assert "calf may be of kind 'vertebrate'" in said[1]
+
+
+def test_what_is_no_probe(tmp_path: Path, refused: Callable[..., str]) -> None:
+    assert "no train, dev or test file" in refused(f"probes stats {tmp_path}")
+    (tmp_path / "dev.jsonl").write_text("")
+    assert "the file is empty" in refused(f"probes validate {tmp_path}", 1)
