@@ -199,19 +199,19 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
     )
     sets: dict[tuple[str, int | None], dict[str, tuple[int, ...]]] = {}
     for line in read_item_file(source / PREDICTIONS):
-        item = f"{line.id}@{line.position}"
-        if item in items and line.control in ("", STANDARD):  # each line of a curve names its own
-            sets.setdefault((line.set, line.seed), {})[item] = best_of(line)
+        name = f"{line.id}@{line.position}"
+        if name in items and line.control in ("", STANDARD):  # each line of a curve names its own
+            sets.setdefault((line.set, line.seed), {})[name] = best_of(line)
     rows, lines = list[Row](), list[dict[str, Any]]()
-    for (name, seed), answers in sets.items():
-        measured = [items[item] for item in answers]
+    for (set_name, seed), answers in sets.items():
+        measured = [items[name] for name in answers]
         groups = groups_of((item.record for item in measured), data.config.group_by)
         of_seed = replace(row, seed=seed if row.num_train else None)
         rows += distance_rows(measured, list(answers.values()), groups, of_seed)
         for item, best in zip(measured, answers.values(), strict=True):
             lines.append(
                 {
-                    "set": name,
+                    "set": set_name,
                     "id": item.record.id,
                     "position": item.record.position,
                     "entities": list(item.entities),

@@ -235,8 +235,8 @@ def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
         for one, outcome in zip(compared, outcomes, strict=True):
             for part in one.parts:
                 parts.setdefault(part, []).append(outcome)
-        for part, own in parts.items():
-            rows.append(share_row(own, replace(row, metric=metric, subset=part)))
+        for subset, own in parts.items():
+            rows.append(share_row(own, replace(row, metric=metric, subset=subset)))
 
     for k in (k for k in TOPS if k <= outputs.depth):
         right = [in_top(words[one.prompt], one.expected, k) for one in completions]

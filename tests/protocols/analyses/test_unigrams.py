@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,12 @@ def test_rows_worked_out_by_hand() -> None:
     assert values["spearman_p", "", ""] == pytest.approx(1.0)  # every order has |rho| >= 0.5
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: Callable[..., str]
+) -> None:
+    probes = ("age_small", "antonym_small", "taxonomy_small")
     for model, values in (("a", (0.9, 0.4, 0.5)), ("b", (0.6, 0.5, 0.5))):
-        for probe, value in zip(
-            ("age_small", "antonym_small", "taxonomy_small"), values, strict=True
-        ):
+        for probe, value in zip(probes, values, strict=True):
             folder = tmp_path / "in" / "runs" / f"{probe}-{model}"
             folder.mkdir(parents=True)
             facts = {"protocol": "zero_shot", "model": model, "probe": probe}
@@ -91,23 +93,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     )
     assert -1 <= values["spearman", "", ""] <= 1
     assert "0.22" in capsys.readouterr().out
-    assert cli.main(command) == cli.USAGE_ERROR
-    assert "--measure max (there is also zero_shot)" in capsys.readouterr().err
-
-
-QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
-
-
-def test_what_results_there_are_is_said_where_no_two_models_can_be_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    zero_shot = ["zero-shot", "--probes=age_small", f"--output_dir={tmp_path / 'zero'}", *QUIET]
-    assert cli.main(zero_shot) == 0
-    command = ["unigrams", f"--results={tmp_path / 'zero'}", f"--output_dir={tmp_path / 'out'}"]
-    command += ["--counts_a=a.txt", "--counts_b=b.txt", "--model_a=embedded", "--model_b=other"]
-    capsys.readouterr()
-    assert cli.main([*command, "--measure=zero_shot"]) == cli.USAGE_ERROR
-    [line] = capsys.readouterr().err.strip().splitlines()
-    assert "fewer than two probes have results of both embedded and other" in line
-    assert "results of embedded" in line
-    assert not (tmp_path / "out").exists()
+    none = tmp_path / "none"
+    line = refused([*command[:-1], str(none)])
+    assert "fewer than two probes have results of both a and b" in line
+    assert "--measure max (there is also zero_shot) there are results of no model" in line
+    line = refused([*command[:-1], str(none), "--measure=zero_shot", "--model_b=c"])
+    assert "results of both a and c" in line
+    assert "results of a, b" in line
+    assert not none.exists()

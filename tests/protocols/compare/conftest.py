@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
 
 CREDIT = {"0": 0.0, "1": 1.0, "2": 0.5}
+ROW = Row(probe="made", split="test", metric="accuracy", value=0.5)
 TRAIN = DataUse(path="train.jsonl", sha256="0" * 64)
 
 
@@ -46,20 +48,16 @@ class Leave:
         probe = more.pop("probe", "made")
         groups = more.pop("num_groups", None)
         step = -1 if more.pop("turned", False) else 1
-        row = Row(
-            protocol="zero_shot", model=model, probe=probe, mode="zero_shot", split="test",
-            metric="accuracy", value=0.5, num_items=len(right), num_groups=groups,
-        )  # fmt: skip
+        row = replace(ROW, protocol="zero_shot", model=model, probe=probe, mode="zero_shot")
+        row = replace(row, num_items=len(right), num_groups=groups)
         return self._run(folder, lines(right, **more)[::step], row)
 
     def curve(
         self, folder: Path, model: str, size: int, by_seed: Mapping[int, str], **more: Any
     ) -> Path:
         """A point of a curve, with a control whose answers are no answers to the items."""
-        row = Row(
-            protocol="curve", model=model, probe="made", mode="mlp", num_train=size, split="test",
-            metric="accuracy", value=0.5, control="standard",
-        )  # fmt: skip
+        row = replace(ROW, protocol="curve", model=model, mode="mlp", num_train=size)
+        row = replace(row, control="standard")
         control = lines("1" * len(next(iter(by_seed.values()))), control="no_language", seed=1)
         told = [
             line

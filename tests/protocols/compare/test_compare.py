@@ -61,6 +61,10 @@ def rows_of(folder: Path, *folders: Path, **more: Any) -> list[Row]:
     return load_results(folder).rows
 
 
+def subsets(rows: list[Row], kind: str) -> set[str]:
+    return {row.subset_text for row in rows if row.subset and row.subset.kind == kind}
+
+
 @pytest.mark.usefixtures("quiet")
 def test_p_values_are_adjusted_over_all_comparisons(leave: Any, tmp_path: Path) -> None:
     rights = {"x": "1" * 10 + "0" * 10, "y": "0" * 20, "z": "1" * 4 + "0" * 16}
@@ -88,14 +92,12 @@ def test_curves_meet_at_each_size_with_all_seeds(leave: Any, tmp_path: Path) -> 
     rows = rows_of(tmp_path / "out", tmp_path / "x", tmp_path / "y")
     runs = load_results(tmp_path / "out").of("compare")
     facts = [run.detail(ComparisonDetails) for run in runs]
-    assert sorted(one.setting for one in facts if one) == [
-        "mlp, 1,000 examples", "mlp, 62 examples",
-    ]  # fmt: skip
+    settings = ["mlp, 1,000 examples", "mlp, 62 examples"]
+    assert sorted(one.setting for one in facts if one) == settings
     assert all(one and one.num_runs == {"x": 2, "y": 2} and one.num_pairs == 2 for one in facts)
     difference = next(row for row in rows if row.metric == "difference")
-    assert (difference.value, difference.num_items, difference.num_groups) == (
-        pytest.approx(3 / 20), 20, 10,
-    )  # fmt: skip
+    assert difference.value == pytest.approx(3 / 20)
+    assert (difference.num_items, difference.num_groups) == (20, 10)
     assert any("mlp, 125 examples in y" in notice for run in runs for notice in run.notices)
 
 
@@ -107,10 +109,8 @@ def test_settings_of_one_model_are_compared_where_nothing_else_is(
         for seed in (1, 2):
             leave.inoculation(tmp_path / "a", dose, seed, right, "1000")
     rows = rows_of(tmp_path / "out", tmp_path / "a", probes="task")
-    pairs = {row.subset for row in rows if row.subset and row.subset.kind == "versus"}
-    assert len(pairs) == 1
-    names = {row.subset["label"] for row in rows if row.subset and row.subset.kind == "model"}
-    assert names == {"m (50 examples)", "m (1,000 examples)"}
+    assert len(subsets(rows, "versus")) == 1
+    assert subsets(rows, "model") == {"m (50 examples)", "m (1,000 examples)"}
     assert {row.probe for row in rows} == {"task"}
 
 
@@ -119,14 +119,11 @@ def test_a_model_in_two_folders_is_called_by_them_too(leave: Any, tmp_path: Path
     for place, after in (("a", "1100"), ("b", "1110")):
         leave.inoculation(tmp_path / place, 50, 1, after, "1000")
     rows = rows_of(tmp_path / "out", tmp_path / "a", tmp_path / "b")
-    assert {row.subset_text for row in rows if row.subset and row.subset.kind == "model"} == {
-        "m (a)", "m (b)",
-    }  # fmt: skip
+    assert subsets(rows, "model") == {"m (a)", "m (b)"}
     runs = load_results(tmp_path / "out").of("compare")
-    details = [(run.probe, run.detail(ComparisonDetails)) for run in runs]
-    assert sorted((probe, one.answered) for probe, one in details if one) == [
-        ("made", "inoculated"), ("task", "inoculated"),
-    ]  # fmt: skip
+    details = {run.probe: run.detail(ComparisonDetails) for run in runs}
+    answered = {probe: one.answered for probe, one in details.items() if one}
+    assert answered == {"made": "inoculated", "task": "inoculated"}
     # What was inoculated is one model, which said the same in both before.
     assert any("counted once: 2 of 8 systems" in notice for notice in runs[0].notices)
 
@@ -145,50 +142,46 @@ def test_what_is_said_of_groups(leave: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("right", "more", "said"),
+    ("right", "more", "words"),
     [
-        (
-            "1010",
-            {},
-            ["4 are in both, 2 in a (x) alone", "0 in b", "have all items answered by both"],
-        ),
-        ("101010", {"word": "was"}, ["0 are in both, 6 in a", "6 in b (y)", "in the same words"]),
-        ("10101011", {}, ["6 are in both, 0 in a", "2 in b", "'Item 6 is [MASK].'"]),
+        ("1010", {}, "4 are in both, 2 in a (x) alone; 0 in b; have all items answered by both"),
+        ("101010", {"word": "was"}, "0 are in both, 6 in a; 6 in b (y); in the same words"),
+        ("10101011", {}, "6 are in both, 0 in a; 2 in b; 'Item 6 is [MASK].'"),
     ],
 )
 def test_other_items_are_refused_with_their_number(
-    leave: Any, tmp_path: Path, right: str, more: dict[str, Any], said: list[str]
+    leave: Any, tmp_path: Path, right: str, more: dict[str, Any], words: str
 ) -> None:
     leave.zero_shot(tmp_path / "a", "x", "110011")
     leave.zero_shot(tmp_path / "b", "y", right, **more)
     with pytest.raises(UsageError) as caught:
         compare([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
-    for words in said:
-        assert words in str(caught.value)
+    assert [part for part in words.split("; ") if part not in str(caught.value)] == []
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("folders", "more", "words"),
+    [
+        ("a b", {}, "a: made (test, zero shot)"),
+        ("a b a/", {}, "is given twice"),
+        ("a b", {"probes": "mad"}, "did you mean 'made'?"),
+        ("a b", {"output_dir": None}, "--output_dir"),
+        ("a c", {}, "there is no such folder"),
+        ("many", {}, "9 systems, which is too many"),
+    ],
+)
 def test_what_cannot_be_compared(
-    leave: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    leave: Any, tmp_path: Path, folders: str, more: dict[str, Any], words: str
 ) -> None:
     leave.zero_shot(tmp_path / "a", "x", "110011")
-    leave.zero_shot(tmp_path / "b", "y", "110011", probe="other")
-    one, other, out = str(tmp_path / "a"), str(tmp_path / "b"), f"--output_dir={tmp_path / 'o'}"
-
-    def complaint(*words: str) -> str:
-        assert cli.main(["compare", *words]) == cli.USAGE_ERROR
-        return capsys.readouterr().err
-
-    leave.zero_shot(tmp_path / "b", "z", "110010", probe="other")  # is there for nobody
-    assert "a: made (test, zero shot)" in complaint(one, other, out)
-    assert "is given twice" in complaint(one, other, f"{one}/", out)
-    assert "did you mean 'made'?" in complaint(one, other, "--probes=mad", out)
-    assert "--output_dir" in complaint(one, other)
-    assert cli.main(["compare", one, str(tmp_path / "c"), out]) == 1
-    assert "there is no such folder" in capsys.readouterr().err
-    for model in "abcdefgh":
-        leave.zero_shot(tmp_path / "a", model, "110011")
-    assert "9 systems, which is too many" in complaint(one, out)
+    for model, right in (("y", "110011"), ("z", "110010")):  # z is there for nobody
+        leave.zero_shot(tmp_path / "b", model, right, probe="other")
+    for model in "abcdefghi":
+        leave.zero_shot(tmp_path / "many", model, "110011")
+    paths = [tmp_path / name for name in folders.split()]
+    with pytest.raises((UsageError, FileNotFoundError), match=re.escape(words)):
+        compare(**{"folders": paths, "output_dir": tmp_path / "out", **more})
 
 
 @pytest.mark.usefixtures("quiet")
@@ -198,10 +191,7 @@ def test_what_is_in_two_folders_counts_once(leave: Any, tmp_path: Path) -> None:
             leave.zero_shot(tmp_path / place, model, right)
     both = tmp_path / "a", tmp_path / "b"
     for name, folders in (("forth", both), ("back", both[::-1])):
-        rows = rows_of(tmp_path / name, *folders)
-        assert {row.subset_text for row in rows if row.subset and row.subset.kind == "versus"} == {
-            "x − y"
-        }
+        assert subsets(rows_of(tmp_path / name, *folders), "versus") == {"x − y"}
     [run] = load_results(tmp_path / "back").of("compare")
     assert "counted once: 1 of 3 systems" in run.notices[0]
     copy = leave.zero_shot(tmp_path / "c", "x", "1101")

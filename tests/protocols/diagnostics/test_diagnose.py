@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -181,45 +180,6 @@ def test_the_larger_sets_are_counted_like_their_lists(tmp_path: Path, data_mirro
         changed = sum(said[i][0] != said[i + 1][0] for i in range(0, len(said), 2))
         share = {"": f"{changed}/{len(said) // 2}"} if step == 2 else {}
         assert of(found, name, "negation_sensitivity", model) == share
-
-
-def test_a_model_of_ours_beside_recorded_outputs(
-    tmp_path: Path, asked_model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mirror = write_released(tmp_path / "mirror")
-    command = [
-        "diagnose", f"--models={asked_model}", "--sets=cprag,role,neg_1500_simp_gen",
-        f"--recorded={write_recorded(tmp_path / 'outputs')}", f"--mirror={mirror}",
-        f"--output_dir={tmp_path / 'out'}", "--trainer.accelerator=cpu",
-        "--trainer.progress_bar=false",
-    ]  # fmt: skip
-    assert cli.main(command) == 0
-    rows = read_results(tmp_path / "out" / "results.csv")
-    assert {(row["model"], row["probe"], row["role"], row["kind"]) for row in rows} == {
-        ("bert", "cprag", "model", "recorded"),
-        *(
-            ("asked", probe, "model", "transformer")
-            for probe in ("cprag", "role", "neg_1500_simp_gen")
-        ),
-    }
-    # "tipped", an expected word of one context, is not known; the other three are.
-    assert {r["num_items"] for r in rows if (r["probe"], r["metric"]) == ("role", "accuracy@20")
-            and not r["subset"]} == {"3"}  # fmt: skip
-    capsys.readouterr()
-    assert cli.main(command) == 0
-    assert capsys.readouterr().out.count(": complete\n") == 4
-    assert read_results(tmp_path / "out" / "results.csv") == rows
-
-
-def test_the_key_is_of_the_set_the_model_and_what_it_said(tmp_path: Path) -> None:
-    data = load_set("cprag", write_released(tmp_path / "mirror"))
-    names = [source.recorded_as for source in SETS.values()]
-    [one] = find_recorded(write_recorded(tmp_path / "outputs"), names)
-    job = recorded_job(data, one)
-    assert job.key.startswith("diagnose-cprag-bert-")
-    assert recorded_job(data, replace(one, model="other")).key != job.key
-    write_recorded(tmp_path / "outputs", probabilities=[0.1] * 6)
-    assert recorded_job(data, one).key != job.key
 
 
 def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RunFolder, RunContext]:

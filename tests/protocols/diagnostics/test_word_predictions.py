@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from probelight.io.errors import UsageError
 from probelight.models.scorer import Question, Scorer
@@ -25,7 +27,7 @@ from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.model_outputs import find_recorded, read_recorded
-from tests.fixtures.diagnostics import write_released
+from tests.fixtures.diagnostics import write_recorded, write_released
 from tests.fixtures.rows import read_results
 
 Plain = Callable[[str], dict[str, float]]
@@ -122,19 +124,28 @@ COUNTED = ("probe", "metric", "subset", "value", "ci_low", "ci_high", "num_items
 
 
 def test_what_is_written_is_read_again_with_the_same_counts(
-    tmp_path: Path, asked_model: Path
+    tmp_path: Path, asked_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mirror, written = write_released(tmp_path / "mirror"), tmp_path / "written"
-    chosen = "--sets=cprag,role,neg_1500_simp_gen"
-    command = ["diagnose", chosen, f"--mirror={mirror}", "--trainer.accelerator=cpu"]
+    outputs = write_recorded(tmp_path / "outputs")
+    sets = ("cprag", "role", "neg_1500_simp_gen")
+    command = ["diagnose", f"--sets={','.join(sets)}", f"--mirror={mirror}"]
+    command += ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
     own = [f"--models={asked_model}", f"--write_recorded={written}", "--shuffles=1"]
-    quiet = "--trainer.progress_bar=false"
-    assert cli.main([*command, *own, quiet, f"--output_dir={tmp_path / 'one'}"]) == 0
+    own += [f"--recorded={outputs}", f"--output_dir={tmp_path / 'one'}"]
+    for _ in range(2):  # the same command goes on
+        assert cli.main([*command, *own]) == 0
+    assert capsys.readouterr().out.count(": complete\n") == 4
+    rows = [r for r in read_results(tmp_path / "one" / "results.csv") if not r["perturbation"]]
+    assert {(row["model"], row["probe"], row["role"], row["kind"]) for row in rows} == {
+        ("bert", "cprag", "model", "recorded"),
+        *(("asked", probe, "model", "transformer") for probe in sets),
+    }
     read = [f"--recorded={written}", f"--output_dir={tmp_path / 'two'}"]
     assert cli.main([*command, *read]) == 0
     first, second = (
-        {tuple(row[name] for name in COUNTED) for row in rows if not row["perturbation"]}
-        for rows in (read_results(tmp_path / name / "results.csv") for name in ("one", "two"))
+        {tuple(row[name] for name in COUNTED) for row in own if row["model"] == "asked"}
+        for own in (rows, read_results(tmp_path / "two" / "results.csv"))
     )
     assert first == second
     # Three of four contexts of ROLE-88 have an expected word that the vocabulary has.
@@ -183,3 +194,39 @@ def test_what_no_form_can_say_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there are no outputs of m on cprag it belongs to"):
         find_recorded(tmp_path, ["cprag"])
     assert file_name("a/b\\c\nd") == "a-b-c-d"
+
+
+@pytest.mark.parametrize(("family", "mark"), [("gpt2", "Ġ"), ("llama", "▁")])
+def test_a_causal_model_is_asked_for_the_next_word(
+    causal_folder: Callable[[str], Path], family: str, mark: str
+) -> None:
+    contexts = {
+        "a cat is smaller than a": ["dog", "cat", "Dog", "unheard"],
+        "the antelope is larger than the": ["cat", "snow"],
+        "which animal is the": ["largest"],
+    }
+    folder = causal_folder(family)
+    found = said(scorer_for(ModelSettings(str(folder), kind="causal"), "mc_mlm"), contexts)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    entries: dict[str, int] = tokenizer.get_vocab()
+    pieces = {entry: piece for piece, entry in entries.items()}
+    known = 0
+    for context, words in contexts.items():
+        with torch.no_grad():
+            logits = model(**tokenizer(context, return_tensors="pt")).logits[0, -1]
+        expected = logits[: len(tokenizer)].double().softmax(0)
+        own = found.by_context[context]
+        assert own.split == {word for word in words if f"{mark}{word}" not in entries}
+        for word, probability in own.probabilities.items():
+            known += 1
+            one = float(expected[entries[f"{mark}{word}"]])
+            assert probability == pytest.approx(one, abs=1e-6)
+        for word, entry in zip(own.best, expected.argsort(descending=True).tolist(), strict=False):
+            piece = pieces[entry]
+            if piece.startswith(mark) and len(piece) > 1:
+                assert word == piece[1:]
+            elif piece.isascii():  # else it is part of a character, perhaps
+                goes_on = any(map(str.isalnum, piece)) and piece[0] != "<"
+                assert word == (f"##{piece}" if goes_on else piece)
+    assert known >= 3
