@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from probelight.io.ranges import BatchSize, LearningRate, NumEpochs, NumItems, P
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.checkpoint_files import agree, head_settings, is_word_folder, word_settings
 from probelight.probes.controls import STANDARD
+from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model
 from probelight.protocols.engine.models import model_type_of
@@ -30,10 +31,10 @@ from probelight.protocols.engine.settings import (
 from probelight.protocols.inoculation.data import (
     Splits,
     first_stage_splits,
-    items_of,
     keyed_num_choices,
     original_splits,
     parts_of,
+    training_items,
 )
 from probelight.protocols.inoculation.settings import (
     BEFORE,
@@ -133,18 +134,17 @@ def inoculate(
     setting = Setting(
         dose, extra, seed, learning_rate=learning_rate, epochs=epochs, batch_size=batch_size
     )
-    items_of(parts, setting)
+    jobs = inoculation_jobs(subject, [setting], context)
     for notice in (*parts.probe.notices, *parts.original.notices):
         print(notice)
     config = {
         "command": "inoculate",
         "model": model.config(),
-        "original": resolved_task(model, original, parts),
+        "original": resolved_task(model, original, parts.probe, parts.original),
         "probe": probe.config(),
         **asdict(setting),
         **user_files.said,
     }
-    jobs = inoculation_jobs(subject, [setting], context)
     files = user_files.parts.values()
     run_command(output_dir, config, jobs, context, files=files, table=INOCULATION)
     return RunRecord.read(Path(output_dir) / "runs" / jobs[-1].key / "result.json")
@@ -216,11 +216,12 @@ def inoculation_jobs(
     jobs = SubjectJobs(subject, context)
     return jobs.originals + [
         jobs.job(
-            f"inoculate-{jobs.probe_name}-k{one.dose}-{one.extra}-s{one.seed}{jobs.ending}",
-            {"protocol": INOCULATION, "setting": asdict(one)},
-            num_steps=jobs.num_steps(one),
+            f"inoculate-{jobs.probe_name}-k{setting.dose}-{setting.extra}-s{setting.seed}"
+            f"{jobs.ending}",
+            {"protocol": INOCULATION, "setting": asdict(setting)},
+            num_steps=jobs.num_steps(setting),
         )
-        for one in settings
+        for setting in settings
     ]
 
 
@@ -249,9 +250,11 @@ class SubjectJobs:
         self._weights_bytes = weights_bytes(subject.model)
         self._config = {
             "model": subject.model.config(),
-            "original": resolved_task(subject.model, subject.original, self.parts),
+            "original": resolved_task(
+                subject.model, subject.original, self.parts.probe, self.parts.original
+            ),
             "probe": subject.probe.config(),
-            **_data_config(self.parts, context.trainer),
+            **_data_config(self.parts.files, context.trainer),
             "checkpoint": self.checkpoint,
             "model_run": [job.key for job in self.originals[-1:]],
         }
@@ -292,7 +295,7 @@ class SubjectJobs:
         Raises:
             UsageError: If the dose, or what balances it, is more than there is.
         """
-        num_items = len(items_of(self.parts, setting))
+        num_items = len(training_items(self.parts, setting))
         return setting.epochs * math.ceil(num_items / setting.batch_size)
 
 
@@ -308,9 +311,9 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
             "protocol": FIRST,
             "model": model.config(),
             "first": asdict(task.first),  # original tasks that begin alike share it
-            "num_choices": keyed_num_choices(task.num_choices, [splits]),
+            "num_choices": keyed_num_choices(task.num_choices, splits),
             "seed": task.seed,
-            **_data_config([splits], trainer),
+            **_data_config(splits.files, trainer),
         }
         steps = task.first.epochs * math.ceil(len(splits.train) / task.first.batch_size)
         name = f"{FIRST}-{task.first.name}-{model.label}"
@@ -329,12 +332,12 @@ def original_config(
     return {
         "protocol": ORIGINAL_TASK,
         "model": model.config(),
-        "original": resolved_task(model, task, [splits]),
-        **_data_config([splits], trainer),
+        "original": resolved_task(model, task, splits),
+        **_data_config(splits.files, trainer),
     }
 
 
-def resolved_task(model: ModelSettings, task: OriginalTask, parts: Sequence[Splits]) -> Config:
+def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> Config:
     """Return an original task with the number of choices that holds, also that of a checkpoint.
 
     Raises:
@@ -350,13 +353,13 @@ def resolved_task(model: ModelSettings, task: OriginalTask, parts: Sequence[Spli
         # The default asks for nothing: the folder's own length holds.
         length = None if model.max_length == ModelSettings.max_length else model.max_length
         agree("max_length", length, saved.get("max_length"), folder)
-    return {**asdict(task), "num_choices": keyed_num_choices(given, parts)}
+    return {**asdict(task), "num_choices": keyed_num_choices(given, *tasks)}
 
 
-def _data_config(parts: Sequence[Splits], trainer: TrainerSettings) -> Config:
+def _data_config(sets: Iterable[ProbeData], trainer: TrainerSettings) -> Config:
     """Return the data by checksum, and what of the trainer's settings changes numbers."""
-    files = data_files([file for splits in parts for file in splits.files])
-    config: Config = {"data": [file.sha256 for file in files], "precision": trainer.precision}
+    data = [file.sha256 for file in data_files(sets)]
+    config: Config = {"data": data, "precision": trainer.precision}
     # Sums over threads round differently, so whoever fixes their number gets the same bits.
     return config if trainer.threads is None else {**config, "threads": trainer.threads}
 
@@ -385,12 +388,10 @@ def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> R
     """
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from probelight.protocols.inoculation.inoculate import InoculationRun
-    from probelight.protocols.inoculation.original_task import run_first_stage, run_original
+    from probelight.protocols.inoculation.original_task import run_original
 
     protocol = config["protocol"]
-    if protocol == FIRST:
-        return run_first_stage(run, config, context)
-    if protocol == ORIGINAL_TASK:
+    if protocol in (FIRST, ORIGINAL_TASK):
         return run_original(run, config, context)
     inoculation = InoculationRun(run, config, context)
     if protocol == BEFORE:

@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from probelight.io.errors import UsageError
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.record import Record, group_of
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
@@ -97,17 +99,81 @@ class Splits:
         ]
 
 
-class Parts(NamedTuple):
-    """The items of both tasks of an inoculation."""
+class ScoredSet(NamedTuple):
+    """A set that is scored: the selection or the report items of one of the two tasks.
+
+    Attributes:
+        split: "selection" or "report".
+        task: "probe" or "original".
+    """
+
+    split: str
+    task: str
+
+    @property
+    def text(self) -> str:
+        """Its name in predictions.jsonl and in the scores before."""
+        return f"{self.split}_{self.task}"
+
+
+SELECTION, REPORT = "selection", "report"
+PROBE, ORIGINAL = "probe", "original"
+SELECTED_PROBE, SELECTED_ORIGINAL = ScoredSet(SELECTION, PROBE), ScoredSet(SELECTION, ORIGINAL)
+REPORTED_PROBE, REPORTED_ORIGINAL = ScoredSet(REPORT, PROBE), ScoredSet(REPORT, ORIGINAL)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The items of both tasks of an inoculation, and how a model is given them.
+
+    Attributes:
+        probe: The items of the probe.
+        original: The items of the original task.
+        control: What the probe's items are put under.
+        num_choices: Number of choices that the run is to pad its questions to; None for no number.
+    """
 
     probe: Splits
     original: Splits
+    control: str = STANDARD
+    num_choices: int | None = None
+
+    @property
+    def files(self) -> tuple[ProbeData, ...]:
+        """All files of both tasks."""
+        return self.probe.files + self.original.files
+
+    @property
+    def sets(self) -> dict[ScoredSet, Sequence[Record]]:
+        """All items that are scored before inoculation: first those to select with."""
+        return {
+            SELECTED_PROBE: self.probe.selection,
+            SELECTED_ORIGINAL: self.original.selection,
+            REPORTED_PROBE: self.probe.report,
+            REPORTED_ORIGINAL: self.original.report,
+        }
+
+    def of(self, task: str) -> Splits:
+        """Return the items of one of the two tasks."""
+        return self.probe if task == PROBE else self.original
+
+    def posed(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
+        """Return items as the model is given them: those of the probe under its control."""
+        if task != PROBE or self.control == STANDARD:
+            return records
+        change, config = control_named(self.control).change, self.probe.files[0].config
+        return [change(record, config, {}) for record in records]
 
 
 def parts_of(context: RunContext, subject: Subject) -> Parts:
     """Return the items of a probe and of an original task."""
     probe = InoculatedProbe(**asdict(subject.probe))  # also where files may stand for it
-    return Parts(probe_splits(context, probe), original_splits(context, subject.original))
+    return Parts(
+        probe_splits(context, probe),
+        original_splits(context, subject.original),
+        probe.control,
+        subject.original.num_choices,
+    )
 
 
 class _Division:
@@ -120,7 +186,7 @@ class _Division:
 
     def __init__(self, data: ProbeData, place: str) -> None:
         self.data, self.place = data, place
-        self.rest = [_in_set(record, data) for record in data.records]
+        self.rest = list(data.records)
         self.notices: list[str] = []
         self._left = 1.0
 
@@ -153,40 +219,34 @@ _INSTEAD = {
 }
 
 
+def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str = "") -> ProbeData:
+    """Load a split of a set, each record of which says what set it is from."""
+    data = load_probe(probe, split, mirror=context.mirror, option=option)
+    name = data.config.name
+    records = (replace(one, meta={**one.meta, "source_set": name}) for one in data.records)
+    return replace(data, records=tuple(records))
+
+
 @kept(most=1)
 def original_splits(context: RunContext, task: OriginalTask) -> Splits:
     """Return train, selection, reserved and report items of the original task."""
-    train, selection, reserved, report = [], [], [], []
-    train_files, report_files, notices = [], [], []
-    for name in task.sets:
-        data = load_probe(
-            name,
-            task.train_split,
-            mirror=context.mirror,
-            option="original.train_split one of them",
-        )
-        train_files.append(data)
-        parts = _Division(data, "original")
+    option = "original.train_split one of them"
+    divided = [
+        _Division(_load(context, name, task.train_split, option), "original") for name in task.sets
+    ]
+    reserved_files = [_load(context, name, task.train_split) for name in task.reserved_sets]
+    option = "original.report_split one of them, or no original.report_sets"
+    report_files = [_load(context, name, task.report_split, option) for name in task.report_sets]
+    train, selection = [], []
+    report = [record for data in report_files for record in data.records]
+    reserved = [record for data in reserved_files for record in data.records]
+    for parts in divided:
         if not task.report_sets:
             report += parts.cut("report", task.report_share, task.seed)
         selection += parts.cut("selection", task.selection_share, task.seed + 1)
         if not task.reserved_sets and task.reserved_share:
             reserved += parts.cut("reserved", task.reserved_share, task.seed + 2)
         train += parts.rest
-        notices += parts.notices
-    for name in task.reserved_sets:
-        data = load_probe(name, task.train_split, mirror=context.mirror)
-        train_files.append(data)
-        reserved += [_in_set(record, data) for record in data.records]
-    for name in task.report_sets:
-        data = load_probe(
-            name,
-            task.report_split,
-            mirror=context.mirror,
-            option="original.report_split one of them, or no original.report_sets",
-        )
-        report_files.append(data)
-        report += [_in_set(record, data) for record in data.records]
     if task.report_items is not None:
         report = nested_sample(report, task.seed)[: task.report_items]
     return Splits(
@@ -194,44 +254,43 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
         tuple(nested_sample(selection, task.seed)[: task.selection_items]),
         tuple(report),
         tuple(reserved),
-        tuple(train_files),
+        (*(parts.data for parts in divided), *reserved_files),
         tuple(report_files),
-        notices=tuple(notices),
+        notices=tuple(notice for parts in divided for notice in parts.notices),
     )
 
 
 def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Splits:
     """Return train and selection items of what is trained before the original task."""
-    files = tuple(load_probe(name, stage.train_split, mirror=context.mirror) for name in stage.sets)
-    train, selection, notices = [], [], []
-    for data in files:
-        parts = _Division(data, "original.first")
-        selection += parts.cut("selection", stage.selection_share, seed)
-        train += parts.rest
-        notices += parts.notices
+    divided = [
+        _Division(_load(context, name, stage.train_split), "original.first") for name in stage.sets
+    ]
+    selection = [
+        r for parts in divided for r in parts.cut("selection", stage.selection_share, seed)
+    ]
+    train = [record for parts in divided for record in parts.rest]
     return Splits(
         tuple(nested_sample(train, seed)[: stage.train_items]),
         tuple(nested_sample(selection, seed)),
         (),
         (),
-        files,
-        notices=tuple(notices),
+        tuple(parts.data for parts in divided),
+        notices=tuple(notice for parts in divided for notice in parts.notices),
     )
 
 
 @kept(most=1)
 def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
     """Return the pool of doses, selection and report items of the probe."""
-    source = context.probe(probe.name)
-    mirror, one = context.mirror, "one of them"
-    train = load_probe(source, probe.train_split, mirror=mirror, option=f"probe.train_split {one}")
+    source, one = context.probe(probe.name), "one of them"
+    train = _load(context, source, probe.train_split, f"probe.train_split {one}")
     report_files, parts = [], _Division(train, "probe")
     if probe.report_split is None:
         reported = parts.cut("report", probe.report_share, probe.split_seed + 1)
     else:
         option = f"probe.report_split {one}, or null, which keeps a share of the train split for it"
-        report_files = [load_probe(source, probe.report_split, mirror=mirror, option=option)]
-        reported = [_in_set(record, data) for data in report_files for record in data.records]
+        report_files = [_load(context, source, probe.report_split, option)]
+        reported = list(report_files[0].records)
     num_reported = len(reported)
     if probe.report_items is not None:
         reported = nested_sample(reported, 0)[: probe.report_items]
@@ -278,65 +337,47 @@ def _selected(
     return kept, rest
 
 
-def keyed_num_choices(num_choices: int | None, parts: Sequence[Splits]) -> int | None:
+def keyed_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
     """Return what the config of a run holds as its number of choices, None for no padding."""
-    counts = set().union(*(splits.choice_counts for splits in parts))
+    counts = set().union(*(splits.choice_counts for splits in tasks))
     return _PAPER_CHOICES if num_choices is None and counts == {_PAPER_CHOICES} else num_choices
 
 
-def padded_num_choices(num_choices: int | None, parts: Sequence[Splits]) -> int | None:
+def padded_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
     """Return up to how many choices a run pads its questions; None where it pads none."""
-    counts = set().union(*(splits.choice_counts for splits in parts))
+    counts = set().union(*(splits.choice_counts for splits in tasks))
     return None if counts == {num_choices} else num_choices
 
 
-def items_of(parts: Parts, setting: Setting) -> list[Record]:
-    """Return what an inoculation trains on: the dose and original-task items that balance it.
+def training_items(parts: Parts, setting: Setting) -> list[Record]:
+    """Return the dose, the first items of the seeded order, and what balances it.
+
+    Every smaller dose is a part of it. It is balanced with original-task items from the part
+    reserved for that.
 
     Raises:
         UsageError: If the dose, or the balance, is more than there is.
     """
-    dose = dose_of(parts.probe, setting.dose, setting.seed)
-    return dose + add_some(parts.original, setting.dose, setting.extra, setting.seed)
-
-
-def dose_of(splits: Splits, dose: int, seed: int) -> list[Record]:
-    """Return the first `dose` items of the seeded order: every smaller dose is a part of it.
-
-    Raises:
-        UsageError: If the pool is smaller than the dose.
-    """
-    if dose > len(splits.train):
+    dose, extra = setting.dose, setting.extra
+    pool, reserved = parts.probe.train, parts.original.reserved
+    if dose > len(pool):
         raise UsageError(
-            f"--dose {dose}: only {len(splits.train)} probe examples are left for doses after "
-            f"{len(splits.selection)} were kept for selection; give a dose of {len(splits.train)} "
+            f"--dose {dose}: only {len(pool)} probe examples are left for doses after "
+            f"{len(parts.probe.selection)} were kept for selection; give a dose of {len(pool)} "
             "at most, or a smaller probe.selection_items"
         )
-    return nested_sample(list(splits.train), seed)[:dose]
-
-
-def add_some(splits: Splits, dose: int, extra: Extra, seed: int) -> list[Record]:
-    """Return original-task items that balance a dose, from the part reserved for it.
-
-    Raises:
-        UsageError: If the reserved part is too small.
-    """
     wanted = num_balancing(dose, extra)
-    if wanted > (most := len(splits.reserved)):
+    if wanted > (most := len(reserved)):
         most_dosed = most if extra == "x1" else most // 2
         works = f"a dose of {most_dosed} at most, " if most_dosed else ""
         raise UsageError(
             f"extra {extra} with dose {dose} needs {wanted} reserved original-task examples, and "
             f"there are {most}; give extra none, {works}or a larger original.reserved_share"
         )
-    return nested_sample(list(splits.reserved), seed)[:wanted]
+    dosed = nested_sample(list(pool), setting.seed)[:dose]
+    return dosed + nested_sample(list(reserved), setting.seed)[:wanted]
 
 
 def num_balancing(dose: int, extra: Extra) -> int:
     """Return how many original-task items balance a dose."""
     return {"none": 0, "x1": dose, "x2": min(2 * dose, MAX_EXTRA)}[extra]
-
-
-def _in_set(record: Record, data: ProbeData) -> Record:
-    """Return a record that says which set it is from."""
-    return replace(record, meta={**record.meta, "source_set": data.config.name})

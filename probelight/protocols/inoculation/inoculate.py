@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Score
 from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
 from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
+from probelight.lightning_modules.inoculation import Inoculation
 from probelight.metrics.aggregate import best_checkpoint
 from probelight.models.scorer import TrainedScorer
-from probelight.probes.controls import STANDARD, control_named
+from probelight.probes.controls import STANDARD
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.predictions import (
@@ -34,23 +34,20 @@ from probelight.protocols.engine.predictions import (
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import FitPlan, fit_choices
 from probelight.protocols.inoculation.data import (
-    Parts,
-    Splits,
-    items_of,
-    padded_num_choices,
-    parts_of,
-)
-from probelight.protocols.inoculation.original_task import completed, finished_run, original_source
-from probelight.protocols.inoculation.rows import (
+    PROBE,
     REPORT,
     REPORTED_ORIGINAL,
-    REPORTED_PROBE,
-    SELECTED_ORIGINAL,
-    SELECTED_PROBE,
-    Scored,
+    SELECTION,
+    Parts,
     ScoredSet,
+    padded_num_choices,
+    parts_of,
+    training_items,
+)
+from probelight.protocols.inoculation.original_task import completed, finished_run
+from probelight.protocols.inoculation.rows import (
+    Scored,
     cost_interpretable,
-    forgotten,
     report_rows,
     reported_hits,
     selection_rows,
@@ -77,27 +74,6 @@ HITS = "hits.json"
 Sets = Mapping[ScoredSet, Sequence[Record]]
 
 
-@dataclass(frozen=True)
-class Inoculated:
-    """An inoculated model, and how it came about.
-
-    Attributes:
-        setting: The setting that it was trained with.
-        checkpoint: Its folder: the best epoch.
-        history: Selection scores of each epoch.
-        notices: What went wrong on the way and was mended, and what to say of the training items.
-        key: Its run, where it was chosen from several.
-        candidates: Their keys.
-    """
-
-    setting: Setting
-    checkpoint: Path
-    history: Sequence[Scores]
-    notices: tuple[str, ...]
-    key: str = ""
-    candidates: tuple[str, ...] = ()
-
-
 class InoculationRun:
     """One run of an inoculation, by its config.
 
@@ -107,13 +83,9 @@ class InoculationRun:
         context: What it is made under.
 
     Attributes:
-        model: The pre-trained model.
-        task: The original task.
-        probe: The probe.
+        subject: What is inoculated with what.
         parts: The items of both tasks.
         probe_name: The probe's name in tables; its setting may be the path of a config.
-        selected: What checkpoints are chosen with.
-        reported: What is reported.
 
     Raises:
         UsageError: If the data is another one than when the run was planned.
@@ -121,36 +93,35 @@ class InoculationRun:
 
     def __init__(self, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
         self.run, self.config, self.context = run, config, context
-        self.model = settings_from(ModelSettings, config["model"])
-        self.task = settings_from(OriginalTask, config["original"])
-        self.probe = settings_from(InoculatedProbe, config["probe"])
-        self.subject = Subject(self.model, self.task, self.probe)
+        self.subject = Subject(
+            settings_from(ModelSettings, config["model"]),
+            settings_from(OriginalTask, config["original"]),
+            settings_from(InoculatedProbe, config["probe"]),
+        )
         self.parts = parts_of(context, self.subject)
-        probe, original = self.parts
-        check_data(config["data"], [*probe.files, *original.files])
-        self.probe_name = probe.files[0].config.name
-        self.selected, self.reported = selected_sets(self.parts), reported_sets(self.parts)
+        check_data(config["data"], self.parts.files)
+        self.probe_name = self.parts.probe.files[0].config.name
 
     def inoculate(self) -> RunRecord:
         """Score, train with the one setting there is, and report."""
-        original_dir = self.original_dir()
+        original_dir, setting = self.original_dir(), Setting(**self.config["setting"])
         before = self.before(original_dir)
-        chosen = self.train(original_dir, Setting(**self.config["setting"]), before)
+        history, notices = self.train(original_dir, setting, before)
         keep_scores(self.run, before)  # somebody may have removed them in the meantime
-        return self.report(chosen, before)
+        return self.report(setting, self.run.best_dir, history, before, notices)
 
     def score_before(self) -> RunRecord:
         """Score the original-task model on all items, once for all settings of a sweep."""
         original_dir = self.original_dir()
         scored = self.before(original_dir)
         write_predictions(self.run, self.prediction_lines(scored))
-        row = replace(self.model.row, protocol=BEFORE, probe=self.probe_name, dose=0, epoch=0)
-        if self.probe.control != STANDARD:
-            row = replace(row, control=self.probe.control)
+        model, control = self.subject.model, self.subject.probe.control
+        row = replace(model.row, protocol=BEFORE, probe=self.probe_name, dose=0, epoch=0)
+        if control != STANDARD:
+            row = replace(row, control=control)
         rows: list[Row] = []
-        for scored_set, predictions in scored.items():
-            split, task = scored_set
-            groups = self.splits_of(task).groups(predictions.records)
+        for (split, task), predictions in scored.items():
+            groups = self.parts.of(task).groups(predictions.records)
             named = replace(row, split=split, metric=f"{task}_accuracy")
             rows.append(grouped_row(predictions.credit, groups, named))
             rows.append(tied_row(predictions, named, f"{task}_tied_share"))
@@ -166,19 +137,19 @@ class InoculationRun:
 
     def try_setting(self) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
-        before = self.kept_before(finished_run(self.run, self.config["before_run"]))
+        before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
         setting = Setting(**self.config["setting"])
-        found = self.train(self.original_dir(), setting, before)
+        history, notices = self.train(self.original_dir(), setting, before)
         details = replace(
-            self.details(before), setting=self.config["setting"], history=tuple(found.history)
+            self.details(before), setting=self.config["setting"], history=tuple(history)
         )
         record = RunRecord(
             protocol=CELL,
-            rows=tuple(selection_rows(self.row(CELL, setting), before, found.history)),
-            notices=found.notices,
+            rows=tuple(selection_rows(self.row(CELL, setting), before, history)),
+            notices=tuple(notices),
             details=(details,),
         )
-        return self.completed(record, found.checkpoint)
+        return self.completed(record, self.run.best_dir)
 
     def report_best(self) -> RunRecord:
         """Report M*_k: the best of all settings and epochs goes to the report items."""
@@ -191,27 +162,26 @@ class InoculationRun:
                 raise ValueError(f"{candidate.result_path}: not the result of an inoculation")
             candidates[key] = details
         best = best_candidate(candidates)
-        chosen = Inoculated(
+        before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
+        return self.report(
             Setting(**candidates[best].setting),
             finished_run(self.run, best).best_dir,
             [dict(scores) for scores in candidates[best].history],
-            (),
-            best,
-            tuple(sorted(candidates)),
+            before,
+            chosen=best,
+            candidates=tuple(sorted(candidates)),
         )
-        before = self.kept_before(finished_run(self.run, self.config["before_run"]))
-        return self.report(chosen, before)
 
     def original_dir(self) -> Path:
-        """Return the original-task model's folder: a finished run's, or the given one.
+        """Return the original-task model's folder: a finished run's, or the one that is given.
 
         Raises:
             UsageError: If the given one has changed since the run was planned.
         """
-        given = self.task.checkpoint
+        given = self.subject.original.checkpoint
         if given is None:
             return finished_run(self.run, self.config["model_run"][0]).best_dir
-        planned, found = self.config["checkpoint"], self.task.checkpoint_sums() or {}
+        planned, found = self.config["checkpoint"], self.subject.original.checkpoint_sums() or {}
         if found != planned:
             names = sorted({*planned, *found})
             changed = [name for name in names if planned.get(name) != found.get(name)]
@@ -221,30 +191,27 @@ class InoculationRun:
     def before(self, original_dir: Path) -> Scored:
         """Score all items before inoculation, once: a resumed run reads what is kept."""
         if self.run.read(BEFORE_FILE) is not None:
-            return self.kept_before(self.run)
+            return kept_scores(self.run, self.parts.sets)
         scored = scores_before(self.context, self.subject, original_dir)
         keep_scores(self.run, scored)
         # Not read again: of a DDP run's processes one writes, and the others may be faster.
         return scored
 
-    def kept_before(self, run: RunFolder) -> Scored:
-        """Return the scores that `before` left in a run; see `kept_scores`."""
-        return kept_scores(run, {**self.selected, **self.reported})
-
-    def train(self, original_dir: Path, setting: Setting, before: Scored) -> Inoculated:
-        """Inoculate with a dose and keep the best epoch."""
-        original = load_module(self.subject, self.parts, original_dir)
-        module = Inoculation(original, learning_rate=setting.learning_rate)
-        items = items_of(self.parts, setting)
-        items[: setting.dose] = posed(self.subject, self.parts, PROBE, items[: setting.dose])
-        watched = {
-            one.task: posed(self.subject, self.parts, one.task, records)
-            for one, records in self.selected.items()
-        }
+    def train(
+        self, original_dir: Path, setting: Setting, before: Scored
+    ) -> tuple[list[Scores], list[str]]:
+        """Inoculate with a dose, keep the best epoch, and return all epochs' scores and notices."""
+        parts = self.parts
+        module = Inoculation(load_module(parts, original_dir), learning_rate=setting.learning_rate)
+        items = training_items(parts, setting)
+        items[: setting.dose] = parts.posed(PROBE, items[: setting.dose])
+        watched, start = {}, {}
+        for (split, task), records in parts.sets.items():
+            if split == SELECTION:
+                watched[task] = parts.posed(task, records)
+                start[f"val/{task}_accuracy"] = before[ScoredSet(split, task)].accuracy
         keep = AggregateCheckpoint(self.run.best_dir)
-        start = {f"val/{one.task}_accuracy": before[one].accuracy for one in self.selected}
-        interpretable = cost_interpretable(self.parts.original, before[REPORTED_ORIGINAL])
-        cost = InoculationCost(start, interpretable)
+        cost = InoculationCost(start, cost_interpretable(parts.original, before[REPORTED_ORIGINAL]))
         plan = FitPlan(
             setting,
             seed=setting.seed,
@@ -256,31 +223,43 @@ class InoculationRun:
             summary=lambda: cost.summary(keep.best),
         )
         problems, encoded = fit_choices(module, items, watched, self.run, plan, self.context)
-        notices = (*problems, *(f"training items: {notice}" for notice in encoded))
-        return Inoculated(setting, self.run.best_dir, keep.history, notices)
+        return keep.history, [*problems, *(f"training items: {notice}" for notice in encoded)]
 
-    def report(self, chosen: Inoculated, before: Scored) -> RunRecord:
-        """Take the chosen model to the report items and return the record of the run.
+    def report(
+        self,
+        setting: Setting,
+        checkpoint: Path,
+        history: Sequence[Scores],
+        before: Scored,
+        notices: Sequence[str] = (),
+        chosen: str = "",
+        candidates: tuple[str, ...] = (),
+    ) -> RunRecord:
+        """Take an inoculated model to the report items and return the record of the run.
 
         Args:
-            chosen: The model.
+            setting: The setting that it was trained with.
+            checkpoint: Its folder: the best epoch.
+            history: Selection scores of each epoch.
             before: Scores on selection and report items before inoculation.
+            notices: What there is to say of its training.
+            chosen: Its run, where it was chosen from several.
+            candidates: Their runs.
         """
-        setting, probe = chosen.setting, self.parts.probe
-        before_reported = {one: before[one] for one in self.reported}
-        after = score(self.context, self.subject, self.parts, chosen.checkpoint, self.reported)
+        probe = self.parts.probe
+        reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
+        before_reported = {one: before[one] for one in reported}
+        after = score(self.context, self.parts, checkpoint, reported)
         lines = self.prediction_lines(before_reported, "_before") + self.prediction_lines(after)
         write_predictions(self.run, lines)
         row = self.row(INOCULATION, setting)
-        rows = selection_rows(row, before, chosen.history)
         whole = not probe.num_left_out
-        measured, interpretable = report_rows(
-            row, self.parts, before, after, chosen.history, whole_clusters=whole
-        )
+        rows = selection_rows(row, before, history)
+        rows += report_rows(row, self.parts, before, after, history, whole_clusters=whole)
         hits = reported_hits(self.parts, before, after, whole_clusters=whole)
         self.run.write_lines(HITS, [hits])
 
-        notices = list(chosen.notices)
+        notices = list(notices)
         if not whole and all("cluster" in record.meta for record in probe.report):
             num_items, num_cut = len(probe.report), probe.num_left_out
             notices.append(
@@ -292,22 +271,27 @@ class InoculationRun:
         early = score_notices(*before_reported.values())
         notices += [f"before inoculation: {notice}" for notice in early]
         notices += score_notices(*after.values())
+        old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
         details = replace(
             self.details(before),
-            cost_interpretable=interpretable,
-            chosen=chosen.key,
-            candidates=chosen.candidates,
-            forgotten=forgotten(before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]),
+            cost_interpretable=cost_interpretable(self.parts.original, old),
+            chosen=chosen,
+            candidates=candidates,
+            forgotten=tuple(
+                {"id": item.id, "position": item.position}
+                for item, was, now in zip(old.records, old.credit, new.credit, strict=True)
+                if was > now
+            ),
         )
         record = RunRecord(
             protocol=INOCULATION,
-            rows=(*rows, *measured),
+            rows=tuple(rows),
             notices=tuple(notices),
-            seeds=(setting.seed, self.task.seed),
+            seeds=(setting.seed, self.subject.original.seed),
             hits_file=HITS,
             details=(details,),
         )
-        record = self.completed(record, chosen.checkpoint)
+        record = self.completed(record, checkpoint)
         return replace(record, counts={**record.counts, "dose": setting.dose})
 
     def prediction_lines(self, scored: Scored, ending: str = "") -> list[ItemLine]:
@@ -319,28 +303,23 @@ class InoculationRun:
         """
         lines = []
         for one, predictions in scored.items():
-            groups = self.splits_of(one.task).groups(predictions.records)
-            under_control = self.probe.control != STANDARD and one.task == PROBE
-            control = self.probe.control if under_control else ""
-            records = posed(self.subject, self.parts, one.task, predictions.records)
-            as_given = replace(predictions, records=records)
+            groups = self.parts.of(one.task).groups(predictions.records)
+            under_control = self.parts.control != STANDARD and one.task == PROBE
+            control = self.parts.control if under_control else ""
+            records = self.parts.posed(one.task, predictions.records)
             lines += [
                 replace(line, set=f"{one.text}{ending}", control=control)
-                for line in as_given.lines(groups)
+                for line in replace(predictions, records=records).lines(groups)
             ]
         return lines
-
-    def splits_of(self, task: str) -> Splits:
-        """Return the items of one of the two tasks."""
-        return {PROBE: self.parts.probe, ORIGINAL: self.parts.original}[task]
 
     def row(self, protocol: str, setting: Setting) -> Row:
         """Return the columns that all rows of a setting share."""
         return replace(
-            self.model.row,
+            self.subject.model.row,
             protocol=protocol,
             probe=self.probe_name,
-            control=self.probe.control,
+            control=self.subject.probe.control,
             mode="full",
             num_train=setting.dose,
             dose=setting.dose,
@@ -351,26 +330,26 @@ class InoculationRun:
 
     def details(self, before: Scored) -> InoculationDetails:
         """Return what all runs of an inoculation record of it."""
+        probe = self.subject.probe
         return InoculationDetails(
-            original_task=self.task.name,
-            selection=self.probe.selection,
-            report_split=self.probe.report_split,
-            report_items=self.probe.report_items if self.parts.probe.num_left_out else None,
+            original_task=self.subject.original.name,
+            selection=probe.selection,
+            report_split=probe.report_split,
+            report_items=probe.report_items if self.parts.probe.num_left_out else None,
             setup=setup_of(before),
         )
 
     def completed(self, record: RunRecord, checkpoint: Path) -> RunRecord:
         """Return the record with what that of every run holds, of both tasks."""
-        probe, original = self.parts
-        source, parts = original_source(self.model, self.task)
-        record = completed(record, checkpoint, probe)
+        original = self.parts.original
+        record = completed(
+            record, checkpoint, self.subject.model, self.subject.original, self.parts.probe
+        )
         return replace(
-            record.with_details(parts),
-            model=self.model.label,
+            record,
             probe=self.probe_name,
             notices=(*record.notices, *original.notices),
-            source=source,
-            data=data_files(probe.files + original.files),
+            data=data_files(self.parts.files),
             counts={
                 **record.counts,
                 "original_selection": len(original.selection),
@@ -379,55 +358,32 @@ class InoculationRun:
         )
 
 
-def selected_sets(parts: Parts) -> Sets:
-    """Return what checkpoints are chosen with."""
-    return {
-        SELECTED_PROBE: parts.probe.selection,
-        SELECTED_ORIGINAL: parts.original.selection,
-    }
-
-
-def reported_sets(parts: Parts) -> Sets:
-    """Return what is reported."""
-    return {REPORTED_PROBE: parts.probe.report, REPORTED_ORIGINAL: parts.original.report}
-
-
 @kept(most=1)
 def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
     """Score all items by the original-task model, once for all doses of a command."""
     parts = parts_of(context, subject)
-    sets = {**selected_sets(parts), **reported_sets(parts)}
-    return score(context, subject, parts, original_dir, sets)
+    return score(context, parts, original_dir, parts.sets)
 
 
 def score(
-    context: RunContext, subject: Subject, parts: Parts, folder: Path, sets: Sets
+    context: RunContext, parts: Parts, folder: Path, sets: Sets
 ) -> dict[ScoredSet, Predictions]:
     """Score sets by the model in a folder, with the items as they were before any control."""
-    scorer = TrainedScorer(load_module(subject, parts, folder))
-    given = {one.text: posed(subject, parts, one.task, records) for one, records in sets.items()}
+    scorer = TrainedScorer(load_module(parts, folder))
+    given = {one.text: parts.posed(one.task, records) for one, records in sets.items()}
     scored = predict(scorer, given, context.trainer)
-    if subject.probe.control == STANDARD:
+    if parts.control == STANDARD:
         return {one: scored[one.text] for one in sets}
     # Groups and relatives go by the question, whatever the model saw of it.
     return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
 
 
-def load_module(subject: Subject, parts: Parts, folder: Path) -> ChoiceModule:
+def load_module(parts: Parts, folder: Path) -> ChoiceModule:
     """Return the model in a folder, which pads its questions as the run's config says."""
     module = saved_module(folder)
     # Whatever a folder of an earlier version was saved with.
-    module.num_choices = padded_num_choices(subject.original.num_choices, parts)
+    module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
     return module
-
-
-def posed(subject: Subject, parts: Parts, task: str, records: Sequence[Record]) -> Sequence[Record]:
-    """Return items as the model is given them: those of the probe under its control."""
-    name = subject.probe.control
-    if task != PROBE or name == STANDARD:
-        return records
-    change, config = control_named(name).change, parts.probe.files[0].config
-    return [change(record, config, {}) for record in records]
 
 
 def _encoding_notices(scored: Scored) -> list[str]:
@@ -453,17 +409,15 @@ def keep_scores(run: RunFolder, scored: Scored) -> None:
     """Leave the scores before inoculation in a run, unless they are there."""
     if (run.path / BEFORE_FILE).exists():
         return
-    run.write(
-        BEFORE_FILE,
-        {
-            one.text: [
-                # Where JSON has no such number, what `float` reads it from.
-                [score if math.isfinite(score) else str(score) for score in scores]
-                for scores in predictions.scores
-            ]
-            for one, predictions in scored.items()
-        },
-    )
+    # Where JSON has no such number, what `float` reads it from.
+    values = {
+        one.text: [
+            [score if math.isfinite(score) else str(score) for score in scores]
+            for scores in predictions.scores
+        ]
+        for one, predictions in scored.items()
+    }
+    run.write(BEFORE_FILE, values)
 
 
 def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
@@ -477,16 +431,16 @@ def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
         FileNotFoundError: If there are none.
         ValueError: If they are damaged, or of other items; the message says what to remove.
     """
+    path = run.path / BEFORE_FILE
     check_left(run.path, BEFORE_FILE)
     scores = run.read(BEFORE_FILE)
     if scores is None:
-        raise FileNotFoundError(f"{run.path / BEFORE_FILE} is not there: run the cell again")
-    if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != {
-        one.text: len(records) for one, records in sets.items()
-    }:
+        raise FileNotFoundError(f"{path} is not there: run the cell again")
+    sizes = {one.text: len(records) for one, records in sets.items()}
+    if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != sizes:
         raise ValueError(
-            f"{run.path / BEFORE_FILE}: it does not hold the scores of this run's items; "
-            f"remove {run.path}, the run begins anew"
+            f"{path}: it does not hold the scores of this run's items; remove {run.path}, the run "
+            "begins anew"
         )
     return {
         one: Predictions(one.text, records, [list(map(float, row)) for row in scores[one.text]])

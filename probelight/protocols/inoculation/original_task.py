@@ -10,7 +10,6 @@ from typing import Any
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
 from probelight.callbacks.run_metrics import LearningCurve
 from probelight.io.ranges import settings_from
-from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.protocols.engine.models import module_for, saved_module, source_of
@@ -31,12 +30,7 @@ from probelight.protocols.inoculation.data import (
     original_splits,
     padded_num_choices,
 )
-from probelight.protocols.inoculation.settings import (
-    FIRST,
-    ORIGINAL_TASK,
-    FirstStage,
-    OriginalTask,
-)
+from probelight.protocols.inoculation.settings import FIRST, FirstStage, OriginalTask
 from probelight.protocols.jobs.job import RunContext
 from probelight.results.details import OriginalParts
 from probelight.results.predictions import write_predictions
@@ -45,173 +39,114 @@ from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
 
-def run_first_stage(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of a first stage from its config."""
-    stage = FirstStage(**config["first"])
-    task = OriginalTask(
-        stage.name,
-        stage.sets,
-        first=stage,
-        num_choices=config["num_choices"],
-        seed=config["seed"],
-    )
-    splits = first_stage_splits(context, stage, task.seed)
-    check_data(config["data"], splits.files)
-    return train_first_stage(
-        run, settings_from(ModelSettings, config["model"]), task, splits, context
-    )
-
-
 def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of an original task from its config."""
-    model = settings_from(ModelSettings, config["model"])
-    task = settings_from(OriginalTask, config["original"])
-    splits = original_splits(context, task)
-    check_data(config["data"], splits.files)
-    before = [finished_run(run, key).best_dir for key in config["model_run"]]
-    return train_original(run, model, task, splits, before[0] if before else None, context)
+    """Train an original task, or what comes before it, and leave its best epoch.
 
-
-def train_first_stage(
-    run: RunFolder,
-    model: ModelSettings,
-    task: OriginalTask,
-    splits: Splits,
-    context: RunContext,
-) -> RunRecord:
-    """Train what comes before the original task and leave its best epoch."""
-    stage = task.first
-    assert stage is not None
-    module = module_for(
-        model,
-        "mc_qa",
-        learning_rate=stage.learning_rate,
-        seed=task.seed,
-        num_choices=padded_num_choices(task.num_choices, [splits]),
-    )
-    keep, notices = _fit(run, module, stage, task.seed, splits, context)
-    rows = _selection_rows(_row(FIRST, model, stage, task.seed, splits), keep, splits)
-    record = RunRecord(protocol=FIRST, probe=stage.name, rows=tuple(rows), notices=notices)
-    return completed(_with_task(record, model, task), run.best_dir, splits)
-
-
-def train_original(
-    run: RunFolder,
-    model: ModelSettings,
-    task: OriginalTask,
-    splits: Splits,
-    start: Path | None,
-    context: RunContext,
-) -> RunRecord:
-    """Train the original task, leave its best epoch and its score on the report items.
-
-    Args:
-        run: The run's folder.
-        model: The pre-trained model.
-        task: The original task.
-        splits: Its items.
-        start: Model of the first stage; none begins with the pre-trained model.
-        context: What the run is made under.
+    Raises:
+        FileNotFoundError: If the run of the first stage is not finished.
+        UsageError: If the data is another one than when the run was planned.
     """
-    module = (
-        module_for(model, "mc_qa", learning_rate=task.learning_rate, seed=task.seed)
-        if start is None
-        else saved_module(start, learning_rate=task.learning_rate)
+    task: OriginalTask | FirstStage
+    if config["protocol"] == FIRST:
+        task, seed, num_choices = (
+            FirstStage(**config["first"]),
+            config["seed"],
+            config["num_choices"],
+        )
+        splits = first_stage_splits(context, task, seed)
+    else:
+        task = settings_from(OriginalTask, config["original"])
+        seed, num_choices = task.seed, task.num_choices
+        splits = original_splits(context, task)
+    check_data(config["data"], splits.files)
+    model = settings_from(ModelSettings, config["model"])
+    if first := config.get("model_run"):
+        start = finished_run(run, first[0]).best_dir
+        module = saved_module(start, learning_rate=task.learning_rate)
+    else:
+        module = module_for(model, "mc_qa", learning_rate=task.learning_rate, seed=seed)
+    module.num_choices = padded_num_choices(num_choices, splits)
+
+    keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
+    plan = FitPlan(
+        task,
+        seed=seed,
+        callbacks=[keep, LearningCurve(task.batch_size, len(splits.train))],
+        description=f"{task.name}: {len(splits.train)} questions, {task.epochs} epochs",
     )
-    module.num_choices = padded_num_choices(task.num_choices, [splits])
-    keep, notices = _fit(run, module, task, task.seed, splits, context)
-    assert keep.best is not None
+    watched = {"original": splits.selection}
+    problems, encoded = fit_choices(module, splits.train, watched, run, plan, context)
+    notices = [*problems, *(f"training items: {notice}" for notice in encoded)]
+    row = replace(
+        model.row,
+        protocol=config["protocol"],
+        probe=task.name,
+        mode="full",
+        num_train=len(splits.train),
+        learning_rate=task.learning_rate,
+        seed=seed,
+    )
+    selected = replace(row, metric="accuracy", split="selection", num_items=len(splits.selection))
+    rows = [
+        replace(selected, epoch=int(scores["epoch"]), value=scores[ORIGINAL])
+        for scores in keep.history
+    ]
+    if splits.report:  # nobody reports a first stage
+        assert keep.best is not None
+        row = replace(row, split="report", num_items=len(splits.report))
+        measured, noticed = _measured(run, splits, row, int(keep.best["epoch"]), context)
+        rows += measured
+        notices += noticed
+    record = RunRecord(
+        protocol=config["protocol"],
+        probe=task.name,
+        rows=tuple(rows),
+        notices=tuple(notices),
+        seeds=(seed,),
+    )
+    return completed(record, run.best_dir, model, task, splits)
+
+
+def _measured(
+    run: RunFolder, splits: Splits, row: Row, epoch: int, context: RunContext
+) -> tuple[list[Row], list[str]]:
+    """Score the report items by the model that a run kept, and return rows and notices."""
     scorer = TrainedScorer(saved_module(run.best_dir))
     report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
     groups = splits.groups(report.records)
     write_predictions(run, report.lines(groups))
-    row = _row(ORIGINAL_TASK, model, task, task.seed, splits)
-    rows = _selection_rows(row, keep, splits)
-    row = replace(row, split="report", num_items=len(splits.report))
-    chosen_row = replace(row, epoch=int(keep.best["epoch"]))
-    rows.append(accuracy_row(report, groups, chosen_row))
     clean = untouched_of(splits.not_in_train(report.records))
-    rows += subset_rows(report, groups, clean, replace(chosen_row, metric="accuracy"))
-    rows.append(tied_row(report, chosen_row))
-    rows += chance_rows(report, row)
-    notices += (*report.notices, *score_notices(report))
-    record = RunRecord(protocol=ORIGINAL_TASK, probe=task.name, rows=tuple(rows), notices=notices)
-    return completed(_with_task(record, model, task), run.best_dir, splits)
-
-
-def _fit(
-    run: RunFolder,
-    module: ChoiceModule,
-    stage: OriginalTask | FirstStage,
-    seed: int,
-    splits: Splits,
-    context: RunContext,
-) -> tuple[AggregateCheckpoint, tuple[str, ...]]:
-    """Train on questions and keep the epoch that is best on the selection items."""
-    keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
-    plan = FitPlan(
-        stage,
-        seed=seed,
-        callbacks=[keep, LearningCurve(stage.batch_size, len(splits.train))],
-        description=f"{stage.name}: {len(splits.train)} questions, {stage.epochs} epochs",
-    )
-    watched = {"original": splits.selection}
-    problems, encoded = fit_choices(module, splits.train, watched, run, plan, context)
-    return keep, (*problems, *(f"training items: {notice}" for notice in encoded))
-
-
-def _row(
-    protocol: str,
-    model: ModelSettings,
-    stage: OriginalTask | FirstStage,
-    seed: int,
-    splits: Splits,
-) -> Row:
-    """Return the columns that all rows of a training share."""
-    return replace(
-        model.row,
-        protocol=protocol,
-        probe=stage.name,
-        mode="full",
-        num_train=len(splits.train),
-        learning_rate=stage.learning_rate,
-        seed=seed,
-    )
-
-
-def _selection_rows(row: Row, keep: AggregateCheckpoint, splits: Splits) -> list[Row]:
-    """Return the accuracy on the selection items after each epoch."""
-    return [
-        replace(
-            row,
-            metric="accuracy",
-            split="selection",
-            epoch=int(scores["epoch"]),
-            value=scores[ORIGINAL],
-            num_items=len(splits.selection),
-        )
-        for scores in keep.history
+    chosen = replace(row, epoch=epoch)
+    rows = [
+        accuracy_row(report, groups, chosen),
+        *subset_rows(report, groups, clean, replace(chosen, metric="accuracy")),
+        tied_row(report, chosen),
+        *chance_rows(report, row),
     ]
+    return rows, [*report.notices, *score_notices(report)]
 
 
-def _with_task(record: RunRecord, model: ModelSettings, task: OriginalTask) -> RunRecord:
-    """Return the record with what is known of the model and of the task."""
-    source, parts = original_source(model, task)
-    known = replace(record, model=model.label, source=source, seeds=(task.seed,))
-    return known.with_details(parts)
-
-
-def completed(record: RunRecord, checkpoint: Path, splits: Splits) -> RunRecord:
-    """Return the record with the counts, files and weights that that of every trained run has.
+def completed(
+    record: RunRecord,
+    checkpoint: Path,
+    model: ModelSettings,
+    task: OriginalTask | FirstStage,
+    splits: Splits,
+) -> RunRecord:
+    """Return the record with the counts, files, weights and source that every trained run has.
 
     Args:
         record: What was run, measured and noticed.
         checkpoint: Folder of the model kept.
+        model: The pre-trained model.
+        task: The original task, or what comes before it.
         splits: The items.
     """
+    source, parts = original_source(model, task)
     of_files = (notice for data in splits.files for notice in data.notices)
     return replace(
-        record,
+        record.with_details(parts),
+        model=model.label,
         counts={
             "train": len(splits.train),
             "selection": len(splits.selection),
@@ -220,6 +155,7 @@ def completed(record: RunRecord, checkpoint: Path, splits: Splits) -> RunRecord:
         },
         notices=(*record.notices, *splits.notices, *of_files),
         data=data_files(splits.files),
+        source=source,
         model_sha256=model_fingerprint(saved_module(checkpoint)),
     )
 
@@ -237,35 +173,24 @@ def finished_run(run: RunFolder, key: str) -> RunFolder:
 
 
 def original_source(
-    model: ModelSettings, task: OriginalTask
+    model: ModelSettings, task: OriginalTask | FirstStage
 ) -> tuple[ModelSource, OriginalParts | None]:
-    """The same of an original-task model, with the parts of the task.
+    """Return where an original-task model comes from, and the parts of its task.
 
-    Of a given checkpoint it is what the run that trained it recorded, if the folder still holds the
-    weights of that run; of any other one nothing is known.
+    Of a given checkpoint it is what the run that trained it, `RUN/checkpoints/best`, recorded, if
+    the folder still holds the weights of that run; of any other one nothing is known.
     """
-    source = source_of(model)
-    if task.checkpoint is None:
+    source, checkpoint = source_of(model), getattr(task, "checkpoint", None)
+    if checkpoint is None:
         return source, OriginalParts(sets=tuple(task.sets), train_items=task.train_items)
-    recorded = _recorded(Path(task.checkpoint))
-    if recorded is None:
-        return replace(source, hub_id=None, revision=None), None
+    unknown = replace(source, hub_id=None, revision=None), None
+    try:
+        recorded = RunRecord.read(Path(checkpoint).resolve().parent.parent / "result.json")
+    except (OSError, ValueError):
+        return unknown
+    fingerprint = model_fingerprint(saved_module(checkpoint))
+    if recorded.protocol != "original" or fingerprint != recorded.model_sha256:
+        return unknown
     known = recorded.source
     source = replace(source, hub_id=known.hub_id, revision=known.revision)
     return source, recorded.detail(OriginalParts)
-
-
-def _recorded(checkpoint: Path) -> RunRecord | None:
-    """What the run `RUN/checkpoints/best` is of wrote; None where it is none, or has changed."""
-    path = checkpoint.resolve().parent.parent / "result.json"
-    try:
-        record = RunRecord.read(path)
-    except (OSError, ValueError):
-        return None
-    if record.protocol != "original":
-        return None
-    # Only here: it imports torch and transformers.
-    from probelight.models.networks import model_fingerprint
-
-    same = model_fingerprint(saved_module(checkpoint)) == record.model_sha256
-    return record if same else None

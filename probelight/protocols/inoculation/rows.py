@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
-from typing import Any, NamedTuple
+from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import AGGREGATE, Scores, best_of
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL as VAL_ORIGINAL
 from probelight.callbacks.aggregate_checkpoint import PROBE as VAL_PROBE
-from probelight.lightning_modules.inoculation import ORIGINAL, PROBE
 from probelight.metrics.aggregate import aggregate, chance_corrected
 from probelight.metrics.clusters import strict_by_size, strict_credits
 from probelight.metrics.comparisons import paired_difference
@@ -27,28 +26,23 @@ from probelight.protocols.engine.predictions import (
     tied_row,
     untouched_of,
 )
-from probelight.protocols.inoculation.data import Parts, Splits
+from probelight.protocols.inoculation.data import (
+    ORIGINAL,
+    PROBE,
+    REPORT,
+    REPORTED_ORIGINAL,
+    REPORTED_PROBE,
+    SELECTED_ORIGINAL,
+    SELECTED_PROBE,
+    SELECTION,
+    Parts,
+    ScoredSet,
+    Splits,
+)
 from probelight.results.hits import written_hits
 from probelight.results.predictions import difficulty_of
 from probelight.results.row import Row, Subset
 
-SELECTION, REPORT = "selection", "report"
-
-
-class ScoredSet(NamedTuple):
-    """A set that is scored: the items of a split of one of the two tasks."""
-
-    split: str
-    task: str
-
-    @property
-    def text(self) -> str:
-        """Its name in predictions.jsonl and in the scores before."""
-        return f"{self.split}_{self.task}"
-
-
-SELECTED_PROBE, SELECTED_ORIGINAL = ScoredSet(SELECTION, PROBE), ScoredSet(SELECTION, ORIGINAL)
-REPORTED_PROBE, REPORTED_ORIGINAL = ScoredSet(REPORT, PROBE), ScoredSet(REPORT, ORIGINAL)
 Scored = Mapping[ScoredSet, Predictions]
 
 
@@ -61,23 +55,18 @@ def selection_rows(row: Row, before: Scored, history: Sequence[Scores]) -> list[
         VAL_ORIGINAL: original.accuracy,
         AGGREGATE: aggregate(probe.accuracy, original.accuracy),
     }
-    sizes = {VAL_PROBE: len(probe.records), VAL_ORIGINAL: len(original.records), AGGREGATE: None}
-    names = {
-        VAL_PROBE: "probe_accuracy",
-        VAL_ORIGINAL: "original_accuracy",
-        AGGREGATE: "aggregate",
+    metrics = {
+        VAL_PROBE: ("probe_accuracy", len(probe.records)),
+        VAL_ORIGINAL: ("original_accuracy", len(original.records)),
+        AGGREGATE: ("aggregate", None),
     }
+    row = replace(row, split=SELECTION)
     return [
         replace(
-            row,
-            split=SELECTION,
-            epoch=int(scores["epoch"]),
-            metric=names[key],
-            value=scores[key],
-            num_items=sizes[key],
+            row, epoch=int(scores["epoch"]), metric=name, value=scores[key], num_items=num_items
         )
         for scores in (start, *history)
-        for key in names
+        for key, (name, num_items) in metrics.items()
     ]
 
 
@@ -88,8 +77,8 @@ def report_rows(
     after: Scored,
     history: Sequence[Scores],
     whole_clusters: bool,
-) -> tuple[list[Row], bool]:
-    """Return the rows of the chosen checkpoint on untouched items, and whether its cost is one.
+) -> list[Row]:
+    """Return the rows of the chosen checkpoint on untouched items.
 
     Args:
         row: The columns that all rows share.
@@ -101,40 +90,42 @@ def report_rows(
             if they were cut down, strict cluster accuracy means nothing.
     """
     row = replace(row, split=REPORT, epoch=int(best_of(history)["epoch"]))
-    probe_data, original_data = parts
-    probe_before, probe_after = before[REPORTED_PROBE], after[REPORTED_PROBE]
-    old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
+    both = {"_before": before[REPORTED_PROBE], "": after[REPORTED_PROBE]}
+    probe, old, new = after[REPORTED_PROBE], before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
     above_chance = aggregate(
-        chance_corrected(probe_after.accuracy, probe_after.chance),
-        chance_corrected(new.accuracy, new.chance),
+        chance_corrected(probe.accuracy, probe.chance), chance_corrected(new.accuracy, new.chance)
     )
-    groups = probe_data.groups(probe_after.records)
-    both = {"_before": probe_before, "": probe_after}
-    unrelated = untouched_of(probe_data.not_in_train(probe_after.records))
-    difficulties = [difficulty_of(record.meta) for record in probe_after.records]
+    groups = parts.probe.groups(probe.records)
+    unrelated = untouched_of(parts.probe.not_in_train(probe.records))
+    difficulties = [difficulty_of(record.meta) for record in probe.records]
     rows = [
-        grouped_row(probe_before.credit, groups, replace(row, metric="probe_accuracy_before")),
-        grouped_row(probe_after.credit, groups, replace(row, metric="probe_accuracy")),
-        tied_row(probe_before, row, "probe_tied_share_before"),
-        tied_row(probe_after, row, "probe_tied_share"),
+        *(
+            grouped_row(one.credit, groups, replace(row, metric=f"probe_accuracy{ending}"))
+            for ending, one in both.items()
+        ),
+        *(tied_row(one, row, f"probe_tied_share{ending}") for ending, one in both.items()),
         tied_row(old, row, "original_tied_share_before"),
         tied_row(new, row, "original_tied_share_after"),
-        _plain("aggregate", aggregate(probe_after.accuracy, new.accuracy), row),
-        _plain("aggregate_above_chance", above_chance, row),
-        *chance_rows(probe_after, row, "_probe"),
-        *_part_rows(replace(row, metric="probe_accuracy"), both, groups, unrelated),
-        *(_cluster_rows(row, probe_before, probe_after) if whole_clusters else ()),
-        # The heat maps of Richardson & Sabharwal 2020, figure 3.
-        *_part_rows(replace(row, metric="difficulty_accuracy"), both, groups, difficulties),
+        replace(row, metric="aggregate", value=aggregate(probe.accuracy, new.accuracy)),
+        replace(row, metric="aggregate_above_chance", value=above_chance),
+        *chance_rows(probe, row, "_probe"),
     ]
+    for ending, one in both.items():
+        named = replace(row, metric=f"probe_accuracy{ending}")
+        rows += subset_rows(one, groups, unrelated, named)
+    if whole_clusters:
+        rows += _cluster_rows(row, both)
+    for ending, one in both.items():  # the heat maps of Richardson & Sabharwal 2020, figure 3
+        named = replace(row, metric=f"difficulty_accuracy{ending}")
+        rows += subset_rows(one, groups, difficulties, named)
     # All items, each original dataset apart where there are several, and what train has not.
-    rows += _cost_rows(row, original_data, old, new, range(len(old.records)))
+    rows += _cost_rows(row, parts.original, old, new, range(len(old.records)))
     names = [str(record.meta.get("source_set", "")) for record in old.records]
     sets = members([Subset.of("source_set", name, name=name) for name in names])
-    untouched = members(untouched_of(original_data.not_in_train(old.records)))
+    untouched = members(untouched_of(parts.original.not_in_train(old.records)))
     for subset, items in [*(sets.items() if len(sets) > 1 else ()), *untouched.items()]:
-        rows += _cost_rows(replace(row, subset=subset), original_data, old, new, items)
-    return rows, cost_interpretable(original_data, old)
+        rows += _cost_rows(replace(row, subset=subset), parts.original, old, new, items)
+    return rows
 
 
 def cost_interpretable(data: Splits, before: Predictions) -> bool:
@@ -144,10 +135,7 @@ def cost_interpretable(data: Splits, before: Predictions) -> bool:
 
 
 def reported_hits(
-    parts: Parts,
-    before: Scored,
-    after: Scored,
-    whole_clusters: bool,
+    parts: Parts, before: Scored, after: Scored, whole_clusters: bool
 ) -> dict[str, Any]:
     """Return what hits.json holds: each reported item's score before and after, and its group.
 
@@ -158,26 +146,23 @@ def reported_hits(
         whole_clusters: See `report_rows`.
     """
     sides: dict[str, Any] = {}
-    for name, data in ((PROBE, parts.probe), (ORIGINAL, parts.original)):
-        was, now = before[ScoredSet(REPORT, name)], after[ScoredSet(REPORT, name)]
+    for task in (PROBE, ORIGINAL):
+        was, now = before[ScoredSet(REPORT, task)], after[ScoredSet(REPORT, task)]
         names = json.dumps([record.name for record in now.records])
-        sides[name] = {
+        sides[task] = {
             "items": hashlib.sha256(names.encode()).hexdigest()[:16],
-            "groups": group_indices(data.groups(now.records)).tolist(),
+            "groups": group_indices(parts.of(task).groups(now.records)).tolist(),
             "before": written_hits(was.credit),
             "after": written_hits(now.credit),
         }
     records = after[REPORTED_PROBE].records
     clusters = [record.meta.get("cluster") for record in records]
     whole = whole_clusters and None not in clusters
-    return {
-        "probe": {
-            **sides[PROBE],
-            "untouched": written_hits([float(c) for c in parts.probe.not_in_train(records)]),
-            "clusters": group_indices(clusters).tolist() if whole else None,
-        },
-        "original": sides[ORIGINAL],
+    sides[PROBE] |= {
+        "untouched": written_hits([float(c) for c in parts.probe.not_in_train(records)]),
+        "clusters": group_indices(clusters).tolist() if whole else None,
     }
+    return sides
 
 
 def setup_of(before: Scored) -> str:
@@ -191,44 +176,19 @@ def setup_of(before: Scored) -> str:
     return hashlib.sha256(json.dumps(chosen).encode()).hexdigest()[:8]
 
 
-def forgotten(before: Predictions, after: Predictions) -> tuple[dict[str, Any], ...]:
-    """Return the items that counted more before than after: the right ones that are wrong."""
-    items = zip(before.records, before.credit, after.credit, strict=True)
-    return tuple({"id": r.id, "position": r.position} for r, was, now in items if was > now)
-
-
-def _plain(metric: str, value: float, row: Row) -> Row:
-    """Return a row of a value without an interval."""
-    return replace(row, metric=metric, value=value)
-
-
-def _part_rows(
-    row: Row,
-    both: Mapping[str, Predictions],
-    groups: Sequence[Hashable],
-    parts: Sequence[Subset | None],
-) -> Iterator[Row]:
-    """Give each part's accuracy before and after, whose metrics have the endings of `both`."""
-    for ending, said in both.items():
-        yield from subset_rows(said, groups, parts, replace(row, metric=row.metric + ending))
-
-
-def _cluster_rows(row: Row, before: Predictions, after: Predictions) -> Iterator[Row]:
+def _cluster_rows(row: Row, both: Mapping[str, Predictions]) -> Iterator[Row]:
     """Give the share of concepts that are known whole, if all items name their concept."""
-    clusters = [record.meta.get("cluster") for record in after.records]
+    clusters = [record.meta.get("cluster") for record in both[""].records]
     if None in clusters:
         return
-    for metric, predictions in (
-        ("strict_cluster_accuracy_before", before),
-        ("strict_cluster_accuracy", after),
-    ):
+    for ending, predictions in both.items():
         known = strict_credits(predictions.credit, clusters)
-        row = replace(row, metric=metric)
+        row = replace(row, metric=f"strict_cluster_accuracy{ending}")
         yield proportion_row(fsum(known), len(known), row)
         by_size = strict_by_size(predictions.credit, clusters)
-        for size, own in by_size.items() if len(by_size) > 1 else ():
+        for size, credits in by_size.items() if len(by_size) > 1 else ():
             subset = Subset.of("clusters", f"clusters of {size}", size=size)
-            yield proportion_row(fsum(own), len(own), replace(row, subset=subset))
+            yield proportion_row(fsum(credits), len(credits), replace(row, subset=subset))
 
 
 def _cost_rows(
@@ -238,18 +198,19 @@ def _cost_rows(
     was = [before.credit[i] for i in items]
     now = [after.credit[i] for i in items]
     records = [before.records[i] for i in items]
-    own = Predictions(before.name, records, [before.scores[i] for i in items])
+    part = Predictions(before.name, records, [before.scores[i] for i in items])
     groups = data.groups(records)
     paired = paired_difference(was, now, groups=groups)
     yield grouped_row(was, groups, replace(row, metric="original_accuracy_before"))
     yield grouped_row(now, groups, replace(row, metric="original_accuracy_after"))
-    yield from chance_rows(own, row, "_original")
+    yield from chance_rows(part, row, "_original")
     yield replace(
-        _plain("inoculation_cost", fsum(was) / len(was) - fsum(now) / len(now), row),
+        row,
+        metric="inoculation_cost",
+        value=fsum(was) / len(was) - fsum(now) / len(now),
         ci_low=-paired.high,
         ci_high=-paired.low,
         num_items=len(items),
     )
-    yield _plain("mcnemar_lost", paired.lost, row)
-    yield _plain("mcnemar_gained", paired.gained, row)
-    yield _plain("mcnemar_p", paired.p_value, row)
+    for name, value in (("lost", paired.lost), ("gained", paired.gained), ("p", paired.p_value)):
+        yield replace(row, metric=f"mcnemar_{name}", value=value)

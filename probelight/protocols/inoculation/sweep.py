@@ -358,39 +358,27 @@ def run(
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases; the group is the sweep unless it is set.
     """
-    if code := run_sweep(Path(output_dir), engine, RunContext(trainer, wandb, mirror)):
-        sys.exit(code)
-
-
-def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
-    """Run the cells without a result and return the exit code of `drive`.
-
-    Args:
-        folder: Folder of the sweep.
-        engine: Its settings; those of the plan hold where these have the default.
-        context: As `engine`.
-    """
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import drive
 
-    planned = Plan.read(folder).under(context, engine)
+    folder = Path(output_dir)
+    planned = Plan.read(folder).under(RunContext(trainer, wandb, mirror), engine)
     trainer, wandb = planned.context.trainer, planned.context.wandb
-    quiet = replace(
-        planned.context,
-        trainer=replace(trainer, progress_bar=False),
-        wandb=replace(wandb, group=wandb_group(folder, wandb)),
-    )
+    wandb = replace(wandb, group=wandb_group(folder, wandb))
+    quiet = replace(trainer, progress_bar=False)
+    planned = replace(planned, context=replace(planned.context, trainer=quiet, wandb=wandb))
     command = CommandFolder(folder, {"command": "sweep"})
-    code = drive(folder, replace(planned, context=quiet), RunView(trainer.progress_bar))
+    code = drive(folder, planned, RunView(trainer.progress_bar))
     if code in (0, 1):  # else it was stopped, and time is short
-        record_pending(command.runs_dir, quiet.wandb)
+        record_pending(command.runs_dir, wandb)
     print(f"results{' so far' if code else ''}: {command.write_results()}")
     if code == 0:
         print(f"next: {_next(folder, is_left=False)}")
     elif code == 1:
         print(f"tracebacks: {folder}/runs/<cell>/error.txt")
         print(f"to try again what failed: {_next(folder, is_left=True)}")
-    return code
+    if code:
+        sys.exit(code)
 
 
 def _next(folder: Path, is_left: bool) -> str:

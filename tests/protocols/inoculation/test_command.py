@@ -63,12 +63,20 @@ def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None
         "report_original_before": 22,
     }
     mean = {name: sum(hits) / 22 for name, hits in share.items()}
+    after = {row["id"]: row["correct"] for row in said if row["set"] == "report_original"}
     assert reported["probe_accuracy"] == pytest.approx(mean["report_probe"])
     assert reported["probe_accuracy_before"] == pytest.approx(mean["report_probe_before"])
     cost = mean["report_original_before"] - mean["report_original"]
     assert reported["inoculation_cost"] == pytest.approx(cost)
     average = (mean["report_probe"] + mean["report_original"]) / 2
     assert reported["aggregate"] == pytest.approx(average)
+    forgotten = [
+        row["id"]
+        for row in (row for row in said if row["set"] == "report_original_before")
+        if row["correct"] > after[row["id"]]
+    ]
+    record = json.loads((path.parent / "result.json").read_text())
+    assert [item["id"] for item in record["inoculation"].get("forgotten", [])] == forgotten
     for row in said:
         assert len(row["scores"]) == 5
         assert row["prediction"] == row["scores"].index(max(row["scores"]))

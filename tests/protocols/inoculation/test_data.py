@@ -7,14 +7,15 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.probes.importers.items import write_ai2
+from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols.inoculation.data import (
-    add_some,
-    dose_of,
+    Parts,
     original_splits,
     probe_splits,
+    training_items,
 )
-from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.inoculation.settings import Extra, InoculatedProbe, OriginalTask, Setting
 from probelight.protocols.jobs.job import RunContext
 
 
@@ -44,19 +45,28 @@ def test_the_parts_of_the_original_task_share_no_cluster(
     assert sum(map(len, clusters)) == len(set.union(*clusters)) == 40
 
 
-def test_doses_are_nested_and_leave_the_selection_alone(
-    tiny_probes: Path, context: RunContext
+def test_doses_are_nested_leave_the_selection_alone_and_are_balanced_with_reserved_items(
+    task: OriginalTask, tiny_probes: Path, context: RunContext
 ) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    splits = probe_splits(context, probe)
-    small, large = dose_of(splits, 10, 0), dose_of(splits, 30, 0)
-    assert large[:10] == small
-    selected = {record.meta["cluster"] for record in splits.selection}
-    assert len(splits.selection) == 20
-    assert not selected & {record.meta["cluster"] for record in splits.train}
-    assert dose_of(splits, 10, 1) != small
+    parts = Parts(probe_splits(context, probe), original_splits(context, task))
+
+    def items(dose: int, extra: Extra = "none", seed: int = 0) -> list[Record]:
+        return training_items(parts, Setting(dose, extra, seed))
+
+    small = items(10)
+    assert (len(small), items(30)[:10]) == (10, small)
+    assert items(10, seed=1) != small
+    selected = {record.meta["cluster"] for record in parts.probe.selection}
+    assert len(parts.probe.selection) == 20
+    assert not selected & {record.meta["cluster"] for record in parts.probe.train}
+    assert items(10, "x1")[:10] == small
+    assert len(items(10, "x1")) == 20
+    assert {r.id for r in items(12, "x2")[12:]} == {r.id for r in parts.original.reserved}
     with pytest.raises(UsageError, match="--dose 61: only 60 probe examples"):
-        dose_of(splits, 61, 0)
+        items(61)
+    with pytest.raises(UsageError, match="needs 26 reserved"):
+        items(13, "x2")
 
 
 def test_few_items_are_divided_and_it_is_said(tiny_probes: Path, context: RunContext) -> None:
@@ -141,15 +151,6 @@ def test_groups_are_those_that_splits_keep_together(
     groups = splits.groups(splits.report)
     assert groups == [f"first: {record.meta['cluster']}" for record in splits.report]
     assert len(set(groups)) == len(groups) / 2  # two questions a cluster, none parted
-
-
-def test_add_some_takes_reserved_items(task: OriginalTask, context: RunContext) -> None:
-    splits = original_splits(context, task)
-    assert add_some(splits, 10, "none", 0) == []
-    assert {r.id for r in add_some(splits, 12, "x2", 0)} == {r.id for r in splits.reserved}
-    assert len(add_some(splits, 10, "x1", 0)) == 10
-    with pytest.raises(UsageError, match="needs 26 reserved"):
-        add_some(splits, 13, "x2", 0)
 
 
 def test_overlap_with_the_train_file_is_by_group(tiny_probes: Path, context: RunContext) -> None:

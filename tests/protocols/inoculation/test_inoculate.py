@@ -18,6 +18,7 @@ from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.protocols.inoculation.command import run_job
+from probelight.protocols.inoculation.data import REPORT, SELECTED_PROBE
 from probelight.protocols.inoculation.inoculate import (
     BEFORE_FILE,
     InoculationRun,
@@ -25,7 +26,6 @@ from probelight.protocols.inoculation.inoculate import (
     keep_scores,
     kept_scores,
 )
-from probelight.protocols.inoculation.rows import REPORT, SELECTED_PROBE
 from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
@@ -197,7 +197,7 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     run = InoculationRun(FencedRunFolder(folder, before.config, 1), before.config, under(mirror))
     scored = {
         one: Predictions(one.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
-        for one, records in {**run.selected, **run.reported}.items()
+        for one, records in run.parts.sets.items()
     }
     monkeypatch.setattr(inoculations, "score", lambda *_: scored)
     # Of the processes the first one writes; another need not wait for it.

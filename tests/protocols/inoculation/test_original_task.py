@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -12,20 +13,20 @@ import pytest
 from probelight.models.networks import model_fingerprint
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.data import Splits, first_stage_splits, original_splits
-from probelight.protocols.inoculation.original_task import (
-    original_source,
-    train_first_stage,
-    train_original,
-)
+from probelight.protocols.inoculation import original_task
+from probelight.protocols.inoculation.command import original_jobs
+from probelight.protocols.inoculation.data import Splits, original_splits
+from probelight.protocols.inoculation.original_task import original_source
 from probelight.protocols.inoculation.settings import FirstStage, OriginalTask
-from probelight.protocols.jobs.job import RunContext
+from probelight.protocols.jobs.job import RunContext, make_run
 from probelight.results.details import OriginalParts
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from tests.fixtures import subsets
 from tests.protocols.inoculation.conftest import under
+
+Train = Callable[[OriginalTask], list[tuple[RunFolder, RunRecord]]]
 
 
 @pytest.fixture
@@ -48,13 +49,20 @@ def context(mirror: str) -> RunContext:
 
 
 @pytest.fixture
-def model(tiny_model: Path) -> ModelSettings:
-    return ModelSettings(str(tiny_model), max_length=32)
+def train(tiny_model: Path, tmp_path: Path, context: RunContext) -> Train:
+    """Makes the runs of an original task, that of its first stage before it."""
 
+    def run(task: OriginalTask) -> list[tuple[RunFolder, RunRecord]]:
+        made = []
+        for job in original_jobs(ModelSettings(str(tiny_model), max_length=32), task, context):
+            folder = RunFolder(tmp_path / "runs", job.name, job.config)
+            make_run(job.runner, folder, job.config, context)
+            record = folder.result()
+            assert record is not None
+            made.append((folder, record))
+        return made
 
-@pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    return RunFolder(tmp_path / "runs", "original", {"a": 1})
+    return run
 
 
 def of(record: RunRecord, split: str, metric: str = "accuracy") -> list[Row]:
@@ -62,10 +70,9 @@ def of(record: RunRecord, split: str, metric: str = "accuracy") -> list[Row]:
 
 
 def test_the_best_epoch_is_kept_and_reported_on_other_items(
-    run: RunFolder, model: ModelSettings, task: OriginalTask, context: RunContext
+    train: Train, task: OriginalTask
 ) -> None:
-    splits = original_splits(context, task)
-    record = train_original(run, model, task, splits, None, context)
+    [(run, record)] = train(task)
     assert record.counts == {"train": 32, "selection": 8, "reserved": 24, "report": 16}
     selection = of(record, "selection")
     assert [(row.epoch, row.num_items) for row in selection] == [(1, 8), (2, 8)]
@@ -81,33 +88,27 @@ def test_the_best_epoch_is_kept_and_reported_on_other_items(
     assert (record.protocol, record.probe, record.seeds) == ("original", "colours", (5,))
 
 
-def test_the_score_without_relatives_stands_beside_where_some_have_one(
-    run: RunFolder, model: ModelSettings, task: OriginalTask, context: RunContext
+def test_the_score_without_relatives_is_given_where_some_items_have_one(
+    train: Train, task: OriginalTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = replace(task, report_sets=task.sets, epochs=1)
-    splits = original_splits(context, files)
-    first = splits.report[0]
-    meta = {**first.meta, "cluster": splits.train[0].meta["cluster"]}
-    leaked = replace(splits, report=(replace(first, meta=meta), *splits.report[1:]))
-    record = train_original(run, model, files, leaked, None, context)
+    def leaked(context: RunContext, task: OriginalTask) -> Splits:
+        splits = original_splits(context, task)
+        first = splits.report[0]
+        meta = {**first.meta, "cluster": splits.train[0].meta["cluster"]}
+        return replace(splits, report=(replace(first, meta=meta), *splits.report[1:]))
+
+    monkeypatch.setattr(original_task, "original_splits", leaked)
+    [(_, record)] = train(replace(task, report_sets=task.sets, epochs=1))
     whole, clean = of(record, "report")
     assert (whole.subset, whole.num_items) == (None, 22)
     assert (clean.subset, clean.num_items) == (subsets.UNTOUCHED, 21)
 
 
 def test_the_task_begins_with_the_model_of_its_first_stage(
-    tmp_path: Path, model: ModelSettings, task: OriginalTask, context: RunContext, tiny_probes: Path
+    train: Train, task: OriginalTask, tiny_probes: Path
 ) -> None:
     stage = FirstStage("race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3)
-    own = replace(task, first=stage, learning_rate=0.0, epochs=1)
-    splits: dict[str, Splits] = {
-        "first": first_stage_splits(context, stage, task.seed),
-        "original": original_splits(context, own),
-    }
-    runs = {name: RunFolder(tmp_path / "runs", name, {}) for name in splits}
-    first = train_first_stage(runs["first"], model, own, splits["first"], context)
-    start = runs["first"].best_dir
-    original = train_original(runs["original"], model, own, splits["original"], start, context)
+    (_, first), (_, original) = train(replace(task, first=stage, learning_rate=0.0, epochs=1))
     assert (first.protocol, first.probe) == ("first", "race")
     assert {row.split for row in first.rows} == {"selection"}  # it is reported by nobody
     # At a learning rate of 0 the weights are those that it began with.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ import yaml
 from probelight.io.process import Process, this_process
 from probelight.io.wandb import WandbSettings
 from probelight.protocols import cli
-from probelight.protocols.inoculation.sweep import run_sweep
+from probelight.protocols.inoculation import sweep
 from probelight.protocols.jobs.fencing import Driver, begin_attempt, drive_alone
-from probelight.protocols.jobs.job import RaySettings, RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RaySettings, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.plan import Plan
 from probelight.protocols.jobs.schedule import Failure
@@ -202,7 +203,8 @@ def test_the_end_of_a_run_says_what_is_next(
     folder.mkdir()
     planned(folder, cells(1))
     monkeypatch.setattr(drive, "drive", lambda *_: code)
-    assert run_sweep(folder, RaySettings(), RunContext()) == code
+    with nullcontext() if code == 0 else pytest.raises(SystemExit, match=str(code)):
+        sweep.run(str(folder))
     assert capsys.readouterr().out.splitlines() == [line.format(folder) for line in said]
 
 
@@ -217,8 +219,8 @@ def test_a_run_goes_by_the_plan_but_for_what_it_is_given(
         return 0
 
     monkeypatch.setattr(drive, "drive", driven)
-    context = RunContext(TrainerSettings(threads=3), WandbSettings(project="probes"), "there")
-    run_sweep(tmp_path, RaySettings(gpus_per_cell=0.5), context)
+    engine, trainer = RaySettings(gpus_per_cell=0.5), TrainerSettings(threads=3)
+    sweep.run(str(tmp_path), engine, "there", trainer, WandbSettings(project="probes"))
     found, kept = given["planned"], Plan.read(tmp_path)
     assert given["folder"] == tmp_path
     assert found.jobs == plan
