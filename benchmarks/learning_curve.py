@@ -204,8 +204,8 @@ def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
     train, evaluation = probe.records[0]
     order = probe.order(size, 1)
     module = copy.deepcopy(probe.module)
-    module.mode = mode
-    module._choose_trained()
+    for parameter in module.head.transform_parameters():
+        parameter.requires_grad_(mode == "mlp")
     encoder = module.encoder()
     encoded, measured = encoder.encode(train), encoder.encode(evaluation)
     groups = adamw_groups(module.model, plan.weight_decay)

@@ -29,12 +29,12 @@ Scores = dict[str, float]
 
 
 def candidate_of(scores: Scores, learning_rate: float = 0.0) -> Candidate:
-    """Return a validation as a candidate of M*_k; those of one run have one learning rate."""
+    """Return a validation as a candidate for M*_k; those of one run share a learning rate."""
     return Candidate(scores[PROBE], scores[ORIGINAL], learning_rate, scores["epoch"])
 
 
 def best_of(history: Sequence[Scores]) -> Scores:
-    """Return the validation with the best average: that of the model kept and reported."""
+    """Return the validation with the best average, whose model is kept and reported."""
     return best_checkpoint(history, candidate_of)
 
 
@@ -64,14 +64,12 @@ class AggregateCheckpoint(Checkpoint):
         return self._best_of(self.history)
 
     def problem(self, history: Sequence[Scores] | None = None) -> str | None:
-        """Return what is wrong with the folder, given the validations so far.
+        """Return what is wrong with the folder, None if it holds the best model of the history.
+
+        A model of a later validation is right too: a run that resumes repeats that validation.
 
         Args:
-            history: Those of the state that a run is about to go on from; its own when left out.
-
-        Returns:
-            None if the folder holds the best model of the history, or that of a later validation,
-            which a run that goes on repeats.
+            history: The validations in the state to resume from; by default those of this fit.
         """
         history = self.history if history is None else history
         best = self._best_of(history)
@@ -98,7 +96,6 @@ class AggregateCheckpoint(Checkpoint):
         return max(history, key=itemgetter(self.monitor))
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Compare the scores of this epoch with the best ones and keep the better model."""
         if trainer.sanity_checking or trainer.state.fn != "fit":
             return
         known = trainer.callback_metrics
@@ -121,23 +118,21 @@ class AggregateCheckpoint(Checkpoint):
                 (fresh / CHOSEN_NAME).write_text(json.dumps(chosen, indent=1) + "\n")
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the scores of every validation so far, stored with the training state."""
         return {"history": self.history}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the scores of the validations before the state."""
         self.history = list(state_dict["history"])
 
 
 class Patience(pl.Callback):
-    """Stop after so many validations without a better one than the checkpoint kept.
+    """Stop after a number of validations without improvement.
 
-    It has no state of its own: the history that the checkpoint keeps and restores decides, so a
-    run that was killed between its last validation and its end does not train another epoch.
+    It has no state of its own: the history that the checkpoint restores decides, so a run that was
+    killed between its last validation and its end does not train another epoch.
 
     Args:
         keep: Keeps the best model and the scores of every validation.
-        patience: Validations without improvement that are waited for.
+        patience: Validations without improvement until the fit stops.
     """
 
     def __init__(self, keep: AggregateCheckpoint, patience: int) -> None:
@@ -147,12 +142,10 @@ class Patience(pl.Callback):
         self.patience = patience
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """End a run that goes on from a state in which it had waited long enough."""
         self._stop_if_due(trainer)
 
     # Not at the end of the validation: Lightning calls checkpoints after all other callbacks.
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Stop if the newest validation was one too many."""
         self._stop_if_due(trainer)
 
     def _stop_if_due(self, trainer: pl.Trainer) -> None:
@@ -162,17 +155,17 @@ class Patience(pl.Callback):
 
 
 class FinalCheckpoint(pl.Callback):
-    """Leave the model of the end of a fit in a folder, whole or not at all.
+    """Save the model at the end of a fit in a folder, whole or not at all.
 
-    What a process of a sharded fit has in memory behind it is a part of the model, which must be
-    neither scored nor saved nor fingerprinted; who needs the model reads the folder.
+    After a sharded fit each process has only a part of the model in memory, which must not be
+    scored, saved or fingerprinted: read the folder.
 
     Args:
         folder: Where `save_pretrained` writes it.
-        always: Whether a model that was not sharded is left there too.
+        always: Save a model that was not sharded too.
 
     Attributes:
-        saved: Whether it is there.
+        saved: Whether it is saved.
     """
 
     def __init__(self, folder: Path, always: bool = False) -> None:
@@ -180,12 +173,11 @@ class FinalCheckpoint(pl.Callback):
         self.saved = False
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Save the model while its parts can be gathered."""
         if self.always or is_sharded(trainer):
             self._save(trainer, pl_module, gathered_weights(trainer))
 
     def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Save the model of a fit that went on from its end: a sharded one from its state."""
+        # Also after a fit that resumed at its end: a sharded model from its state.
         if self.saved or not (self.always or is_sharded(trainer)):
             return
         weights = {}
@@ -208,9 +200,9 @@ def is_sharded(trainer: pl.Trainer) -> bool:
 
 
 def gathered_weights(trainer: pl.Trainer) -> dict[str, Any]:
-    """Return what `save_pretrained` is given beside the folder: weights that no process has whole.
+    """Return further arguments of `save_pretrained`: the weights if no process has all of them.
 
-    Every process has to call it, as all take part in gathering; the first one gets the weights.
+    Every process must call it, as all take part in gathering; the first one gets the weights.
     """
     if not is_sharded(trainer):
         return {}

@@ -1,4 +1,4 @@
-"""How a fit stops and goes on: its training state, and SIGTERM in all of its processes."""
+"""How a fit stops and resumes: its training state, and SIGTERM in all of its processes."""
 
 from __future__ import annotations
 
@@ -167,18 +167,16 @@ class LastState(ModelCheckpoint):
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Store the scores, and how many batches make a step: Lightning's counts depend on it."""
+        # Lightning's counts depend on how many batches make a step.
         checkpoint["accumulate"] = trainer.accumulate_grad_batches
         checkpoint[SCORES] = scores_of(trainer)
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Remember how many batches made a step."""
         self._accumulated = checkpoint.get("accumulate")
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start the clock; count the epoch's batches anew if a step is made of other ones."""
         super().on_train_start(trainer, pl_module)
         self._saved_at = self._clock()
         if self._accumulated not in (None, trainer.accumulate_grad_batches):
@@ -192,10 +190,10 @@ class LastState(ModelCheckpoint):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Save within the epoch, but not where a validation is due, nor between two steps.
+        """Save within the epoch, but neither before a due validation nor between two steps.
 
-        A run that resumes from such a state would not repeat the validation behind it, or would
-        miss the gradients of the micro-batches already accumulated.
+        A run that resumes from there would skip that validation, or would lack the gradients of
+        the micro-batches already accumulated.
         """
         due = (batch_idx + 1) % (trainer.val_check_batch or float("inf")) == 0
         if trainer.is_last_batch or due or not stepped(trainer):
@@ -206,32 +204,29 @@ class LastState(ModelCheckpoint):
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Save behind the epoch's validation."""
         if self.interval is None:
             self._save_if_time(trainer)
         else:
             self._save(trainer)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Save the end of the training, if it is to be kept and is not yet."""
         if self.at_end and self._last_global_step_saved != trainer.global_step:
             self._save(trainer)
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Save when a SIGTERM stopped the training, which Lightning does between two batches.
+        """Save when SIGTERM stopped the training, which Lightning does between two batches.
 
-        Any other exception may come from the middle of a batch, whose state is of no step at all.
-        A state of a validation that was stopped would count as one from behind it; without it the
-        run goes on from an earlier state and validates again.
+        Other exceptions may come from the middle of a batch. A state saved during a validation
+        would count as one from after it; without it the run validates again.
         """
         stopped = isinstance(exception, SIGTERMException)
         if stopped and trainer.global_step and trainer.training and stepped(trainer):
             self._save(trainer)
 
     def _save_if_time(self, trainer: pl.Trainer) -> None:
-        """Save if the time has come: one process looks at its clock, and all do as it says."""
+        """Save if it is time by the clock of the first process."""
         wait = max(60 * self.minutes, self._write_seconds * (1 - self.share) / self.share)
         due = trainer.is_global_zero and self._clock() - self._saved_at >= wait
         if trainer.strategy.reduce_boolean_decision(due, all=False):
@@ -308,22 +303,18 @@ class AgreedStop(pl.Callback):
     """
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Put itself between the signal and Lightning."""
         trainer._signal_connector = _WithoutSigterm(trainer)
         if stage == "fit":
             STOP.hold()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
-        """Stop behind an optimiser step, not between its micro-batches."""
-        if stepped(trainer):
+        if stepped(trainer):  # not between the micro-batches of a step
             self._agree(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Stop behind the validation."""
         self._agree(trainer)
 
     def on_validation_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
-        """Stop in the middle of a validation, if this process is the only one."""
         if trainer.world_size == 1 and trainer.state.fn == "fit" and STOP.terminated:
             end_by_sigterm(trainer)
 

@@ -26,7 +26,6 @@ class PredictionWriter(Callback):
         self._scores: dict[int, dict[int, list[float]]] = {}
 
     def on_predict_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Forget an earlier prediction."""
         self._scores = {}
 
     def on_predict_batch_end(
@@ -38,11 +37,9 @@ class PredictionWriter(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Keep the scores of the real items of a batch."""
         self._scores.setdefault(dataloader_idx, {}).update(scores_by_item(outputs))
 
     def on_predict_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Write the file, in the first process only."""
         sets: Mapping[str, Sequence[Record]] = trainer.datamodule.evaluation  # type: ignore[attr-defined]
         gathered = [gather_scores(self._scores.get(place, {})) for place in range(len(sets))]
         if trainer.is_global_zero:

@@ -15,7 +15,7 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
-from probelight.results.run_folder import Logged, read_metrics, write_metrics
+from probelight.results.run_folder import read_metrics, write_metrics
 
 _SECONDS = 10.0  # between two writes: who looks at a run need not wait for its next state
 COST = "inoculation_cost"
@@ -23,58 +23,51 @@ ACCURACY_SUFFIX = "accuracy"
 
 
 class RunMetrics(Logger):
-    """A Lightning logger that goes on where a killed run stopped.
+    """A Lightning logger that continues where a killed run stopped.
 
-    Lightning's own CSV logger begins anew when a run resumes. This one keeps the lines of the
-    steps before the state that the run resumes from and drops those behind it, so that a resumed
-    run and an undisturbed one leave the same file.
+    Lightning's own CSV logger begins anew when a run resumes. This one keeps the lines from before
+    the state that the run resumes from and drops later ones, so that a resumed run and an
+    undisturbed one leave the same file.
 
     Args:
         path: The CSV file.
 
+    Attributes:
+        rows: (step, epoch, metric, value) in the order they were logged.
+
     Raises:
-        ValueError: If the file that is there is damaged.
+        ValueError: If the file exists and is damaged.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self._rows: list[Logged] = []
+        self.rows = read_metrics(path) if path.exists() else []
         self._written_at = time.monotonic()
-        if path.exists():
-            self._rows = read_metrics(path)
 
     @property
     def name(self) -> str:
-        """Lightning's name of the logger."""
         return "run_metrics"
 
     @property
     def version(self) -> str:
-        """Not used: the run folder names the run."""
-        return ""
+        return ""  # the run folder names the run
 
     @property
     def save_dir(self) -> str:
         """The folder of the file, where Lightning puts the resolved config."""
         return str(self.path.parent)
 
-    @property
-    def rows(self) -> tuple[Logged, ...]:
-        """(step, epoch, metric, value) in the order they were logged."""
-        return tuple(self._rows)
-
     def resume_from(self, step: int) -> None:
-        """Forget what was logged at or behind `step`: it is logged again."""
-        self._rows = [row for row in self._rows if row[0] < step]
+        """Forget what was logged at `step` or later: it is logged again."""
+        self.rows = [row for row in self.rows if row[0] < step]
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Add values of one step."""
         values = dict(metrics)
         epoch = values.pop("epoch", "")
         epoch_text = str(int(epoch)) if epoch != "" else ""
-        self._rows += [(step or 0, epoch_text, k, float(v)) for k, v in values.items()]
+        self.rows += [(step or 0, epoch_text, k, float(v)) for k, v in values.items()]
         if time.monotonic() - self._written_at >= _SECONDS:
             self.save()
 
@@ -84,22 +77,20 @@ class RunMetrics(Logger):
 
     @rank_zero_only
     def save(self) -> None:
-        """Write the file."""
-        write_metrics(self.path, self._rows)
+        write_metrics(self.path, self.rows)
         self._written_at = time.monotonic()
 
     @rank_zero_only
     def finalize(self, status: str) -> None:
-        """Write the file at the end of a run, whatever the end."""
         self.save()
 
 
 class StepMetrics(pl.Callback):
-    """Logs the learning rate, and all metrics of a step often enough for a fit of few steps.
+    """Log the learning rate, and the metrics of a step often enough in a fit of few steps.
 
-    The rate is `lr-AdamW`, by the name that Lightning's `LearningRateMonitor` gives it; groups of
-    parameters with rates of their own are `lr-AdamW/pg1`, `lr-AdamW/pg2`. That callback would log
-    it anew for each of the batches that are accumulated, and count it among the scores.
+    The rate is named `lr-AdamW` as by Lightning's `LearningRateMonitor`; parameter groups with
+    different rates are `lr-AdamW/pg1`, `lr-AdamW/pg2`. That callback would log it for each
+    accumulated batch, and count it among the scores.
 
     Args:
         every: Steps between two logged ones; 0 logs no step, None goes by the length of the fit,
@@ -110,7 +101,6 @@ class StepMetrics(pl.Callback):
         self.every = every
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Tell Lightning how often to log."""
         steps, lightning = trainer.estimated_stepping_batches, cast(Any, trainer)
         # An attribute that Lightning reads at each step, and that its class does not declare.
         lightning.log_every_n_steps = log_every(steps) if self.every is None else self.every
@@ -140,7 +130,7 @@ def log_every(num_steps: float) -> int:
 
 
 class LearningCurve(pl.Callback):
-    """Logs every validation accuracy beside the number of examples trained on so far.
+    """Log every validation accuracy with the number of examples trained on so far.
 
     In W&B, `learning_curve/num_examples` is the x axis of the `learning_curve/` metrics. Examples
     seen again in a later epoch count again.
@@ -160,7 +150,6 @@ class LearningCurve(pl.Callback):
         return epochs * self.num_train + min(steps * self.batch_size, self.num_train)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Log the point of the curve that this validation is."""
         if trainer.sanity_checking:
             return
         points: dict[str, Any] = {
@@ -175,13 +164,13 @@ class LearningCurve(pl.Callback):
 
 
 class InoculationCost(pl.Callback):
-    """Logs `inoculation_cost` = original accuracy before - now; positive is a loss.
+    """Log `inoculation_cost` = original accuracy before - now; positive is a loss.
 
     Args:
         before: Accuracies of the model before inoculation on the selection splits, with the keys
             of the validation metrics.
-        interpretable: Whether the original task was above chance before; else there was nothing
-            to lose, and no cost is logged, as the report prints none.
+        interpretable: Whether the original task was above chance before; if not, there was
+            nothing to lose and no cost is logged.
     """
 
     def __init__(self, before: dict[str, float], interpretable: bool) -> None:
@@ -199,7 +188,6 @@ class InoculationCost(pl.Callback):
         return scores
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Log where the model stood before the first step."""
         if trainer.global_step == 0:
             names = {"probe": PROBE, "original": ORIGINAL}
             values = {f"before/{k}_accuracy": self.before[v] for k, v in names.items()}
@@ -207,7 +195,6 @@ class InoculationCost(pl.Callback):
                 logger.log_metrics(values, 0)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Log the cost on the selection split of the original task."""
         if trainer.sanity_checking or ORIGINAL not in trainer.callback_metrics:
             return
         if not self.interpretable:

@@ -87,18 +87,17 @@ def report_scores(record: RunRecord) -> dict[str, float]:
 class WandbGuard(Logger):
     """A run in W&B, kept by a thread of its own, whose failures become one warning.
 
-    The local files are the truth. No method waits for W&B but `close`, and that one not for long.
-    As long as W&B does not have all of the run, `wandb/pending.json` lies in its folder with the
-    summary so far: with `metrics.csv` and `result.json` the run can be recorded again.
+    The local files are the truth. Only `close` waits for W&B, and not for long. Until W&B has all
+    of the run, its folder holds `wandb/pending.json` with the summary so far: with `metrics.csv`
+    and `result.json` the run can be recorded again.
 
     Args:
         settings: Project and mode.
-        run_id: Fixed id, so that a resumed run goes on in the same W&B run.
+        run_id: Fixed id, so that a resumed run continues the same W&B run.
         config: The run's resolved config.
         save_dir: The run's folder.
-        before: What earlier starts of the run have logged. It is logged again where W&B does not
-            have it: offline, where a run cannot be resumed, so that the newest folder holds all of
-            it; and online if no earlier start got there.
+        before: What earlier starts of the run have logged. It is logged again if W&B does not have
+            it: offline, where a run cannot be resumed, and online if no earlier start got there.
         client: Gives the wandb package; a parameter for tests.
         courier: The thread that talks to W&B; the process has one.
     """
@@ -118,7 +117,7 @@ class WandbGuard(Logger):
         self._settings = settings
         self._config = dict(config)
         self._dir = save_dir
-        self._before = before
+        self._before = tuple(before)
         self._client = client or wandb_client
         self._courier = courier or shared_courier()
         self._run: Any = None
@@ -130,12 +129,10 @@ class WandbGuard(Logger):
 
     @property
     def name(self) -> str:
-        """Lightning's name of the logger."""
         return "wandb"
 
     @property
     def version(self) -> str:
-        """The fixed run id."""
         return self.run_id
 
     @rank_zero_only
@@ -160,14 +157,14 @@ class WandbGuard(Logger):
 
     @rank_zero_only
     def close(self, exit_code: int = 0) -> None:
-        """End the W&B run, and says what went wrong with it.
+        """End the W&B run, and warn of what went wrong with it.
 
-        A run that is only written to disk is waited for longer, as nothing else would write it;
-        but not if it was interrupted: then it goes on later, and time is short.
+        Wait longer for a run that is only written to disk, as nothing else would write it; but not
+        if it was interrupted, since then it resumes later and time is short.
 
         Args:
-            exit_code: 0 for a finished run. One that was interrupted goes on later: W&B is told so,
-                unless it was told nothing yet. With any other the run has failed.
+            exit_code: 0 for a finished run. After an interruption W&B is told that the run resumes
+                later, unless nothing was sent yet. With any other code the run has failed.
         """
         interrupted = exit_code in SENTENCES
         if interrupted and not self._started:
@@ -199,7 +196,7 @@ class WandbGuard(Logger):
         self._num_lost += not self._courier.send(lambda: self._attempt(act))
 
     def _note_pending(self) -> None:
-        """Leave, before W&B is told anything, what a later start needs to tell it again."""
+        """Write what a later start needs to log the run again, before anything is sent to W&B."""
         if self._settings.disabled:
             return
         try:

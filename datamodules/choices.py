@@ -10,7 +10,6 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities import rank_zero_info
-from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from probelight.datamodules.loaders import (
@@ -28,12 +27,12 @@ from probelight.probes.record import Record
 class ChoiceDataModule(ResumableData):
     """Records to batches, with the tokenizer of whichever module it is used with.
 
-    In `setup` it takes `trainer.lightning_module.encoder()`, tokenises, and sets the module's
+    `setup` tokenises with `trainer.lightning_module.encoder()` and sets the module's
     `evaluation_names`. Training batches are the same global batches in the same order for any
-    number of processes, and resume exactly (dropout is drawn by each process, and for each
-    accumulated batch, anew); evaluation scores do not depend on the number of
-    processes at all, and on the batch size only by rounding. Batches are dicts of tensors, see
-    `EncodedSet.collate`; `item` is the place of a record in the sequence given here.
+    number of processes, and resume exactly (each process draws its own dropout for each batch).
+    Evaluation scores do not depend on the number of processes, and on the batch size only by
+    rounding. Batches are dicts of tensors, see `EncodedSet.collate`; `item` is the index of a
+    record in its sequence.
 
     Args:
         train: Records to train on, None where nothing is trained.
@@ -185,17 +184,3 @@ class _Identity(Dataset[int]):
 
     def __len__(self) -> int:
         return self.num_items
-
-
-class _Batches(Dataset[dict[str, Tensor]]):
-    """Ready-planned batches of an encoded set."""
-
-    def __init__(self, encoded: EncodedSet, batches: list[list[int]]) -> None:
-        self.encoded = encoded
-        self.batches = batches
-
-    def __getitem__(self, index: int) -> dict[str, Tensor]:
-        return self.encoded.collate(self.batches[index])
-
-    def __len__(self) -> int:
-        return len(self.batches)

@@ -27,9 +27,9 @@ class Budget(NamedTuple):
 class EpochBatchSampler(Sampler[list[int]]):
     """Batches of a training epoch as a function of (seed, epoch) alone.
 
-    The global order is drawn first and cut into global batches; each process then takes its share
-    of every global batch. One process or many therefore see the same batches in the same order.
-    A share may be padding only, where a batch has fewer items than there are processes.
+    The global order is drawn and cut into global batches, of which each process takes its share:
+    any number of processes sees the same batches in the same order. A share is all padding where a
+    batch has fewer items than there are processes.
 
     Args:
         num_items: Size of the dataset.
@@ -127,8 +127,8 @@ _TELLS_SENDERS = hasattr(signal, "sigwaitinfo")
 class WorkerLoader(DataLoader[Any]):
     """A DataLoader whose worker processes outlive a SIGTERM that is not from their parent.
 
-    A scheduler signals all processes of a run at once. Without its loaders the training process
-    could not finish the step behind which it saves its state.
+    A scheduler signals all processes of a run at once; without its workers the training process
+    could not finish the step after which it saves its state.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -136,10 +136,10 @@ class WorkerLoader(DataLoader[Any]):
         super().__init__(*args, **kwargs)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        """Begin an epoch, with SIGTERM blocked in workers from their very start.
+        """Begin an epoch, with SIGTERM blocked in workers from the start.
 
-        Libraries start threads anew in a forked process (the W&B client does, by OpenTelemetry),
-        and a signal that one of these does not block would still end the worker.
+        Libraries start threads in a forked process (the W&B client by OpenTelemetry does), and one
+        that does not block the signal would still end the worker.
         """
         if not (self.num_workers and _TELLS_SENDERS):
             return super().__iter__()
@@ -165,10 +165,9 @@ def _outlive_sigterm(worker: int) -> None:
 class ResumableLoader(WorkerLoader):
     """A DataLoader over an `EpochBatchSampler` that can start in the middle of an epoch.
 
-    Its state counts the items of the batches handed out, so it is exact whatever `num_workers` is,
-    and holds for batches of another size that end at the same item. Lightning stores it in the
-    checkpoint and gives it back on resume; `len` stays that of the whole epoch. Iterating draws
-    nothing from torch's global random state, so what a module draws (dropout) does not depend on
+    Its state counts the items of the batches handed out, so it is exact for any `num_workers`, and
+    holds for another batch size whose batches end at the same item. `len` stays that of the whole
+    epoch. Iterating draws nothing from torch's global random state, so dropout does not depend on
     how often a loader was started.
 
     Attributes:
@@ -230,7 +229,7 @@ class ResumableLoader(WorkerLoader):
         return {"epoch": current, "items_done": items, "plan": self.plan}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Make the next iteration go on behind the items already done.
+        """Make the next iteration continue after the items already done.
 
         Raises:
             ValueError: If the steps are not made of the items that the state counts, or no batch
@@ -272,11 +271,11 @@ class _Remaining(Sampler[list[int]]):
 
 
 class ResumableData(pl.LightningDataModule):
-    """A data module whose training loader goes on in the middle of an epoch.
+    """A data module whose training loader resumes in the middle of an epoch.
 
-    Lightning hands a loader its state only if the loader is made after the loops are restored. A
-    module that asks for `estimated_stepping_batches` to build its schedule has it made before, and
-    the state is then never used. The state of a data module is restored before either.
+    Lightning restores the state of a loader only if it is made after the loops are restored, but a
+    module that asks for `estimated_stepping_batches` has it made before. The state of a data module
+    is restored before either.
     """
 
     def __init__(self) -> None:
@@ -299,7 +298,6 @@ class ResumableData(pl.LightningDataModule):
         return self._loader.step_items(batch_idx) if self._loader is not None else None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the training loader's state."""
         return {"loader": self._loader.state_dict()} if self._loader is not None else {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pytorch_lightning as pl
 import torch
@@ -14,13 +14,11 @@ from torch.nn import functional as F
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
+from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
 from probelight.metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
 from probelight.models.answering import batch_scores
 from probelight.models.networks import Batch
-
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
 
 _FUSED_DEVICES = {"cpu", "cuda"}
 
@@ -87,16 +85,6 @@ class ChoiceModule(pl.LightningModule, ABC):
             metrics = nn.ModuleList(WeightedAccuracy() for _ in names)
             self.accuracies[stage] = metrics.to(self.device)
 
-    def metric_names(self, stage: str, dataloader_idx: int = 0) -> list[str]:
-        """Names under which the accuracy of an evaluation set is logged.
-
-        Each of several sets is logged by its name. A single one is `val/accuracy`, and also
-        `val/NAME_accuracy` if it has a name, so that it can be monitored as one of several.
-        """
-        name = self.evaluation_names[dataloader_idx]
-        named = [f"{stage}/{name}_accuracy"] if name else []
-        return named if len(self.evaluation_names) > 1 else [f"{stage}/accuracy", *named]
-
     def setup(self, stage: str) -> None:
         if stage == "fit" and not any(p.requires_grad for p in self.parameters()):
             raise RuntimeError(f"{type(self).__name__} has nothing to train: {self.why_frozen}")
@@ -141,9 +129,15 @@ class ChoiceModule(pl.LightningModule, ABC):
         metric = metrics[dataloader_idx]
         assert isinstance(metric, WeightedAccuracy)
         metric.update(logits, batch["labels"], batch["weights"], batch["choice_mask"])
-        for name in self.metric_names(stage, dataloader_idx):
+        # A single set is `val/accuracy`, and also `val/NAME_accuracy` if it has a name, so that it
+        # can be monitored as one of several.
+        name = self.evaluation_names[dataloader_idx]
+        logged = [f"{stage}/{name}_accuracy"] if name else []
+        if len(self.evaluation_names) == 1:
+            logged.append(f"{stage}/accuracy")
+        for key in logged:
             self.log(
-                name,
+                key,
                 metric,
                 on_step=False,
                 on_epoch=True,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
+from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io.ranges import LearningRate
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.sentence_choice import part_of
-
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
 
 PROBE, ORIGINAL = "probe", "original"
 
@@ -21,8 +19,8 @@ PROBE, ORIGINAL = "probe", "original"
 class Inoculation(ChoiceModule):
     """Continues to train any multiple-choice module and scores both of its tasks.
 
-    Validation needs two sets, named "probe" and "original"; besides their accuracies the module
-    logs `val/aggregate` = (S_probe + S_orig) / 2, the score that M*_k is the best in (Richardson
+    Validation needs two sets, named "probe" and "original"; the module logs their accuracies
+    and `val/aggregate` = (S_probe + S_orig) / 2, the score that M*_k is the best in (Richardson
     & Sabharwal 2020, section 4.1).
 
     Args:

@@ -6,29 +6,19 @@ Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from probelight.encoding.candidates import MultiToken
+from probelight.encoding.encoded_set import ChoiceEncoder
+from probelight.io import ranges
 from probelight.io.atomic import whole_folder
-from probelight.io.ranges import (
-    GradNorm,
-    LearningRate,
-    MaxLength,
-    Seed,
-    ShareOrAll,
-    WeightDecay,
-)
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.checkpoint_files import EMBEDDED, quiet_transformers
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch
-
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
-
 
 Mode = Literal["zero_shot", "mlp", "linear", "full"]
 
@@ -68,20 +58,21 @@ class MaskedChoice(ChoiceModule):
         mode: Mode = "zero_shot",
         answer_prefix: str = "auto",
         multi_token: MultiToken = "error",
-        max_length: MaxLength = 256,
-        learning_rate: LearningRate = 1e-4,
-        weight_decay: WeightDecay = 0.1,
-        warmup_share: ShareOrAll = 0.06,
+        max_length: ranges.MaxLength = 256,
+        learning_rate: ranges.LearningRate = 1e-4,
+        weight_decay: ranges.WeightDecay = 0.1,
+        warmup_share: ranges.ShareOrAll = 0.06,
         revision: str | None = None,
         random_weights: bool = False,
-        seed: Seed = 0,
-        max_grad_norm: GradNorm | None = None,
+        seed: ranges.Seed = 0,
+        max_grad_norm: ranges.GradNorm | None = None,
     ) -> None:
         if mode not in get_args(Mode):
             raise ValueError(f"mode={mode!r}: choose one of {', '.join(get_args(Mode))}")
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.save_hyperparameters()
         self.mode = mode
+        self.encoder_is_frozen = mode != "full"
         self.masked = MaskedLM(
             model_name_or_path,
             answer_prefix,
@@ -108,11 +99,6 @@ class MaskedChoice(ChoiceModule):
                 parameter.requires_grad_(True)
         self.eval()
 
-    @property
-    def encoder_is_frozen(self) -> bool:
-        """Whether training leaves h as it is."""
-        return self.mode != "full"
-
     def train(self, mode: bool = True) -> MaskedChoice:
         """Set the mode; a frozen encoder stays in eval mode, so its h has no dropout."""
         super().train(mode)
@@ -134,7 +120,7 @@ class MaskedChoice(ChoiceModule):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write model and tokenizer, loadable by `AutoModelForMaskedLM.from_pretrained`.
 
-        The folder appears whole or not at all; one that is there is replaced.
+        The folder appears whole or not at all; an existing one is replaced.
         """
         self.head.sync_bias()
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:

@@ -12,16 +12,7 @@ from torch.nn import functional as F
 from torchmetrics import MeanMetric
 from transformers import BertConfig, BertForPreTraining
 
-from probelight.io.ranges import (
-    GradNorm,
-    LearningRate,
-    MaxLength,
-    NumItems,
-    ShareOrAll,
-    WeightDecay,
-    Width,
-    Within,
-)
+from probelight.io import ranges
 from probelight.lightning_modules.base import adamw, trapezoid
 
 IGNORE = -100
@@ -40,23 +31,23 @@ class MaskedLanguageModel(pl.LightningModule):
         weight_decay: On everything but biases and LayerNorm.
         warmup_steps: Linear warm-up.
         cooldown: Share of all steps in which the rate falls to 0; it is constant before.
-        next_sentence_weight: Annotated[float, Within(0, 1_000)] of the next-sentence loss.
+        next_sentence_weight: Of the next-sentence loss, next to the masked one.
         max_grad_norm: Gradients are clipped to this norm.
     """
 
     def __init__(
         self,
-        vocab_size: NumItems = 12000,
-        hidden_size: Width = 256,
-        num_layers: Width = 4,
-        num_heads: Width = 4,
-        max_length: MaxLength = 256,
-        learning_rate: LearningRate = 1e-3,
-        weight_decay: WeightDecay = 0.01,
-        warmup_steps: Annotated[int, Within(0, 10_000_000)] = 500,
-        cooldown: ShareOrAll = 0.3,
-        next_sentence_weight: Annotated[float, Within(0, 1_000)] = 0.3,
-        max_grad_norm: GradNorm = 1.0,
+        vocab_size: ranges.NumItems = 12000,
+        hidden_size: ranges.Width = 256,
+        num_layers: ranges.Width = 4,
+        num_heads: ranges.Width = 4,
+        max_length: ranges.MaxLength = 256,
+        learning_rate: ranges.LearningRate = 1e-3,
+        weight_decay: ranges.WeightDecay = 0.01,
+        warmup_steps: Annotated[int, ranges.Within(0, 10_000_000)] = 500,
+        cooldown: ranges.ShareOrAll = 0.3,
+        next_sentence_weight: Annotated[float, ranges.Within(0, 1_000)] = 0.3,
+        max_grad_norm: ranges.GradNorm = 1.0,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()

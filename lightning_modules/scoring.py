@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytorch_lightning as pl
 
+from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.models.answering import answer_batch, give_memory_back
 from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
-
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
 
 _TRIM_EVERY = 32  # batches
 
@@ -24,7 +20,7 @@ class ScorerModule(pl.LightningModule):
         question: One of the scorer's own.
 
     Attributes:
-        evaluation_names: Names of the sets, one a loader.
+        evaluation_names: Names of the sets, one per loader.
     """
 
     def __init__(self, scorer: Scorer, question: Question) -> None:

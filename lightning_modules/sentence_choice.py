@@ -7,27 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
+from probelight.encoding.encoded_set import ChoiceEncoder
+from probelight.io import ranges
 from probelight.io.atomic import whole_folder
-from probelight.io.ranges import (
-    GradNorm,
-    LearningRate,
-    MaxLength,
-    NumChoices,
-    Seed,
-    ShareOrAll,
-    WeightDecay,
-)
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.checkpoint_files import EMBEDDED, PretrainedError, quiet_transformers
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
-
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
 
 
 class SentenceChoice(ChoiceModule):
@@ -64,15 +54,15 @@ class SentenceChoice(ChoiceModule):
         self,
         model_name_or_path: str = EMBEDDED,
         head: HeadKind | None = None,
-        max_length: MaxLength | None = None,
-        num_choices: NumChoices | None = None,
-        learning_rate: LearningRate = 1e-5,
-        weight_decay: WeightDecay = 0.1,
-        warmup_share: ShareOrAll = 0.06,
+        max_length: ranges.MaxLength | None = None,
+        num_choices: ranges.NumChoices | None = None,
+        learning_rate: ranges.LearningRate = 1e-5,
+        weight_decay: ranges.WeightDecay = 0.1,
+        warmup_share: ranges.ShareOrAll = 0.06,
         revision: str | None = None,
         random_weights: bool = False,
-        seed: Seed = 0,
-        max_grad_norm: GradNorm | None = None,
+        seed: ranges.Seed = 0,
+        max_grad_norm: ranges.GradNorm | None = None,
     ) -> None:
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.save_hyperparameters()
@@ -87,10 +77,6 @@ class SentenceChoice(ChoiceModule):
     def encoder(self) -> ChoiceEncoder:
         return self.pairs.encoder()
 
-    def features(self, batch: Batch) -> Tensor:
-        """Return what the head reads of each distinct pair (P, H), see `PairChoice.features`."""
-        return self.pairs.features(batch)
-
     def forward(self, batch: Batch) -> Tensor:
         return self.pairs(batch)
 
@@ -101,7 +87,7 @@ class SentenceChoice(ChoiceModule):
 
         `AutoModel.from_pretrained(folder)` loads the encoder, `from_folder` all of it; with the
         head "multiple_choice" so does `AutoModelForMultipleChoice.from_pretrained`. The folder
-        appears whole or not at all; one that is there is replaced.
+        appears whole or not at all; an existing one is replaced.
 
         Args:
             folder: The folder.

@@ -1,8 +1,8 @@
 """ELMo as the vectors of a baseline: `--model.vectors elmo:OPTIONS.json,WEIGHTS.hdf5`.
 
 A CNN over characters and an LSTM stack in each direction (Peters et al. 2018). Everything is as in
-the authors' TensorFlow program, but that its LSTMs go on with the states of the batch before and
-ours begin each text with 0, so that no text hangs on another.
+the authors' TensorFlow program, except that its LSTMs keep the states of the batch before and ours
+begin each text with 0, so that no text depends on another.
 
 Shapes: N texts, L words, M characters a word, P numbers of the projection, D = 2P numbers a word,
 H cells.
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.encoding.encoded_set import Ids
+from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.word_vectors import WordVectorsError
 from probelight.encoding.words import words_of
 from probelight.io.documents import typed
@@ -39,8 +39,6 @@ from probelight.probes.record import MASK
 
 if TYPE_CHECKING:
     import h5py
-
-    from probelight.encoding.encoded_set import ChoiceEncoder
 
 NUM_CHARACTERS = 261  # 256 bytes, begin and end of a sentence and of a word, padding
 _Clip = Annotated[float, Within(0, 1_000_000, above=True)] | None
@@ -166,18 +164,6 @@ def _dataset(file: h5py.File, path: Path, name: str, shape: tuple[int, ...]) -> 
 
 _SENTENCE_BEGIN, _SENTENCE_END, _WORD_BEGIN, _WORD_END, _PADDING = range(256, 261)
 _FORGET_BIAS = 1.0  # TensorFlow adds it when the cell runs
-
-
-def text_characters(words: list[bytes], length: int) -> Tensor:
-    """Return ids (L + 2, M) of the words' bytes, between those of the sentence's begin and end.
-
-    Args:
-        words: UTF-8; of a word of more than M - 2 bytes the rest is cut.
-        length: M.
-    """
-    signs = [[_SENTENCE_BEGIN], *(list(word[: length - 2]) for word in words), [_SENTENCE_END]]
-    rows = [[_WORD_BEGIN, *word, _WORD_END] for word in signs]
-    return torch.tensor([row + [_PADDING] * (length - len(row)) for row in rows])
 
 
 class BiLM(nn.Module):
@@ -332,8 +318,12 @@ class FrozenElmo(FrozenModel):
 
     def read(self, ids: Ids, device: torch.device) -> Tensor:
         """Return states (L, layers + 1, D) of the words (L,) of a text."""
-        words = [self._words[i - 1] for i in ids]
-        characters = text_characters(words, self.options.char_cnn.max_characters_per_token)
+        words = [list(self._words[i - 1][: self.room]) for i in ids]
+        rows = [
+            [_WORD_BEGIN, *word, _WORD_END, *[_PADDING] * (self.room - len(word))]
+            for word in ([_SENTENCE_BEGIN], *words, [_SENTENCE_END])
+        ]
+        characters = torch.tensor(rows)  # (L + 2, M) bytes, and the signs around them
         # What is kept serves later trainings too, whatever their precision.
         with torch.autocast(device.type, enabled=False):
             found: Tensor = self._model.to(device)(characters.to(device))
@@ -351,34 +341,29 @@ class ElmoVectors(TokenVectors):
     baseline, ELMo is not; before any training the vectors are the means of the layers.
 
     Args:
-        origin: Where the layers come from.
-        num_layers: How many there are, that of the words' own vectors included.
+        files: OPTIONS.json,WEIGHTS.hdf5.
+        dimension: D, if it is known; see `FrozenOrigin`.
+        sha256: Of both files, if it is known.
+
+    Raises:
+        PretrainedError: If the options are not a JSON object.
+        WordVectorsError: If one of the files cannot be used.
+        UsageError: If one of them is not named, or h5py is not installed.
     """
 
-    def __init__(self, origin: FrozenOrigin[FrozenElmo], num_layers: int) -> None:
+    def __init__(self, files: str, dimension: int | None, sha256: str | None) -> None:
         super().__init__()
-        self.origin = self._frozen = origin
+        options, comma, weights = files.partition(",")
+        if not (options and comma and weights):
+            raise UsageError(f"elmo:{files}: two files are wanted, elmo:OPTIONS.json,WEIGHTS.hdf5")
+        load = partial(_loaded, options, weights)
+        self._frozen = FrozenOrigin(f"elmo:{files}", load, dimension, sha256)
+        self.origin = self._frozen
+        num_layers = ElmoOptions.load(options).lstm.n_layers + 1  # with the words' own vectors
         self.layer_weights = nn.Parameter(torch.zeros(num_layers))
         self.gamma = nn.Parameter(torch.ones(()))
         self._masked = False
         self._long: set[str] = set()
-
-    @classmethod
-    def load(cls, files: str, dimension: int | None, sha256: str | None) -> Self:
-        """Load those of OPTIONS.json,WEIGHTS.hdf5; see `FrozenOrigin`.
-
-        Raises:
-            PretrainedError: If the options are no JSON object.
-            WordVectorsError: If one of the files cannot be used.
-            UsageError: If one of them is not named, or h5py is not installed.
-        """
-        options, comma, weights = files.partition(",")
-        if not (options and comma and weights):
-            raise UsageError(f"elmo:{files}: two files are wanted, elmo:OPTIONS.json,WEIGHTS.hdf5")
-        origin = FrozenOrigin(
-            f"elmo:{files}", partial(_loaded, options, weights), dimension, sha256
-        )
-        return cls(origin, ElmoOptions.load(options).lstm.n_layers + 1)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -408,5 +393,5 @@ class ElmoVectors(TokenVectors):
         return self.gamma * (shares * layers).sum(dim=2)
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
-        assert self._frozen.model  # one that is not there, or another one, is told of here
+        assert self._frozen.model  # raises if it is missing or another one
         return super().encoder(max_length, num_choices)

@@ -18,16 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from probelight.encoding.vector_source import EMBEDDED
-from probelight.io.ranges import (
-    GradNorm,
-    LearningRate,
-    MaxLength,
-    NumChoices,
-    Seed,
-    ShareOrNone,
-    WeightDecay,
-    Width,
-)
+from probelight.io import ranges
 from probelight.lightning_modules.baselines.vector_sources import token_vectors
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
 from probelight.models.networks import Batch, mask_choices, own_random_state
@@ -55,8 +46,8 @@ class ESIM(PairModule):
         learning_rate: Rate of Adam.
         weight_decay: Of Adam, as a penalty on the squared weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
-            constant.
+        monitor: Metric, higher is better; without a better value the rate is halved. None leaves
+            it constant.
         seed: Of the fresh weights.
         dimension: Numbers a word; None asks the file, which may be missing otherwise.
         vectors_sha256: Of the file; with it a changed one counts as missing.
@@ -71,16 +62,16 @@ class ESIM(PairModule):
         self,
         vectors: str = EMBEDDED,
         train_vectors: bool = True,
-        hidden_size: Width = 300,
-        dropout: ShareOrNone = 0.3,
-        max_length: MaxLength = 256,
-        num_choices: NumChoices | None = None,
-        learning_rate: LearningRate = 4e-4,
-        weight_decay: WeightDecay = 0.0,
-        max_grad_norm: GradNorm | None = 10.0,
+        hidden_size: ranges.Width = 300,
+        dropout: ranges.ShareOrNone = 0.3,
+        max_length: ranges.MaxLength = 256,
+        num_choices: ranges.NumChoices | None = None,
+        learning_rate: ranges.LearningRate = 4e-4,
+        weight_decay: ranges.WeightDecay = 0.0,
+        max_grad_norm: ranges.GradNorm | None = 10.0,
         monitor: str | None = None,
-        seed: Seed = 0,
-        dimension: Width | None = None,
+        seed: ranges.Seed = 0,
+        dimension: ranges.Width | None = None,
         vectors_sha256: str | None = None,
     ) -> None:
         words = token_vectors(vectors, dimension, vectors_sha256, seed, trainable=train_vectors)
@@ -124,7 +115,9 @@ class ESIM(PairModule):
         pooled = []
         for tokens, matched, real in sides:
             local = tokens.new_zeros(*real.shape, self.hidden_size)
-            local[real] = self.project(enhance(tokens[real], matched[real])).to(local.dtype)
+            a, b = tokens[real], matched[real]
+            enhanced = torch.cat([a, b, a - b, a * b], dim=-1)
+            local[real] = self.project(enhanced).to(local.dtype)
             pooled.append(pool(self.infer(self.drop(local), real), real))
         return torch.cat(pooled, dim=-1)
 
@@ -208,11 +201,6 @@ def soft_alignment(
     to_second = masked_softmax(likeness, second_mask[:, None, :])
     to_first = masked_softmax(likeness.transpose(1, 2), first_mask[:, None, :])
     return torch.bmm(to_second, second), torch.bmm(to_first, first)
-
-
-def enhance(tokens: Tensor, aligned: Tensor) -> Tensor:
-    """Return [a; a~; a - a~; a * a~], (..., 4D), of tokens and what is aligned to them (..., D)."""
-    return torch.cat([tokens, aligned, tokens - aligned, tokens * aligned], dim=-1)
 
 
 def largest(tokens: Tensor, mask: Tensor) -> Tensor:

@@ -6,23 +6,20 @@ Shapes: B batch, T tokens (20), K choices, D numbers a word, H = T x D, V candid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import reduce
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.encoding.vector_source import EMBEDDED
 from probelight.encoding.word_vectors import word_vectors
-from probelight.io.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
+from probelight.io import ranges
 from probelight.lightning_modules.baselines.token_vectors import SeededRows, VectorRows, WordRows
 from probelight.lightning_modules.baselines.word_module import WordModule
 from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
 from probelight.models.networks import Batch, mask_choices
-
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
 
 _MODES = ("zero_shot", "mlp", "linear")
 
@@ -58,14 +55,12 @@ class WordHead(nn.Module):
         """Return the modules and functions of the hidden layer, in order."""
         yield from (self.dense, F.gelu, self.layer_norm)
 
-    def transform(self, h: Tensor) -> Tensor:
-        """Return the head's hidden layer: (..., H) -> (..., H)."""
-        return reduce(lambda value, step: step(value), self.transform_steps(), h)
-
     def score(self, h: Tensor, candidate_ids: Tensor) -> Tensor:
         """Return logits (B, K) of the candidates (B, K) at h (B, H)."""
+        for step in self.transform_steps():
+            h = step(h)
         rows = F.embedding(candidate_ids, self.weight)
-        return torch.einsum("be,bke->bk", self.transform(h), rows) + self.bias[candidate_ids]
+        return torch.einsum("be,bke->bk", h, rows) + self.bias[candidate_ids]
 
 
 class MLMBaseline(WordModule):
@@ -84,8 +79,8 @@ class MLMBaseline(WordModule):
         learning_rate: Rate of Adam; the authors' baseline has 4e-4.
         weight_decay: Of Adam, as a penalty on the square of every weight.
         max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
-            constant.
+        monitor: Metric, higher is better; without a better value the rate is halved. None leaves
+            it constant.
         seed: Of the head's weights.
         dimension: Numbers a word; None asks the file, which may be missing otherwise.
         vectors_sha256: Of the file; with it a changed one counts as missing.
@@ -102,13 +97,13 @@ class MLMBaseline(WordModule):
         self,
         vectors: str = EMBEDDED,
         mode: Literal["zero_shot", "mlp", "linear"] = "mlp",
-        num_tokens: Width = 20,
-        learning_rate: LearningRate = 4e-4,
-        weight_decay: WeightDecay = 0.1,
-        max_grad_norm: GradNorm | None = 10.0,
+        num_tokens: ranges.Width = 20,
+        learning_rate: ranges.LearningRate = 4e-4,
+        weight_decay: ranges.WeightDecay = 0.1,
+        max_grad_norm: ranges.GradNorm | None = 10.0,
         monitor: str | None = None,
-        seed: Seed = 0,
-        dimension: Width | None = None,
+        seed: ranges.Seed = 0,
+        dimension: ranges.Width | None = None,
         vectors_sha256: str | None = None,
     ) -> None:
         if mode not in _MODES:
@@ -128,11 +123,6 @@ class MLMBaseline(WordModule):
             self.head.dense.requires_grad_(False)
             self.head.layer_norm.requires_grad_(False)
         self.eval()
-
-    @property
-    def encoder_is_frozen(self) -> bool:
-        """Whether training leaves h as it is: always."""
-        return True
 
     def encoder(self) -> ChoiceEncoder:
         from probelight.encoding.words import WordMaskedEncoder

@@ -27,16 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from probelight.encoding.vector_source import EMBEDDED
-from probelight.io.ranges import (
-    GradNorm,
-    LearningRate,
-    MaxLength,
-    NumChoices,
-    Seed,
-    ShareOrNone,
-    WeightDecay,
-    Width,
-)
+from probelight.io import ranges
 from probelight.lightning_modules.baselines.esim import BiLSTM, largest
 from probelight.lightning_modules.baselines.vector_sources import token_vectors
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
@@ -57,8 +48,8 @@ class PartialInput(PairModule):
         learning_rate: Rate of Adam.
         weight_decay: Of Adam, as a penalty on the squared weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
-            constant.
+        monitor: Metric, higher is better; without a better value the rate is halved. None leaves
+            it constant.
         seed: Of the fresh weights.
         dimension: Numbers a word; None asks the file, which may be missing otherwise.
         vectors_sha256: Of the file; with it a changed one counts as missing.
@@ -73,16 +64,16 @@ class PartialInput(PairModule):
         self,
         vectors: str = EMBEDDED,
         train_vectors: bool = False,
-        hidden_size: Width = 128,
-        dropout: ShareOrNone = 0.5,
-        max_length: MaxLength = 256,
-        num_choices: NumChoices | None = None,
-        learning_rate: LearningRate = 4e-4,
-        weight_decay: WeightDecay = 0.0,
-        max_grad_norm: GradNorm | None = 10.0,
+        hidden_size: ranges.Width = 128,
+        dropout: ranges.ShareOrNone = 0.5,
+        max_length: ranges.MaxLength = 256,
+        num_choices: ranges.NumChoices | None = None,
+        learning_rate: ranges.LearningRate = 4e-4,
+        weight_decay: ranges.WeightDecay = 0.0,
+        max_grad_norm: ranges.GradNorm | None = 10.0,
         monitor: str | None = None,
-        seed: Seed = 0,
-        dimension: Width | None = None,
+        seed: ranges.Seed = 0,
+        dimension: ranges.Width | None = None,
         vectors_sha256: str | None = None,
     ) -> None:
         words = token_vectors(vectors, dimension, vectors_sha256, seed, trainable=train_vectors)
@@ -128,7 +119,7 @@ class ChoiceOnly(PartialInput):
 
 
 class ChoiceToChoice(PartialInput):
-    """Sees the choices beside each other: the odd-one-out solver of Mihaylov et al. 2018."""
+    """Sees all choices, without the question: the odd-one-out solver of Mihaylov et al. 2018."""
 
     kind = "choice_to_choice"
     num_read = 4

@@ -12,51 +12,28 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from probelight.encoding.encoded_set import Ids
+from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.word_vectors import WordVectors, WordVectorsError
 from probelight.encoding.words import PADDING_ID, words_of
 from probelight.probes.record import MASK
 
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
-
-
-class Origin(Protocol):
-    """Where vectors come from, for the folder of a saved model."""
-
-    @property
-    def source(self) -> str:
-        """As `--model.vectors` names it."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """D."""
-        ...
-
-    @property
-    def sha256(self) -> str | None:
-        """Of the files that they are made from, as hex."""
-        ...
-
 
 class TokenVectors(nn.Module, ABC):
-    """Texts to tokens, tokens to ids, ids to vectors: what a baseline over vectors begins with.
+    """Texts to tokens, tokens to ids, ids to vectors: the first part of a baseline over vectors.
 
-    A source owns how a text is split and which ids its tokens have, from 1 on; 0 is padding. It is
-    a `WordIndex`, and a module, so its weights are saved and trained with the baseline's, as far as
-    it lets them be. A token's vector may depend on the other tokens of its text, and on no other
-    text.
+    A source decides how a text is split and which ids its tokens have, from 1 on; 0 is padding. It
+    is a `WordIndex`, and a module whose weights are saved and trained with the baseline's. A
+    token's vector may depend on the other tokens of its text only.
     """
 
-    origin: Origin
+    origin: WordVectors | FrozenOrigin[Any]  # for the folder of a saved model
 
     @property
     def dimension(self) -> int:
@@ -99,10 +76,10 @@ _MOST_KEPT = 2**28  # numbers; a GiB
 
 
 class FrozenModel(ABC):
-    """A frozen model that gives each text its states, and keeps them.
+    """A frozen model that computes the states of each text once and keeps them.
 
-    A text is read alone, so that its states hang on no other text, whatever is trained on them and
-    wherever a training goes on. What is kept takes a GiB at most; texts beyond are read each time.
+    A text is read alone, so its states do not depend on other texts. At most a GiB is kept; further
+    texts are read each time.
 
     Attributes:
         dimension: Numbers a state.
@@ -147,7 +124,7 @@ Model = TypeVar("Model", bound=FrozenModel)
 
 
 class FrozenOrigin(Generic[Model]):
-    """Where the states come from; what a saved folder says of them spares reading the weights.
+    """Where the states come from; the model is loaded only when it is needed.
 
     Args:
         source: As `--model.vectors` names it.
@@ -182,25 +159,6 @@ class FrozenOrigin(Generic[Model]):
 
 
 _PADDING_WORD = ""
-
-
-class RowMaker(Protocol):
-    """A maker of the first values of rows.
-
-    Attributes:
-        dimension: D.
-    """
-
-    dimension: int
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a reader of the results should know about the rows."""
-        ...
-
-    def __call__(self, words: Sequence[str]) -> tuple[Tensor, list[bool]]:
-        """Return rows (W, D) of words, and whether each is known."""
-        ...
 
 
 class SeededRows:
@@ -283,7 +241,9 @@ class WordRows(nn.Module):
     spelling: Tensor
     known: Tensor
 
-    def __init__(self, make: RowMaker, *, trainable: bool, bias: bool = False) -> None:
+    def __init__(
+        self, make: SeededRows | VectorRows, *, trainable: bool, bias: bool = False
+    ) -> None:
         super().__init__()
         self._make = make
         self._rows = {_PADDING_WORD: 0}
@@ -292,9 +252,6 @@ class WordRows(nn.Module):
         # The words are state as the rows are: without them a saved matrix would mean nothing.
         self.register_buffer("spelling", _spelled([_PADDING_WORD]))
         self.register_buffer("known", torch.ones(1, dtype=torch.uint8))
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -351,5 +308,5 @@ def _longer(parameter: nn.Parameter, more: Tensor) -> nn.Parameter:
 
 
 def _spelled(words: Iterable[str]) -> Tensor:
-    """Return the words as UTF-8 bytes, one a line; no word holds a line end."""
+    """Return the words as UTF-8 bytes, one per line; no word contains a line end."""
     return torch.tensor(list("\n".join(words).encode()), dtype=torch.uint8)

@@ -48,7 +48,7 @@ class VecSimilarity(Scorer):
         return Question(self.words.encoder(self.max_length), self._answer)
 
     def fingerprint(self) -> str:
-        # Not that of the rows: which of them there are hangs on what was asked before.
+        # Not that of the rows, which depend on the words met before.
         return self.words.origin.sha256 or ""
 
     def _answer(self, batch: Batch) -> Tensor:
@@ -81,23 +81,6 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
             asked for.
         WordVectorsError: If there are no such vectors.
     """
-    _refuse(settings, setup)
-    return VecSimilarity(token_vectors(settings.vectors), settings.max_length)
-
-
-def check(settings: ScorerSettings, setup: Setup) -> Posable:
-    """Refuse what `load` would, without reading all of the vectors.
-
-    Raises:
-        UsageError: As `load`.
-        WordVectorsError: As `load`.
-    """
-    _refuse(settings, setup)
-    token_vectors(settings.vectors)
-    return lambda records: range(len(records))
-
-
-def _refuse(settings: ScorerSettings, setup: Setup) -> None:
     if setup == "minimal_pair":
         raise UsageError(
             "model.kind vec_similarity compares answers with their question, and minimal pairs are "
@@ -107,3 +90,10 @@ def _refuse(settings: ScorerSettings, setup: Setup) -> None:
         raise UsageError(
             "random_weights is the control of a transformer; kind vec_similarity has no weights"
         )
+    return VecSimilarity(token_vectors(settings.vectors), settings.max_length)
+
+
+def check(settings: ScorerSettings, setup: Setup) -> Posable:
+    """Refuse what `load` would, which reads no vectors before a word asks for its own."""
+    load(settings, setup)
+    return lambda records: range(len(records))

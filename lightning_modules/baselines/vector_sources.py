@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from probelight.encoding.encoded_set import Ids
+from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.tokens import Template
 from probelight.encoding.vector_source import vectors_kind
 from probelight.encoding.word_vectors import WordVectors, word_vectors
@@ -31,12 +31,9 @@ from probelight.models.loading import ENCODER, load_pretrained
 from probelight.models.networks import model_fingerprint, run_encoder
 from probelight.probes.record import MASK
 
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
-
 
 class FileVectors(WordRows, TokenVectors):
-    """Word vectors of a file, a row a word, whatever is beside it.
+    """Word vectors of a file, one row per word, independent of its context.
 
     Args:
         vectors: The file.
@@ -88,27 +85,25 @@ _loaded = lru_cache(maxsize=2)(FrozenEncoder)
 
 
 class EncoderVectors(TokenVectors):
-    """The last hidden states of a frozen encoder, one a piece of its tokenizer.
+    """The last hidden states of a frozen encoder, one per piece of its tokenizer.
 
     The encoder's weights are neither trained nor saved with a baseline.
 
     Args:
-        origin: Where they come from.
+        name_or_path: "embedded", a folder, or a name on the Hub.
+        dimension: Numbers a state, if it is known; see `FrozenOrigin`.
+        sha256: Of the encoder, if it is known.
+
+    Raises:
+        PretrainedError: If it cannot be loaded.
     """
 
-    def __init__(self, origin: FrozenOrigin[FrozenEncoder]) -> None:
+    def __init__(self, name_or_path: str, dimension: int | None, sha256: str | None) -> None:
         super().__init__()
-        self.origin = self._frozen = origin
-
-    @classmethod
-    def load(cls, name_or_path: str, dimension: int | None, sha256: str | None) -> Self:
-        """Load those of an encoder; see `FrozenOrigin`.
-
-        Raises:
-            PretrainedError: If it cannot be loaded.
-        """
-        load = partial(_loaded, name_or_path)
-        return cls(FrozenOrigin(f"encoder:{name_or_path}", load, dimension, sha256))
+        self._frozen = FrozenOrigin(
+            f"encoder:{name_or_path}", partial(_loaded, name_or_path), dimension, sha256
+        )
+        self.origin = self._frozen
 
     def split(self, text: str) -> list[str]:
         tokenizer: Any = self._frozen.model.tokenizer
@@ -128,11 +123,11 @@ class EncoderVectors(TokenVectors):
         return super().encoder(min(max_length, self._frozen.model.room), num_choices)
 
 
-# By what is before the colon of `--model.vectors`: what makes vectors of what is behind it,
-# and of the dimension and the checksum of a saved model.
+# By the prefix in `--model.vectors`: makes vectors from the text after the colon, and from the
+# dimension and the checksum of a saved model.
 SOURCES: dict[str, Callable[[str, int | None, str | None], TokenVectors]] = {
-    "encoder": EncoderVectors.load,
-    "elmo": ElmoVectors.load,
+    "encoder": EncoderVectors,
+    "elmo": ElmoVectors,
 }
 
 

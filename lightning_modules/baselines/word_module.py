@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from probelight.encoding.encoded_set import ChoiceEncoder
+from probelight.encoding.word_vectors import WordVectors
 from probelight.io.atomic import whole_folder
 from probelight.io.files import user_path
 from probelight.lightning_modules.base import ChoiceModule, halving
-from probelight.lightning_modules.baselines.token_vectors import Origin, TokenVectors
+from probelight.lightning_modules.baselines.token_vectors import FrozenOrigin, TokenVectors
 from probelight.models.checkpoint_files import (
     WORD_FORMAT,
     WORD_SETTINGS,
@@ -26,22 +28,13 @@ from probelight.models.checkpoint_files import (
 )
 from probelight.models.networks import check_numbers
 
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
-
 WORD_WEIGHTS = "model.safetensors"
 
 
 class WordModule(ChoiceModule):
     """A baseline over word vectors, trained as the authors train theirs (Talmor et al. 2020).
 
-    Args:
-        vectors: Where the vectors come from.
-        learning_rate: Rate of Adam.
-        weight_decay: Of Adam, as a penalty on the squared weights.
-        max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
-            constant.
+    `vectors` says where the vectors come from; the other arguments are those of `ESIM`.
     """
 
     kind: ClassVar[str]  # in the settings of a saved folder
@@ -49,7 +42,7 @@ class WordModule(ChoiceModule):
 
     def __init__(
         self,
-        vectors: Origin,
+        vectors: WordVectors | FrozenOrigin[Any],
         learning_rate: float,
         weight_decay: float,
         max_grad_norm: float | None,
@@ -58,7 +51,7 @@ class WordModule(ChoiceModule):
         super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
         self.monitor = monitor
         self.vectors = vectors
-        # State that keeps models over other vectors apart: (32,), the SHA-256 of the vectors' file.
+        # (32,) the SHA-256 of the vectors' file, so that models over other vectors differ in state.
         digest = bytes.fromhex(vectors.sha256 or "00" * 32)
         self.register_buffer("vectors_origin", torch.tensor(list(digest), dtype=torch.uint8))
 
@@ -79,7 +72,7 @@ class WordModule(ChoiceModule):
     ) -> None:
         """Write weights, words and settings; `from_folder` needs no file of vectors.
 
-        The folder appears whole or not at all; one that is there is replaced.
+        The folder appears whole or not at all; an existing one is replaced.
 
         Args:
             folder: The folder.
@@ -132,15 +125,7 @@ class WordModule(ChoiceModule):
 class PairModule(WordModule):
     """A `WordModule` that gives pairs of question and answer a logit.
 
-    Args:
-        words: What gives tokens their vectors.
-        max_length: Most words of a question or of an answer.
-        num_choices: Pads every question to so many choices; see `ESIM`.
-        learning_rate: Rate of Adam.
-        weight_decay: Of Adam, as a penalty on the squared weights.
-        max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
-            constant.
+    `words` gives tokens their vectors; the other arguments are those of `ESIM`.
     """
 
     saved = ("train_vectors", "hidden_size", "dropout", "max_length", "num_choices", "seed")

@@ -8,18 +8,15 @@ Shapes: B batch, H hidden, U candidate words.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.lightning_modules.heads.stacked_heads import HeadRows
 from probelight.models.networks import Batch, own_random_state
 from probelight.models.scorer import Scorer
-
-if TYPE_CHECKING:
-    from probelight.encoding.encoded_set import ChoiceEncoder
 
 SPREAD = 0.02  # of fresh weights, as in BERT's head and the authors' baseline
 _EPSILON = 1e-12  # BERT's

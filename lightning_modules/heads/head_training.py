@@ -25,9 +25,9 @@ from probelight.lightning_modules.base import halving, slanted_triangular
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 from probelight.metrics.accuracy import credit_sum, weighted_credits
 
-# Parameters, their gradients and AdamW's two moments of the runs that train together; after a
-# plateau plan, where the last step began and the best epoch besides. More runs take fewer kernels,
-# until their state no longer stays in a processor's cache.
+# Parameters, gradients and AdamW's two moments of the runs that train together; with a plateau plan
+# also the start of the last step and the best epoch. More runs take fewer kernels, until their
+# state no longer fits a processor's cache.
 _COPIES, _PLATEAU_COPIES = 4, 6
 _CPU_STATE_BYTES = 24 * 2**20
 _GPU_STATE_SHARE = 0.5  # of the memory that is free
@@ -41,7 +41,7 @@ class HeadPlan:
         mode: "mlp" trains transform and decoder, "linear" the decoder alone.
         learning_rate: Peak rate of AdamW.
         epochs: Passes over a run's sample.
-        batch_size: Items in a step of each run.
+        batch_size: Items per step of each run.
         weight_decay: On everything but biases and norms.
     """
 

@@ -219,48 +219,34 @@ class StackedTransform:
             owner = part.get_submodule(name.rpartition(".")[0])
             if name.endswith("bias") or "norm" in type(owner).__name__.lower():
                 self.plain.add(prefix + name)
-        if is_linear:
-            self._steps.append(_stacked_linear(prefix))
-        elif type(part) is nn.LayerNorm and len(part.normalized_shape) == 1:
-            self._steps.append(_stacked_norm(prefix, part.eps))
-        else:
-            self._steps.append(_mapped(prefix, part))
+        self._steps.append(_stacked(prefix, part))
 
 
-def _stacked_linear(prefix: str) -> _Step:
-    def apply(parameters: Parameters, h: Tensor) -> Tensor:
+def _stacked(prefix: str, part: nn.Module) -> _Step:
+    """Return a module as a function of the parameters (R, ...) of all runs and h (R, B, H)."""
+
+    def linear(parameters: Parameters, h: Tensor) -> Tensor:
         weight, bias = parameters[prefix + "weight"], parameters.get(prefix + "bias")
-        if bias is None:
-            return torch.bmm(h, weight)
-        return torch.baddbmm(bias[:, None], h, weight)
+        return torch.bmm(h, weight) if bias is None else torch.baddbmm(bias[:, None], h, weight)
 
-    return apply
-
-
-def _stacked_norm(prefix: str, eps: float) -> _Step:
-    def apply(parameters: Parameters, h: Tensor) -> Tensor:
+    def norm(parameters: Parameters, h: Tensor) -> Tensor:
         weight, bias = parameters[prefix + "weight"], parameters.get(prefix + "bias")
-        normed = F.layer_norm(h, h.shape[-1:], eps=eps)
+        normed = F.layer_norm(h, h.shape[-1:], eps=part.eps)  # type: ignore[arg-type]
         if bias is None:
             return normed * weight[:, None]
         return torch.addcmul(bias[:, None], normed, weight[:, None])
 
-    return apply
-
-
-def _mapped(prefix: str, part: nn.Module) -> _Step:
-    part = copy.deepcopy(part)
-
-    def one(own: dict[str, Tensor], h: Tensor) -> Tensor:
-        result: Tensor = functional_call(part, own, (h,))
-        return result
-
-    def apply(parameters: Parameters, h: Tensor) -> Tensor:
+    def mapped(parameters: Parameters, h: Tensor) -> Tensor:
         own = {name: parameters[prefix + name] for name, _ in part.named_parameters()}
-        result: Tensor = torch.vmap(one)(own, h)
+        result: Tensor = torch.vmap(lambda values, x: functional_call(part, values, (x,)))(own, h)
         return result
 
-    return apply
+    if type(part) is nn.Linear:
+        return linear
+    if type(part) is nn.LayerNorm and len(part.normalized_shape) == 1:
+        return norm
+    part = copy.deepcopy(part)
+    return mapped
 
 
 def _unfolded(step: Callable[[Tensor], Tensor]) -> list[Callable[[Tensor], Tensor]]:

@@ -31,12 +31,12 @@ def publish(
 ) -> bool:
     """Log all figures and tables of a report, and the page as an artifact, in the sweep's group.
 
-    The run has a fixed id, so a report that is made again goes on in the same one. It never
-    raises: what went wrong is a warning, and the files of the report are there all the same.
+    The run has a fixed id, so a report that is made again continues it. It never raises: a problem
+    is a warning, and the files of the report remain.
 
     Args:
         report_dir: Where `train.py report` wrote `figures/` and `tables/`.
-        settings: Project and group; the folder's name stands for a missing group.
+        settings: Project and group; the group is the folder's name by default.
         workspace: A workspace to make in the project; online alone.
         patience: Seconds to wait for W&B: only the person who asked for the report waits.
         client: Gives the wandb package; a parameter for tests.
@@ -86,7 +86,7 @@ def publish(
 
 
 def log_report(report_dir: Path, run: Any, wandb: Any) -> None:
-    """Log figures, tables, the page with what lies beside it, and the costs; end the run."""
+    """Log figures, tables, the page with its files, and the costs; end the run."""
     logged: dict[str, Any] = {}
     for path in sorted((report_dir / "figures").glob("*.png")):
         logged[f"figures/{path.stem}"] = wandb.Image(str(path))
@@ -156,7 +156,7 @@ def make_workspace(
 
 @dataclass(frozen=True, kw_only=True)
 class PanelTemplate:
-    """A panel: `lines` over the steps of each run, or `points`, one a run.
+    """A panel: `lines` over the steps of each run, or `points`, one per run.
 
     Attributes:
         title: What is above it.

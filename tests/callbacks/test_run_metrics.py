@@ -124,15 +124,18 @@ def test_the_short_last_step_of_an_epoch_counts_what_it_has() -> None:
     assert [curve.num_examples(steps) for steps in range(7)] == [0, 16, 30, 46, 60, 76, 90]
 
 
-def test_neither_a_sanity_check_nor_a_validation_without_accuracies_is_a_point(
+def test_a_sanity_check_a_validation_without_accuracies_and_a_resumed_start_are_not_logged(
     trainer_at: Callable[..., Any],
 ) -> None:
-    curve = LearningCurve(batch_size=16, num_train=80)
-    check, without = trainer_at(0, probe=0.5), trainer_at(5)
+    curve: Any = LearningCurve(batch_size=16, num_train=80)
+    cost: Any = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75}, interpretable=True)
+    check, without = trainer_at(0, probe=0.5, original=0.5), trainer_at(5)
     check.sanity_checking = True
     for trainer in (check, without):
-        curve.on_validation_end(trainer, None)  # type: ignore[arg-type]
-        assert trainer.loggers[0].logged == []
+        curve.on_validation_end(trainer, None)
+        cost.on_validation_end(trainer, None)
+    cost.on_train_start(without, None)
+    assert check.loggers[0].logged == without.loggers[0].logged == []
 
 
 def test_the_cost_is_what_the_original_task_lost(trainer_at: Callable[..., Any]) -> None:
@@ -169,18 +172,3 @@ def test_a_cost_that_is_not_interpretable_is_not_logged(trainer_at: Callable[...
     said = cost.summary(best)
     assert said["cost_interpretable"] == 0.0
     assert "inoculation_cost" not in said
-
-
-def test_a_resumed_run_does_not_log_its_start_again(trainer_at: Callable[..., Any]) -> None:
-    trainer = trainer_at(3)
-    cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75}, interpretable=True)
-    cost.on_train_start(trainer, None)  # type: ignore[arg-type]
-    assert trainer.loggers[0].logged == []
-
-
-def test_a_sanity_check_is_no_validation(trainer_at: Callable[..., Any]) -> None:
-    trainer = trainer_at(0, probe=0.5, original=0.5)
-    trainer.sanity_checking = True
-    cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75}, interpretable=True)
-    cost.on_validation_end(trainer, None)  # type: ignore[arg-type]
-    assert trainer.loggers[0].logged == []

@@ -62,8 +62,8 @@ class Run:
 class Client:
     """What the wandb package is, for one run."""
 
-    def __init__(self, **more: Any) -> None:
-        self.more = more
+    def __init__(self, kind: type[Run] = Run, **more: Any) -> None:
+        self.kind, self.more = kind, more
         self.modes: list[str] = []
 
     def init(self, **arguments: Any) -> Any:
@@ -72,7 +72,7 @@ class Client:
         return self.run(arguments["mode"] == "offline")
 
     def run(self, offline: bool) -> Run:
-        return Run(offline, **self.more)
+        return self.kind(offline, **self.more)
 
 
 def guard(tmp_path: Path, client: Any = None, **more: Any) -> WandbGuard:
@@ -115,9 +115,7 @@ def test_a_failure_is_one_warning_and_then_silence(tmp_path: Path) -> None:
         def log(self, values: dict[str, Any]) -> None:
             raise ConnectionError("no route to host")
 
-    client = Client()
-    client.run = Unreachable  # type: ignore[method-assign]
-    logger = guard(tmp_path, client)
+    logger = guard(tmp_path, Client(Unreachable))
     logger.log_metrics({"loss": 1.0}, 0)
     with pytest.warns(RuntimeWarning, match="no route to host.*given again") as caught:
         logger.close()
@@ -212,9 +210,7 @@ def test_what_is_only_written_to_disk_is_waited_for_longer(
         def finish(self, exit_code: int) -> None:
             release.wait(30)
 
-    client = Client()
-    client.run = Hanging  # type: ignore[method-assign]
-    logger = guard(tmp_path, client, settings=WandbSettings(project="p", mode=mode))
+    logger = guard(tmp_path, Client(Hanging), settings=WandbSettings(project="p", mode=mode))
     logger.log_metrics({"loss": 1.0}, 0)
     with pytest.warns(RuntimeWarning, match=f"not ended after {waited} s"):
         logger.close(code)
@@ -230,9 +226,7 @@ def test_what_a_slow_service_cannot_take_is_counted_and_recorded_later(
         def log(self, values: dict[str, Any]) -> None:
             release.wait(30)
 
-    client = Client()
-    client.run = Slow  # type: ignore[method-assign]
-    logger = guard(tmp_path, client, courier=Courier(capacity=2))
+    logger = guard(tmp_path, Client(Slow), courier=Courier(capacity=2))
     for step in range(50):
         logger.log_metrics({"loss": 1.0}, step)
     release.set()
@@ -257,8 +251,7 @@ def test_the_next_run_begins_when_the_one_before_has_ended(
             time.sleep(0.2)
             order.append("finish")
 
-    client = Client()
-    client.run = Ordered  # type: ignore[method-assign]
+    client = Client(Ordered)
     for _ in range(2):
         logger = guard(tmp_path, client, courier=courier)
         logger.log_metrics({"loss": 1.0}, 0)

@@ -118,11 +118,15 @@ class SavePredictions(pl.Callback):
         torch.save(self.rows, self.folder / f"{trainer.global_rank}.pt")
 
 
-def test_lightning_must_not_shard_again(make_module: Callable[..., Bag]) -> None:
+def test_lightning_must_not_shard_again_and_no_set_is_called_train(
+    make_module: Callable[..., Bag],
+) -> None:
     data = ChoiceDataModule(None, {"probe": records(3)})
     data.trainer = _FakeTrainer(make_module(), 2, 0, shards=True)  # type: ignore[assignment]
     with pytest.raises(ValueError, match="use_distributed_sampler=False"):
         data.setup("validate")
+    with pytest.raises(ValueError, match="can't be named 'train'"):
+        ChoiceDataModule(None, {"train": []})
 
 
 def test_skipped_records_are_said_and_named(
@@ -150,15 +154,5 @@ def test_items_that_can_only_be_scored_are_not_trained_on(
     assert data.evaluation_sets["probe"].needs_pll == [0]
     with pytest.raises(ValueError, match="1 training records"):
         quiet_trainer().fit(module, datamodule=ChoiceDataModule([odd, *records(2)], {}))
-
-
-def test_nothing_to_train_on(
-    make_module: Callable[..., Bag], quiet_trainer: Callable[..., Any]
-) -> None:
     with pytest.raises(ValueError, match="no training records"):
-        quiet_trainer().fit(make_module(), datamodule=ChoiceDataModule(None, {}))
-
-
-def test_an_evaluation_set_is_not_called_train() -> None:
-    with pytest.raises(ValueError, match="can't be named 'train'"):
-        ChoiceDataModule(None, {"train": []})
+        quiet_trainer().fit(module, datamodule=ChoiceDataModule(None, {}))

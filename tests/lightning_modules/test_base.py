@@ -17,7 +17,6 @@ from torch.utils.data import DataLoader
 
 from probelight.lightning_modules.base import (
     ChoiceModule,
-    adamw,
     adamw_groups,
     choice_loss,
     halving,
@@ -95,11 +94,6 @@ def test_an_item_of_weight_0_changes_nothing_whatever_it_holds(content: float) -
     assert logits.grad[2].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_missing_choices_get_no_probability() -> None:
-    masked = mask_choices(torch.zeros(1, 3), torch.tensor([[True, False, True]]))
-    assert masked.softmax(1).tolist() == [[0.5, 0.0, 0.5]]
-
-
 def _step(module: Table, items: Sequence[int], total: Tensor, processes: int) -> Tensor:
     """The loss of one of several processes; `total` is what they would all add up to."""
     module._trainer = SimpleNamespace(  # type: ignore[assignment]
@@ -161,7 +155,6 @@ def test_several_sets_are_logged_by_name(quiet_trainer: Callable[..., Any]) -> N
         assert values == pytest.approx(
             {f"{stage}/probe_accuracy": 2 / 3, f"{stage}/original_accuracy": 0.5}
         )
-    assert module.metric_names("val", 1) == ["val/original_accuracy"]
 
 
 def test_accuracies_start_anew_each_time(quiet_trainer: Callable[..., Any]) -> None:
@@ -331,28 +324,11 @@ def test_biases_norms_and_frozen_parameters_are_not_decayed() -> None:
     assert [id(p) for p in plain["params"]] == [
         id(p) for p in (model[1].bias, model[2].weight, model[2].bias)
     ]
-
-
-def test_a_group_without_parameters_is_left_out() -> None:
-    model = nn.Linear(2, 1, bias=False)
-    assert [group["weight_decay"] for group in adamw_groups(model, 0.1)] == [0.1]
-
-
-def test_the_rate_is_a_share_of_its_peak_step_by_step() -> None:
-    found = adamw(nn.Linear(2, 1), 0.5, 0.1, lambda step: 1 / (step + 1))
-    rates = []
-    for _ in range(3):
-        rates.append(found["optimizer"].param_groups[0]["lr"])
-        found["optimizer"].step()
-        found["lr_scheduler"]["scheduler"].step()
-    assert rates == pytest.approx([0.5, 0.25, 0.5 / 3])
-    assert found["lr_scheduler"]["interval"] == "step"
-
-
-def test_a_tied_weight_is_in_one_group_once() -> None:
-    model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5))
-    model[1].weight = model[0].weight
-    assert sum(len(group["params"]) for group in adamw_groups(model, 0.1)) == 2
+    [alone] = adamw_groups(nn.Linear(2, 1, bias=False), 0.1)  # no group without parameters
+    assert alone["weight_decay"] == 0.1
+    tied = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5))
+    tied[1].weight = tied[0].weight
+    assert sum(len(group["params"]) for group in adamw_groups(tied, 0.1)) == 2
 
 
 def test_the_slanted_triangle_rises_over_its_share_and_falls_to_0() -> None:

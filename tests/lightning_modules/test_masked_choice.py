@@ -96,16 +96,9 @@ def test_a_frozen_encoder_gives_the_very_same_h_after_training(
     with torch.no_grad():
         assert torch.equal(module.features(batch), before)
         assert not torch.allclose(module(batch), logits)
-    decoder = {
-        name
-        for name, parameter in module.model.named_parameters()
-        if any(parameter is own for own in module.head.decoder_parameters())
-    }
-    transform = {
-        name
-        for name, parameter in module.model.named_parameters()
-        if any(parameter is own for own in module.head.transform_parameters())
-    }
+    names = {id(parameter): name for name, parameter in module.model.named_parameters()}
+    decoder = {names[id(parameter)] for parameter in module.head.decoder_parameters()}
+    transform = {names[id(parameter)] for parameter in module.head.transform_parameters()}
     assert decoder
     assert transform
     assert _moved(module, weights) == (decoder if mode == "linear" else decoder | transform)
@@ -203,24 +196,6 @@ def test_a_trained_model_is_loaded_by_plain_from_pretrained(
     torch.testing.assert_close(found[mask], expected[mask], rtol=0, atol=1e-5)
 
 
-def test_a_training_state_is_plain_and_restores_the_scores(
-    checkpoint: Checkpoint,
-    masked_batch: MakeBatch,
-    tmp_path: Path,
-    quiet_trainer: Callable[..., Any],
-) -> None:
-    module, batch = MaskedChoice(str(checkpoint("bert")), mode="linear", **FAST), masked_batch()
-    trainer = quiet_trainer(max_epochs=2, enable_checkpointing=True)
-    trainer.fit(module, _loader(batch))
-    trainer.save_checkpoint(tmp_path / "state.ckpt")
-    state = torch.load(tmp_path / "state.ckpt", weights_only=True)
-    assert state["hyper_parameters"]["mode"] == "linear"
-    again = MaskedChoice(str(checkpoint("bert")), mode="linear")
-    again.load_state_dict(state["state_dict"])
-    with torch.no_grad():
-        assert torch.equal(again(batch), module.eval()(batch))
-
-
 def test_random_weights_are_seeded_and_not_the_checkpoint_s(checkpoint: Checkpoint) -> None:
     def fingerprint(**options: Any) -> str:
         return model_fingerprint(MaskedChoice(str(checkpoint("bert")), **options).model)
@@ -230,24 +205,6 @@ def test_random_weights_are_seeded_and_not_the_checkpoint_s(checkpoint: Checkpoi
     assert fingerprint(random_weights=True) == first
     assert fingerprint(random_weights=True, seed=1) != first
     assert fingerprint() != first
-
-
-def test_the_encoder_poses_records_to_the_model(checkpoint: Checkpoint) -> None:
-    from probelight.probes.record import Record
-
-    stem = "a cat is [MASK] than a dog ."
-    records = [Record("1", stem, ("smaller", "larger"), 0), Record("2", stem, ("red", "the"), 1)]
-    module = MaskedChoice(str(checkpoint("bert")))
-    encoded = module.encoder().encode(records)
-    with torch.no_grad():
-        scores = module(encoded.collate([0, 1]))
-    tokens = module.tokenizer(stem, return_tensors="pt")
-    place = int((tokens["input_ids"][0] == module.tokenizer.mask_token_id).nonzero())
-    with torch.no_grad():
-        logits = module.model(**tokens).logits[0, place]
-    words = [list(record.choices) for record in records]
-    ids = torch.tensor([module.tokenizer.convert_tokens_to_ids(pair) for pair in words])
-    torch.testing.assert_close(scores, logits[ids], rtol=0, atol=1e-5)
 
 
 SHORT = Record("short", "a [MASK] cat .", ("red", "green"), 0)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -79,14 +78,13 @@ def test_the_logits_are_those_of_transformers(fine_tuned: Path, tmp_path: Path) 
 
 @pytest.mark.filterwarnings("ignore:.*no `val_dataloader`", "ignore:.*LeafSpec.*")
 @pytest.mark.parametrize("fine_tuned", ["bert", "deberta_v2"], indirect=True)
-def test_all_of_it_is_trained(fine_tuned: Path, tmp_path: Path) -> None:
+def test_all_of_it_is_trained(
+    fine_tuned: Path, tmp_path: Path, quiet_trainer: Callable[..., Any]
+) -> None:
     module = SentenceChoice.from_folder(fine_tuned, learning_rate=0.05)
     before = {name: value.clone() for name, value in module.transformer.named_parameters()}
     batch = module.encoder().encode(RECORDS).collate([0, 1])
-    options: dict[str, Any] = {"accelerator": "cpu", "logger": False, "max_steps": 2}
-    options |= {"enable_checkpointing": False, "enable_progress_bar": False}
-    trainer = pl.Trainer(enable_model_summary=False, **options)
-    trainer.fit(module, DataLoader([batch], batch_size=None))  # type: ignore[arg-type]
+    quiet_trainer(max_epochs=2).fit(module, DataLoader([batch], batch_size=None))
     now = dict(module.transformer.named_parameters())
     moved = {name for name, value in before.items() if not torch.equal(now[name], value)}
     assert {"classifier.weight"} < moved

@@ -198,10 +198,6 @@ def test_a_baseline_trains_the_mixture_and_saves_it(source: str, tmp_path: Path)
     module.save_pretrained(tmp_path / "saved")
     again = saved_module(tmp_path / "saved")
     assert torch.equal(again(again.encoder().encode(RECORDS).collate([0, 1])), module(batch))
-    module.vectors.__dict__["sha256"] = "00" * 32
-    module.save_pretrained(tmp_path / "other")
-    with pytest.raises(WordVectorsError, match="its weights are others"):
-        saved_module(tmp_path / "other").encoder()
 
 
 def spoil(source: str, name: str, value: Any) -> None:

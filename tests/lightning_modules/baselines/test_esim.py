@@ -18,8 +18,6 @@ from probelight.lightning_modules.baselines.esim import (
     ESIM,
     BiLSTM,
     SequenceDropout,
-    enhance,
-    masked_softmax,
     pool,
     soft_alignment,
 )
@@ -117,22 +115,17 @@ def test_other_items_of_the_batch_change_nothing(vectors: str) -> None:
 
 def test_empty_choices_are_scored_and_trained_without_nan(vectors: str) -> None:
     module = _small(vectors, num_choices=5)
-    batch = module.encoder().encode(RECORDS[:3]).collate([0, 1, 2])
+    no_question = Record("e", " ", ("cat", "dog"), 0)
+    batch = module.encoder().encode([*RECORDS[:3], no_question]).collate([0, 1, 2, 3])
     module.train()
     logits = module(batch)
-    assert logits.shape == (3, 5)
+    assert logits.shape == (4, 5)
     assert torch.isfinite(logits).all()
     assert (logits[:, 2] == logits[:, 3]).all()  # an empty choice is an empty choice
     logits.sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in module.parameters() if p.grad is not None)
     assert module.words.weight.grad is not None
     assert module.words.weight.grad[0].tolist() == [0] * 4  # the padding is never trained
-
-
-def test_an_empty_question_gives_no_nan(vectors: str) -> None:
-    """A stem of signs that a tokeniser drops: nothing is read of it."""
-    module = _small(vectors)
-    assert torch.isfinite(_scores(module, [Record("e", " ", ("cat", "dog"), 0)])).all()
 
 
 def test_the_reader_is_pytorchs_over_packed_sequences() -> None:
@@ -261,13 +254,13 @@ def test_it_can_be_inoculated(
     original.encoder().encode(RECORDS[:1])
     original.save_pretrained(tmp_path / "original")
     task = ESIM.from_folder(tmp_path / "original")
-    num_words = len(task.words)
+    known = task.words.words
     before = model_fingerprint(task.read)
     trainer = quiet_trainer(max_epochs=2)
     sets = {"probe": RECORDS[:6], "original": RECORDS[6:12]}
     module = Inoculation(task, learning_rate=1e-3)
     trainer.fit(module, ChoiceDataModule(RECORDS[:6], sets, batch_size=3))
-    assert len(task.words) > num_words
+    assert len(task.words.words) > len(known)
     assert model_fingerprint(task.read) != before
     scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
     mean = (scores["val/probe_accuracy"] + scores["val/original_accuracy"]) / 2
@@ -284,18 +277,11 @@ def _column(*values: float) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float32)[None, :, None]
 
 
-def test_soft_alignment_by_hand() -> None:
+def test_soft_alignment_by_hand_in_which_padding_takes_no_part() -> None:
     """a = (1, 0), b = (ln 3, 0), so e = ((ln 3, 0), (0, 0)), and e^ln 3 : e^0 = 3 : 1.
 
     a~_1 = 3/4 ln 3 + 1/4 0; a~_2 = 1/2 ln 3 + 1/2 0; b~_1 = 3/4 1 + 1/4 0; b~_2 = 1/2 1 + 1/2 0.
     """
-    mask = torch.ones(1, 2, dtype=torch.bool)
-    aligned, other = soft_alignment(_column(1, 0), _column(LN3, 0), mask, mask)
-    torch.testing.assert_close(aligned, _column(0.75 * LN3, 0.5 * LN3))
-    torch.testing.assert_close(other, _column(0.75, 0.5))
-
-
-def test_padding_does_not_take_part() -> None:
     first_mask = torch.tensor([[True, True, False]])
     second_mask = torch.tensor([[True, False, True]])
     first, second = _column(1, 0, 90), _column(LN3, -70, 0)
@@ -312,18 +298,6 @@ def test_nothing_is_aligned_to_nothing() -> None:
     (aligned.sum() + other.sum()).backward()
     assert first.grad is not None
     assert torch.isfinite(first.grad).all()
-
-
-def test_masked_softmax_by_hand() -> None:
-    scores = torch.tensor([[0.0, LN3, 500.0], [1.0, 2.0, 3.0]])
-    mask = torch.tensor([[True, True, False], [False, False, False]])
-    found = masked_softmax(scores, mask)
-    torch.testing.assert_close(found, torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 0.0]]))
-
-
-def test_enhancement_by_hand() -> None:
-    found = enhance(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 5.0]]]))
-    assert found.flatten().tolist() == [1, 2, 3, 5, -2, -3, 3, 10]
 
 
 def test_pooling_by_hand() -> None:

@@ -14,7 +14,6 @@ import torch
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.heads.head_training import (
-    HeadPlan,
     PlateauPlan,
     sample_orders,
     train_stack,
@@ -133,28 +132,6 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     assert "is not there" in encoded.notices[0]
     with pytest.raises(PretrainedError, match="cannot be read"):
         MLMBaseline.from_folder(tmp_path)
-
-
-def test_heads_trained_together_are_those_trained_alone(vectors: str) -> None:
-    """In the learning curve the cached features and the head stand in for a masked LM's."""
-    module = MLMBaseline(vectors)
-    batch = module.encoder().encode(RECORDS).collate(range(8))
-    items = CachedItems(
-        module.features(batch), batch["candidate_ids"], batch["choice_mask"], batch["labels"]
-    )
-    vocabulary = batch["candidate_ids"].unique()
-    plan = HeadPlan("mlp", 1e-2, epochs=3, batch_size=4)
-    orders = {seed: sample_orders(8, 8, 3, seed)[None] for seed in (1, 2)}
-
-    def trained(seeds: list[int], make: Callable[..., StackedHeads] = StackedHeads) -> torch.Tensor:
-        heads = make(module.head, vocabulary, len(seeds), "mlp")
-        chosen = torch.cat([torch.from_numpy(orders[seed]) for seed in seeds]).numpy()
-        train_stack(heads, [items] * len(seeds), chosen, plan)
-        return heads.scores([items] * len(seeds))
-
-    together = trained([1, 2])
-    torch.testing.assert_close(together[1:], trained([2]), rtol=1e-4, atol=1e-5)
-    assert (together.argmax(dim=2) == items.labels).float().mean() > 0.8
 
 
 def test_the_authors_settings_end_where_a_plain_implementation_ends(tmp_path: Path) -> None:

@@ -51,13 +51,6 @@ def test_settings_of_another_model_than_the_weights_are_refused(saved: Path) -> 
         MLMBaseline.from_folder(saved)
 
 
-def test_a_folder_that_is_there_is_replaced_as_a_whole(saved: Path) -> None:
-    (saved / "notes.txt").touch()
-    MLMBaseline(str(saved.with_name("v.txt")), num_tokens=3, seed=8).save_pretrained(saved)
-    assert not (saved / "notes.txt").exists()
-    assert json.loads((saved / "word_module.json").read_text())["seed"] == 8
-
-
 def write(folder: Path, **settings: object) -> Path:
     (folder / "word_module.json").write_text(json.dumps(settings))
     return folder

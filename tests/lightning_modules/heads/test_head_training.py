@@ -18,7 +18,6 @@ from probelight.lightning_modules.base import adamw_groups, slanted_triangular
 from probelight.lightning_modules.heads import head_training
 from probelight.lightning_modules.heads.head_training import (
     HeadPlan,
-    PlateauPlan,
     Sample,
     sample_orders,
     train_stack,
@@ -66,29 +65,6 @@ def prepared(model: BertForMaskedLM, plan: HeadPlan) -> tuple[CandidateHead, tor
         parameter.requires_grad_(True)
     groups = adamw_groups(model, plan.weight_decay)
     return head, torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98))
-
-
-def train_alone(
-    model: BertForMaskedLM, train: CachedItems, order: np.ndarray, plan: HeadPlan
-) -> torch.Tensor:
-    """One run with the whole V x H decoder under a masked softmax: the reference."""
-    head, optimizer = prepared(model, plan)
-    starts = range(0, order.shape[1], plan.batch_size)
-    factor = slanted_triangular(plan.epochs * len(starts))
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-    for epoch in range(plan.epochs):
-        for start in starts:
-            chosen = order[epoch, start : start + plan.batch_size]
-            logits = head.full_logits(train.features[chosen])
-            mask = torch.full_like(logits, float("-inf"))
-            mask.scatter_(1, train.candidates[chosen], 0.0)
-            gold = train.candidates[chosen, train.labels[chosen]]
-            F.cross_entropy(logits + mask, gold).backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            scheduler.step()
-    with torch.no_grad():
-        return head.score(train.features, train.candidates)
 
 
 @pytest.mark.parametrize("mode", ["mlp", "linear"])
@@ -142,10 +118,10 @@ def open_items(seed: int, num_words: int = 12) -> CachedItems:
     return CachedItems(features, candidates, exists, labels)
 
 
-def masked_reference(
+def train_alone(
     model: BertForMaskedLM, train: CachedItems, order: np.ndarray, plan: HeadPlan
 ) -> torch.Tensor:
-    """`train_alone` for items whose missing choices must not take part: as batches of one kind."""
+    """One run with the whole V x H decoder, of which each item reads its own choices."""
     head, optimizer = prepared(model, plan)
     starts = range(0, order.shape[1], plan.batch_size)
     factor = slanted_triangular(plan.epochs * len(starts))
@@ -179,7 +155,7 @@ def test_words_outside_a_sample_and_missing_choices(model: BertForMaskedLM, mode
     train_stack(heads, sets, orders, plan)
     scores = heads.scores(sets)
     for run, part in enumerate(sets):
-        alone = masked_reference(model, part, orders[run], plan)
+        alone = train_alone(model, part, orders[run], plan)
         torch.testing.assert_close(scores[run], alone, rtol=1e-6, atol=1e-8)
 
 
@@ -315,31 +291,6 @@ def test_any_head_with_steps_and_rows_is_trained() -> None:
         z = head.norm(torch.tanh(head.dense(part.features)))
         expected = torch.einsum("be,bke->bk", z, head.weight[part.candidates])
     torch.testing.assert_close(heads.scores([part, part])[1], expected, rtol=1e-6, atol=1e-8)
-
-
-def test_some_items_keep_what_belongs_to_them() -> None:
-    items = CachedItems(
-        torch.tensor([[1.0], [2.0], [3.0]]),
-        torch.tensor([[4, 5], [6, 7], [8, 9]]),
-        torch.tensor([[True, True], [True, False], [True, True]]),
-        torch.tensor([1, 0, 1]),
-    )
-    some = items.at(torch.tensor([2, 1, 2]))
-    assert len(items) == len(some) == 3
-    assert some.features[:, 0].tolist() == [3.0, 2.0, 3.0]
-    assert some.candidates.tolist() == [[8, 9], [6, 7], [8, 9]]
-    assert some.choice_mask.tolist() == [[True, True], [True, False], [True, True]]
-    assert some.labels.tolist() == [1, 0, 1]
-
-
-def test_the_plateau_is_the_authors() -> None:
-    plan = PlateauPlan("mlp", 4e-4, 75)
-    assert (plan.batch_size, plan.weight_decay, plan.max_grad_norm, plan.patience) == (
-        16,
-        0.1,
-        10.0,
-        10,
-    )
 
 
 #                        words of the stack: 3, 5, 8 and 9 of the vocabulary are its rows 0 to 3
