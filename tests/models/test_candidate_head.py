@@ -169,17 +169,15 @@ def test_a_head_without_decoder_bias_is_scored_without(
             ),
             "MobileBertForMaskedLM",
         ),
+        (GPT2Config(vocab_size=60, n_embd=32, n_layer=1, n_head=2), "GPT2LMHeadModel"),
     ],
 )
 def test_a_head_of_another_form_is_refused_by_name(config: Any, name: str) -> None:
+    made_from = AutoModelForMaskedLM.from_config
+    if isinstance(config, GPT2Config):
+        made_from = GPT2LMHeadModel
     with pytest.raises(UnsupportedHeadError, match=name):
-        CandidateHead(AutoModelForMaskedLM.from_config(config))
-
-
-def test_a_causal_model_is_refused_by_name() -> None:
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=60, n_embd=32, n_layer=1, n_head=2))
-    with pytest.raises(UnsupportedHeadError, match="GPT2LMHeadModel"):
-        CandidateHead(model)
+        CandidateHead(made_from(config))
 
 
 def test_a_head_that_only_looks_alike_is_refused(tiny_model: Model) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedModel
 
-from probelight.models.last_layer import EncoderAt
+from probelight.models.last_layer import EncoderAt, layer_layout
 from probelight.models.networks import run_encoder
 from tests.fixtures.architectures import CONFIGS, VOCAB_SIZE
 
@@ -137,6 +137,16 @@ def test_dropout_and_compiling_use_the_plain_encoder() -> None:
     assert reader.is_reduced is False
     encoder.eval().compile()
     assert not reader.is_reduced
+
+
+def test_masks_of_other_forms_are_not_read() -> None:
+    encoder = make_encoder("bert")
+    assert layer_layout(encoder) is not None
+    encoder.config.is_decoder = True
+    assert layer_layout(encoder) is None
+    encoder.config.is_decoder = False
+    encoder.config._attn_implementation = "flex_attention"
+    assert layer_layout(encoder) is None
 
 
 def test_a_trained_or_moved_encoder_is_seen() -> None:

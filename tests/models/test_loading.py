@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,10 @@ from probelight.models.loading import (
     MULTIPLE_CHOICE,
     Form,
     check_pretrained,
-    describe,
     has_choice_head,
     load_pretrained,
     load_tokenizer,
     longest_text,
-    num_positions,
     refuse_foreign_tokenizer,
 )
 from probelight.models.networks import model_fingerprint
@@ -72,19 +69,16 @@ def test_half_precision_weights_become_single_precision(folder: Path) -> None:
         assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
-def test_loading_says_nothing(checkpoint: Checkpoint, capfd: pytest.CaptureFixture[str]) -> None:
-    load_pretrained(ENCODER, str(checkpoint("bert")))
-    out, err = capfd.readouterr()
-    assert (out, err) == ("", "")
-
-
-def test_loading_leaves_the_random_state_alone(checkpoint: Checkpoint) -> None:
+def test_loading_says_nothing_and_leaves_the_random_state_alone(
+    checkpoint: Checkpoint, capfd: pytest.CaptureFixture[str]
+) -> None:
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
     load_pretrained(MASKED_LM, str(checkpoint("bert")), random_weights=True)
     load_pretrained(ENCODER, str(checkpoint("bert")))
     assert torch.equal(torch.rand(2), expected)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_missing_weights_are_refused_by_name(folder: Path) -> None:
@@ -115,28 +109,20 @@ def test_truncated_weights_give_one_error_naming_the_folder(folder: Path, keep: 
         load_pretrained(MASKED_LM, str(folder))
 
 
-def test_a_broken_config_gives_one_error_naming_the_folder(folder: Path) -> None:
-    (folder / "config.json").write_text('{"model_type": ')
-    with pytest.raises(PretrainedError, match=f"{folder}/config.json cannot be read"):
-        load_pretrained(MASKED_LM, str(folder))
-
-
-def test_a_pickle_is_not_opened_where_safetensors_lie(folder: Path) -> None:
-    (folder / "pytorch_model.bin").write_bytes(b"not opened")
-    load_pretrained(MASKED_LM, str(folder))
-
-
 class _Evil:
     def __reduce__(self) -> Any:
         return Path.touch, (Path("/tmp/probelight-evil"),)
 
 
 def test_a_pickle_with_code_is_refused(folder: Path) -> None:
+    weights = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").unlink()
     large_enough = {"y": torch.zeros(100_000)}
     torch.save({"bert.x": _Evil(), **large_enough}, folder / "pytorch_model.bin")
     with pytest.raises(PretrainedError, match=f"cannot load the weights of folder {folder}"):
         load_pretrained(MASKED_LM, str(folder))
+    (folder / "model.safetensors").write_bytes(weights)
+    load_pretrained(MASKED_LM, str(folder))  # it is not opened where safetensors lie
     assert not Path("/tmp/probelight-evil").exists()
 
 
@@ -165,18 +151,9 @@ def test_no_input_is_longer_than_the_model_has_places(
     model(torch.full((1, places), 7))
     with pytest.raises((IndexError, RuntimeError)):
         model(torch.full((1, places + 1), 7))
-
-
-def test_a_causal_model_is_refused_by_name(folder: Path) -> None:
-    GPT2Config(vocab_size=60).save_pretrained(folder)
-    with pytest.raises(PretrainedError, match="GPT2Config"):
-        load_pretrained(MASKED_LM, str(folder))
-
-
-def test_a_name_on_the_hub_while_offline_is_one_clear_error() -> None:
-    match = r"'no-such/model' \(a name on the Hub\).*HF_HUB_OFFLINE"
-    with pytest.raises(PretrainedError, match=match):
-        load_pretrained(MASKED_LM, "no-such/model")
+    # Rotated and relative positions.
+    assert longest_text(BartConfig(max_position_embeddings=30)) == 30
+    assert longest_text(MT5Config()) > 10**9
 
 
 @pytest.fixture
@@ -212,11 +189,18 @@ def test_a_new_form_is_said_where_it_is_used(causal: Path) -> None:
 
 
 def test_a_check_reads_no_weights(folder: Path) -> None:
+    whole = (folder / "model.safetensors").read_bytes()
     tensors = load_file(folder / "model.safetensors")
     lost = {name: torch.full_like(tensor, torch.nan) for name, tensor in tensors.items()}
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
-    tokenizer = check_pretrained(MASKED_LM, str(folder)).tokenizer
-    assert tokenizer.get_vocab() == load_tokenizer(str(folder)).get_vocab()
+    found = check_pretrained(MASKED_LM, str(folder))
+    assert found.tokenizer.get_vocab() == load_tokenizer(str(folder)).get_vocab()
+    outline = {name: value.shape for name, value in found.outline().named_parameters()}
+    assert all(value.is_meta for value in found.outline().parameters())
+    (folder / "model.safetensors").write_bytes(whole)
+    model, _ = load_pretrained(MASKED_LM, str(folder))
+    assert {name: value.shape for name, value in model.named_parameters()} == outline
+    save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(PretrainedError, match="NaN"):
         load_pretrained(MASKED_LM, str(folder))
 
@@ -229,6 +213,12 @@ def test_a_check_refuses_what_settings_and_tokenizer_tell(folder: Path) -> None:
     GPT2Config(vocab_size=60).save_pretrained(folder)
     with pytest.raises(PretrainedError, match="causal language model"):
         check_pretrained(MASKED_LM, str(folder))
+    (folder / "config.json").write_text('{"model_type": ')
+    with pytest.raises(PretrainedError, match=f"{folder}/config.json cannot be read"):
+        check_pretrained(MASKED_LM, str(folder))
+    offline = r"'no-such/model' \(a name on the Hub\).*HF_HUB_OFFLINE"
+    with pytest.raises(PretrainedError, match=offline):
+        check_pretrained(MASKED_LM, "no-such/model")
 
 
 def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(folder: Path) -> None:
@@ -239,14 +229,6 @@ def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(fold
     with pytest.raises(PretrainedError, match=r"keeps the encoder alone \(BertModel\)"):
         check_pretrained(MASKED_LM, str(folder))
     check_pretrained(MASKED_LM, str(folder), random_weights=True)
-
-
-def test_an_outline_has_the_models_shapes_and_no_numbers(checkpoint: Checkpoint) -> None:
-    outline = describe(MASKED_LM, str(checkpoint()), None, random_weights=False).outline()
-    model, _ = load_pretrained(MASKED_LM, str(checkpoint()))
-    shapes = {name: value.shape for name, value in model.named_parameters()}
-    assert {name: value.shape for name, value in outline.named_parameters()} == shapes
-    assert all(value.is_meta for value in outline.parameters())
 
 
 def test_a_head_for_choices_is_known_by_the_config(checkpoint: Checkpoint, tmp_path: Path) -> None:
@@ -285,18 +267,3 @@ def test_a_form_asks_for_its_own_special_tokens(tiny_model: TinyModel) -> None:
     padless.pad_token = None
     with pytest.raises(PretrainedError, match="here: the tokenizer has no padding token"):
         refuse_foreign_tokenizer(ENCODER, "here", model, padless)
-
-
-@pytest.mark.parametrize(
-    ("architecture", "places"),
-    [("bert", 64), ("roberta", 63), ("mpnet", 62), ("modernbert", sys.maxsize)],
-)
-def test_places_are_counted_from_behind_the_paddings(
-    architecture: str, places: int, tiny_model: TinyModel
-) -> None:
-    assert num_positions(tiny_model(architecture)) == places
-
-
-def test_places_are_counted_where_they_are_learned() -> None:
-    assert longest_text(BartConfig(max_position_embeddings=30)) == 30
-    assert longest_text(MT5Config()) > 10**9

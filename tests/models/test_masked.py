@@ -74,23 +74,13 @@ def test_scores_and_vocabulary_are_the_plain_models(
     torch.testing.assert_close(whole[0], expected, rtol=0, atol=1e-5)
 
 
-def test_its_vocabulary_skips_what_it_has_no_entry_for(scorer: MaskedScorer) -> None:
-    encoded = scorer.vocabulary().encoder.encode([PIECES, RECORD])
-    assert (encoded.kept, [one.position for one in encoded.skipped]) == ([1], [0])
-
-
 def test_its_vocabulary_is_answered_without_choices(scorer: MaskedScorer) -> None:
     bare = Record("3", RECORD.stem, (), 0)
     assert torch.equal(answers(scorer.vocabulary(), bare), answers(scorer.vocabulary(), RECORD))
     with pytest.raises(RecordError, match=r"4@0: 0 \[MASK\] in the stem; exactly one is needed"):
         answers(scorer.vocabulary(), Record("4", "a cat", (), 0))
-
-
-def test_its_log_likelihoods_take_several_pieces(scorer: MaskedScorer) -> None:
-    own = scorer.by_pieces()
-    found = answers(scorer.log_likelihoods(), PIECES)
-    assert torch.equal(found, answers(own.choice_scores(), PIECES))
-    assert own.network["model"] is scorer.masked.model
+    encoded = scorer.vocabulary().encoder.encode([PIECES, RECORD])
+    assert (encoded.kept, [one.position for one in encoded.skipped]) == ([1], [0])
 
 
 def test_its_features_are_what_the_head_reads(scorer: MaskedScorer) -> None:
@@ -131,7 +121,6 @@ def test_a_check_tells_what_can_be_posed(checkpoint: Checkpoint) -> None:
 
 # "antelope" is three pieces: ante ##lo ##pe.
 QA = Record("1", "which animal is larger ?", ("the antelope", "a dog", "the red cat"), 0)
-MLM = Record("2", "the [MASK] is larger than a dog .", ("antelope", "cat"), 0)
 
 
 def by_pieces(
@@ -142,10 +131,12 @@ def by_pieces(
     return PseudoLogLikelihood(model, tokenizer, normalise, form=form)
 
 
+def scores_of(scorer: PseudoLogLikelihood, *records: Record) -> Tensor:
+    return answers(scorer.choice_scores(), *records)
+
+
 def _by_hand(folder: Path, before: list[str], answer: list[str], after: list[str]) -> list[float]:
     """log p of each answer token with that token masked, from the whole model's own logits."""
-    from transformers import AutoTokenizer
-
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder).eval()
     ids = tokenizer.convert_tokens_to_ids(["[CLS]", *before, *answer, *after, "[SEP]"])
@@ -159,117 +150,65 @@ def _by_hand(folder: Path, before: list[str], answer: list[str], after: list[str
     return found
 
 
-def _scores(module: PseudoLogLikelihood, *records: Record) -> torch.Tensor:
-    asked = module.choice_scores()
-    encoded = asked.encoder.encode(records)
-    with torch.no_grad():
-        return asked.answer(encoded.collate(range(len(records))))
-
-
-def test_question_and_answer_scores_are_those_of_a_loop_over_the_whole_model(
+def test_scores_are_those_of_a_loop_over_the_whole_model(
     architecture: str, checkpoint: Checkpoint
 ) -> None:
+    """Sentences without a stem as BLiMP asks a masked LM (Salazar et al. 2020)."""
     folder = checkpoint(architecture)
-    stem = ["which", "animal", "is", "larger", "?"]
-    answers = [["the", "ante", "##lo", "##pe"], ["a", "dog"], ["the", "red", "cat"]]
-    logs = [_by_hand(folder, stem, answer, []) for answer in answers]
-    for normalise in ("sum", "mean"):
-        module = by_pieces(str(folder), normalise=normalise)  # type: ignore[arg-type]
-        sizes = [1 if normalise == "sum" else len(answer) for answer in answers]
-        expected = [sum(values) / size for values, size in zip(logs, sizes, strict=True)]
-        found = _scores(module, QA)[0].tolist()
-        assert found == pytest.approx(expected, abs=1e-4)
-
-
-def test_the_number_of_tokens_summed_is_known_without_running_the_model(
-    checkpoint: Checkpoint,
-) -> None:
-    asked = by_pieces(str(checkpoint("bert"))).log_likelihoods()
-    assert asked.num_tokens is not None
-    assert asked.num_tokens([QA, MLM]) == [[4, 2, 3], [3, 1]]
-
-
-def test_a_candidate_stands_in_the_place_of_the_mask(checkpoint: Checkpoint) -> None:
-    folder = checkpoint("bert")
+    stem, antelope = ["which", "animal", "is", "larger", "?"], ["ante", "##lo", "##pe"]
     after = ["is", "larger", "than", "a", "dog", "."]
-    expected = [
-        sum(_by_hand(folder, ["the"], answer, after))
-        for answer in (["ante", "##lo", "##pe"], ["cat"])
+    sentences = Record("4", "", ("the cat is older .", "the antelope is older"), 0)
+    asked: list[tuple[Record, list[str], list[list[str]], list[str]]] = [
+        (QA, stem, [["the", *antelope], ["a", "dog"], ["the", "red", "cat"]], []),
+        (PIECES, ["the"], [antelope, ["cat"]], after),
+        (
+            sentences,
+            [],
+            [["the", "cat", "is", "older", "."], ["the", *antelope, "is", "older"]],
+            [],
+        ),
     ]
-    found = _scores(by_pieces(str(folder)), MLM)[0].tolist()
-    assert found == pytest.approx(expected, abs=1e-4)
+    scorer = by_pieces(folder, "mean")
+    for record, before, words, behind in asked:
+        logs = [_by_hand(folder, before, answer, behind) for answer in words]
+        sums = answers(scorer.log_likelihoods(), record)[0]
+        assert sums.tolist() == pytest.approx([sum(values) for values in logs], abs=1e-4)
+        means = answers(scorer.choice_scores(), record)[0]
+        expected = [sum(values) / len(values) for values in logs]
+        assert means.tolist() == pytest.approx(expected, abs=1e-4)
+        count = scorer.log_likelihoods().num_tokens
+        assert count is not None
+        assert count([record]) == [[len(values) for values in logs]]
+    assert load(ModelSettings(str(folder)), "minimal_pair").normalise == "sum"
+    assert not any(parameter.requires_grad for parameter in scorer.network.parameters())
+    assert not scorer.network.training
 
 
-def test_one_piece_candidates_are_ordered_as_by_masked_choice(checkpoint: Checkpoint) -> None:
-    """log p over the vocabulary is the candidate's logit minus the same number for all of them."""
-    record = Record("3", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0)
-    masked = MaskedChoice(str(checkpoint("bert")))
-    with torch.no_grad():
-        logits = masked(masked.encoder().encode([record]).collate([0]))[0]
-    scores = _scores(MaskedScorer(masked.masked).by_pieces(), record)[0]
-    differences = scores - logits
-    assert float(differences.max() - differences.min()) < 1e-4
-
-
-def test_the_scorer_of_a_masked_choice_shares_its_model(checkpoint: Checkpoint) -> None:
+def test_the_scorer_by_pieces_shares_the_model(checkpoint: Checkpoint) -> None:
     masked = MaskedLM(str(checkpoint("bert")), multi_token="pseudo_log_likelihood", max_length=30)
-    encoded = masked.encoder().encode([MLM])
+    encoded = masked.encoder().encode([PIECES])
     assert encoded.needs_pll == [0]
     scorer = MaskedScorer(masked).by_pieces("mean")
     assert scorer.network["model"] is masked.model
     assert (scorer.normalise, scorer.max_length) == ("mean", 30)
     own = by_pieces(str(checkpoint("bert")), normalise="mean")
-    assert torch.equal(_scores(scorer, MLM), _scores(own, MLM))
+    assert torch.equal(scores_of(scorer, PIECES), scores_of(own, PIECES))
+    found = answers(MaskedScorer(masked).log_likelihoods(), PIECES)
+    assert torch.equal(found, answers(own.log_likelihoods(), PIECES))
+    with pytest.raises(ValueError, match="normalise='max': choose sum or mean"):
+        MaskedScorer(masked).by_pieces("max")  # type: ignore[arg-type]
 
 
 def test_scores_depend_neither_on_the_batch_nor_on_the_groups(
     architecture: str, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = by_pieces(str(checkpoint(architecture)))
-    together = _scores(module, QA, MLM)
+    together = scores_of(module, QA, PIECES)
     assert together[1, 2] == -torch.inf
-    torch.testing.assert_close(together[0], _scores(module, QA)[0], rtol=0, atol=1e-5)
-    torch.testing.assert_close(together[1, :2], _scores(module, MLM)[0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(together[0], scores_of(module, QA)[0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(together[1, :2], scores_of(module, PIECES)[0], rtol=0, atol=1e-5)
     monkeypatch.setattr(masked_module, "_MAX_TOKENS", 1)  # one masked copy at a time
-    torch.testing.assert_close(_scores(module, QA, MLM), together, rtol=0, atol=1e-5)
-
-
-def test_its_log_likelihoods_are_sums_whatever_its_scores_are(checkpoint: Checkpoint) -> None:
-    summed, mean = (by_pieces(str(checkpoint()), normalise) for normalise in ("sum", "mean"))
-    asked = mean.log_likelihoods()
-    with torch.no_grad():
-        found = asked.answer(asked.encoder.encode([QA]).collate([0]))
-    assert torch.equal(found, _scores(summed, QA))
-    assert not torch.equal(found, _scores(mean, QA))
-
-
-def test_nothing_of_it_is_trained(checkpoint: Checkpoint) -> None:
-    scorer = by_pieces(str(checkpoint("bert")))
-    assert not any(parameter.requires_grad for parameter in scorer.network.parameters())
-    assert not scorer.network.training
-
-
-def test_an_unknown_normalisation_is_refused(checkpoint: Checkpoint) -> None:
-    with pytest.raises(ValueError, match="normalise='max': choose sum or mean"):
-        by_pieces(str(checkpoint("bert")), normalise="max")  # type: ignore[arg-type]
-
-
-def test_a_sentence_without_a_stem_is_summed_over_all_of_its_tokens(
-    architecture: str, checkpoint: Checkpoint
-) -> None:
-    """As BLiMP asks a masked LM (Salazar et al. 2020), held against a loop over the plain model."""
-    sentences = [["the", "cat", "is", "older", "."], ["the", "ante", "##lo", "##pe", "is", "older"]]
-    pair = Record("4", "", ("the cat is older .", "the antelope is older"), 0)
-    folder = checkpoint(architecture)
-    scorer = load(ModelSettings(str(folder)), "minimal_pair")
-    asked = scorer.choice_scores()
-    with torch.no_grad():
-        found = asked.answer(asked.encoder.encode([pair]).collate([0]))[0].tolist()
-    expected = [sum(_by_hand(folder, [], words, [])) for words in sentences]
-    assert found == pytest.approx(expected, abs=1e-4)
-    counted = scorer.log_likelihoods().num_tokens
-    assert counted is not None
-    assert counted([pair]) == [[5, 6]]
+    torch.testing.assert_close(scores_of(module, QA, PIECES), together, rtol=0, atol=1e-5)
 
 
 def test_masked_copies_that_are_the_same_are_run_once(
@@ -286,12 +225,12 @@ def test_masked_copies_that_are_the_same_are_run_once(
     monkeypatch.setattr(module, "reader", counted)
     words = Record("3", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0)
     ends = Record("4", "which animal is larger ?", ("a dog", "a cat", "the dog"), 0)
-    found = _scores(module, words, ends)
+    found = scores_of(module, words, ends)
     # One text with a mask; "[MASK] dog" twice, "[MASK] cat", "a [MASK]" twice and "the [MASK]".
     assert rows == [1 + 4]
     for record, scores in zip((words, ends), found, strict=True):
         for choice, score in zip(record.choices, scores.tolist(), strict=True):
-            alone = _scores(module, replace(record, choices=(choice,), answer=0))
+            alone = scores_of(module, replace(record, choices=(choice,), answer=0))
             assert float(alone) == pytest.approx(score, abs=1e-5)
 
 
@@ -303,6 +242,6 @@ def test_each_form_has_a_mode_of_its_own(checkpoint: Checkpoint) -> None:
         assert scorer.mode == mode
         own = by_pieces(folder, form="within_word_l2r").log_likelihoods()
         asked = scorer.log_likelihoods()
-        batch = asked.encoder.encode([MLM]).collate([0])
+        batch = asked.encoder.encode([PIECES]).collate([0])
         assert torch.equal(asked.answer(batch), own.answer(batch))
     assert load(ModelSettings(folder), "mc_qa").mode == "pseudo_log_likelihood"

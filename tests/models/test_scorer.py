@@ -1,7 +1,8 @@
-"""What a kind of scorer need not answer it refuses by name, and its weights tell it from others."""
+"""What a model type need not answer it refuses by name, and its weights tell it from others."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from probelight.probes.record import Record
 
 
 class Longest(Scorer):
-    """A kind with one weight."""
+    """A model type with one weight."""
 
     mode = "by_length"
 
@@ -29,24 +30,21 @@ class Longest(Scorer):
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "message"),
     [
         ("vocabulary", "log-probabilities over a vocabulary"),
         ("log_likelihoods", "log-likelihoods of a continuation"),
         ("features", "features"),
     ],
 )
-def test_what_a_kind_does_not_answer_is_refused_by_name(question: str, said: str) -> None:
-    with pytest.raises(UsageError, match=rf"^Longest \(mode by_length\) gives no {said}$"):
-        getattr(Longest(1.0), question)()
-
-
-def test_a_kind_must_say_how_choices_get_their_scores() -> None:
+def test_what_a_model_type_does_not_answer_is_refused_by_name(
+    question: str, message: str, scorer: TrainedScorer
+) -> None:
+    for one, name in ((Longest(1.0), "Longest (mode by_length)"), (scorer, "TrainedScorer (mode")):
+        with pytest.raises(UsageError, match=rf"^{re.escape(name)}.* gives no {message}$"):
+            getattr(one, question)()
     with pytest.raises(TypeError, match="abstract"):
         Scorer()  # type: ignore[abstract]
-
-
-def test_scorers_of_equal_weights_have_one_fingerprint() -> None:
     assert Longest(1.0).fingerprint() == Longest(1.0).fingerprint() != Longest(1.5).fingerprint()
 
 
@@ -64,9 +62,7 @@ def test_each_choice_gets_the_sum_or_the_mean_of_its_own_tokens() -> None:
     assert sums.dtype == torch.float32
     means = scores_of_choices(BATCH, SCORES, COUNTS, "mean")
     assert means.tolist() == [[-0.5, -1.5], [-4.0, -torch.inf]]
-
-
-def test_the_mean_of_equal_numbers_is_that_number() -> None:
+    # The mean of equal numbers is that number.
     batch = {"pair_index": torch.tensor([[0, 1]]), "choice_mask": torch.ones(1, 2).bool()}
     found = scores_of_choices(batch, torch.full((13,), -3.3), torch.tensor([10, 3]), "mean")
     assert found[0, 0] == found[0, 1]
@@ -86,18 +82,3 @@ def test_its_scores_are_the_modules_logits(scorer: TrainedScorer) -> None:
     with torch.no_grad():
         assert torch.equal(asked.answer(batch), scorer.module(batch))
     assert scorer.fingerprint() == model_fingerprint(scorer.module)
-
-
-@pytest.mark.parametrize(
-    ("question", "named"),
-    [
-        ("vocabulary", "log-probabilities over a vocabulary"),
-        ("log_likelihoods", "log-likelihoods of a continuation"),
-        ("features", "features"),
-    ],
-)
-def test_other_questions_are_refused_by_name(
-    scorer: TrainedScorer, question: str, named: str
-) -> None:
-    with pytest.raises(UsageError, match=rf"TrainedScorer \(mode fine_tuned\) gives no {named}"):
-        getattr(scorer, question)()

@@ -247,14 +247,6 @@ def test_its_features_are_what_the_head_reads(family: str, seq2seq: Checkpoint) 
     torch.testing.assert_close(found, torch.stack([expected] * 2), rtol=0, atol=1e-5)
 
 
-def test_a_text_is_encoded_once_for_all_its_choices(seq2seq: Checkpoint) -> None:
-    scorer = load(ModelSettings(str(seq2seq("t5"))), "mc_mlm")
-    batch = scorer.choice_scores().encoder.encode([MASKED, ONE_PIECE]).collate([0, 1])
-    assert len(batch["input_ids"]) == 1
-    assert len(batch["decoder_input_ids"]) == 4  # "larger" is a choice of both
-    assert batch["source_index"].tolist() == [0, 0, 0, 0]
-
-
 def test_scores_depend_neither_on_the_groups_nor_on_the_weights_names(
     seq2seq: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +260,11 @@ def test_scores_depend_neither_on_the_groups_nor_on_the_weights_names(
     )
     assert not any(parameter.requires_grad for parameter in scorer.network.parameters())
     assert not scorer.network.training
+    # A text is encoded once for all its choices.
+    batch = scorer.choice_scores().encoder.encode([MASKED, ONE_PIECE]).collate([0, 1])
+    assert len(batch["input_ids"]) == 1
+    assert len(batch["decoder_input_ids"]) == 4  # "larger" is a choice of both
+    assert batch["source_index"].tolist() == [0, 0, 0, 0]
     fresh = load(ModelSettings(str(seq2seq("bart")), random_weights=True), "mc_mlm")
     assert fresh.fingerprint() != scorer.fingerprint()
     assert scorer.mode == "infilling_likelihood"
@@ -299,23 +296,21 @@ SIZES: dict[str, Any] = {
 }
 
 
-def test_mbarts_sentences_begin_with_their_language() -> None:
+def test_sentences_begin_with_barts_first_token_or_mbarts_language(
+    byte_bpe: RobertaTokenizer,
+) -> None:
     tokenizer = MBartTokenizer(src_lang="en_XX", tgt_lang="en_XX")
-    size = len(tokenizer)
-    model = MBartForConditionalGeneration(MBartConfig(vocab_size=size, **SIZES))
+    model = MBartForConditionalGeneration(MBartConfig(vocab_size=len(tokenizer), **SIZES))
     form = infilling_of(model, tokenizer)
     assert form.opening == (tokenizer.convert_tokens_to_ids("en_XX"),)
     assert (form.closing, form.blank, form.repeats_context) == ((), "<mask>", True)
-
-
-def test_barts_sentences_begin_with_its_first_token(byte_bpe: RobertaTokenizer) -> None:
     config = BartConfig(vocab_size=len(byte_bpe), decoder_start_token_id=2, **SIZES)
-    form = infilling_of(BartForConditionalGeneration(config), byte_bpe)
-    assert form.opening == (2, byte_bpe.bos_token_id)
+    bart = BartForConditionalGeneration(config)
+    assert infilling_of(bart, byte_bpe).opening == (2, byte_bpe.bos_token_id)
     without = copy.deepcopy(byte_bpe)
     without.mask_token = None
     with pytest.raises(PretrainedError, match="must have a mask token"):
-        infilling_of(BartForConditionalGeneration(config), without)
+        infilling_of(bart, without)
 
 
 def test_mt5s_sentinels_are_words_of_its_vocabulary() -> None:
@@ -327,14 +322,6 @@ def test_mt5s_sentinels_are_words_of_its_vocabulary() -> None:
     form = infilling_of(MT5ForConditionalGeneration(config), tokenizer)
     assert (form.blank, form.blank_id) == (" <extra_id_0>", 6)
     assert (form.opening, form.closing) == ((0, 6), (5,))
-
-
-def test_a_model_without_a_start_token_is_refused() -> None:
-    sentinels = [("<extra_id_1>", 0.0), ("<extra_id_0>", 0.0)]
-    vocab = [(piece, 0.0) for piece in ("<pad>", "</s>", "<unk>", "▁a")] + sentinels
-    tokenizer = T5Tokenizer(vocab=vocab, extra_ids=2)
-    config = MT5Config(vocab_size=6, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
     config.decoder_start_token_id = None
-    model = MT5ForConditionalGeneration(config)
     with pytest.raises(PretrainedError, match="decoder's start token"):
-        infilling_of(model, tokenizer)
+        infilling_of(MT5ForConditionalGeneration(config), tokenizer)

@@ -96,12 +96,6 @@ Checkpoint = Callable[..., Path]
 STEM = "a cat is [MASK] than a dog ."
 
 
-def of_pieces(tokenizer: Any, *pieces: str) -> list[str]:
-    entries = [tokenizer.convert_tokens_to_ids(piece) for piece in pieces]
-    read = read_out(tokenizer, entries)
-    return [read[entry] for entry in entries]
-
-
 @pytest.fixture
 def scorer(checkpoint: Checkpoint) -> MaskedScorer:
     return MaskedScorer(MaskedLM(str(checkpoint())))
@@ -130,27 +124,29 @@ def test_a_word_is_its_one_entry_in_its_place(scorer: MaskedScorer) -> None:
     assert entries_of(vocabulary, [(STEM, "antelope")]) == [None]
 
 
-def test_entries_of_wordpiece(checkpoint: Checkpoint) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint())
-    shown = of_pieces(tokenizer, "cat", "##lo", ",", "1", "[MASK]", "[UNK]")
-    assert shown == ["cat", "##lo", ",", "1", "[MASK]", "[UNK]"]
-
-
-def test_entries_of_byte_pairs(byte_bpe: RobertaTokenizer) -> None:
-    part = byte_bpe.convert_ids_to_tokens(byte_bpe("é", add_special_tokens=False)["input_ids"])
-    shown = of_pieces(byte_bpe, "Ġolder", "l", "Ġ", "Ċ", "Ā", ",", "<mask>", part[0])
-    assert shown == ["older", "##l", "Ġ", "Ċ", "Ā", ",", "<mask>", part[0]]
-
-
-def test_entries_of_sentencepiece() -> None:
+def sentencepiece() -> PreTrainedTokenizerFast:
     pieces = ["<unk>", "▁a", "▁", "▁fish", "fish", "▁two\u2003words", "▁##x"]
-    model = models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0)
-    backend = Tokenizer(model)
+    backend = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0))
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
     backend.decoder = decoders.Metaspace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
-    shown = of_pieces(tokenizer, "▁fish", "fish", "▁", "▁two\u2003words")
-    assert shown == ["fish", "##fish", "▁", "▁two\\x2003words"]
+    return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
+
+
+def test_entries_are_read_as_words_whatever_the_tokenizer(
+    checkpoint: Checkpoint, byte_bpe: RobertaTokenizer
+) -> None:
+    part = byte_bpe.convert_ids_to_tokens(byte_bpe("é", add_special_tokens=False)["input_ids"])[0]
+    wordpiece = AutoTokenizer.from_pretrained(checkpoint())
+    shown: list[tuple[Any, dict[str, str]]] = [
+        (wordpiece, {piece: piece for piece in ("cat", "##lo", ",", "1", "[MASK]", "[UNK]")}),
+        (byte_bpe, {"Ġolder": "older", "l": "##l", "Ġ": "Ġ", "Ċ": "Ċ", "Ā": "Ā", ",": ","}),
+        (byte_bpe, {"<mask>": "<mask>", part: part}),
+        (sentencepiece(), {"▁fish": "fish", "fish": "##fish", "▁": "▁"}),
+        (sentencepiece(), {"▁two\u2003words": "▁two\\x2003words"}),
+    ]
+    for tokenizer, words in shown:
+        entries = {tokenizer.convert_tokens_to_ids(piece): word for piece, word in words.items()}
+        assert read_out(tokenizer, entries) == entries
 
 
 HIDDEN = 4
@@ -170,7 +166,7 @@ class Headed:
 def test_a_word_has_the_row_of_its_piece_or_the_mean_of_its_pieces(
     byte_bpe: RobertaTokenizer,
 ) -> None:
-    model = Headed(byte_bpe, bias=True)
+    model: Any = Headed(byte_bpe, bias=True)
     one, several = "older", "antelopes"
     ids: dict[str, Any] = {
         word: byte_bpe(f"a {word}", add_special_tokens=False)["input_ids"][1:]
@@ -186,20 +182,14 @@ def test_a_word_has_the_row_of_its_piece_or_the_mean_of_its_pieces(
     torch.testing.assert_close(bias[0], sum(biases[i] for i in ids[several]) / len(ids[several]))
     assert not weight.requires_grad
 
-
-def test_a_head_without_bias_gives_none_and_a_bias_behind_it_counts(
-    byte_bpe: RobertaTokenizer,
-) -> None:
-    model: Any = Headed(byte_bpe, bias=False)
+    # Without a bias of the head it is 0, but for one behind the head.
+    model = Headed(byte_bpe, bias=False)
     assert word_rows(model, byte_bpe, ["older"])[1].tolist() == [0.0]
     model.final_logits_bias = torch.arange(len(byte_bpe), dtype=torch.float32)[None]
-    [piece] = byte_bpe(" older", add_special_tokens=False)["input_ids"]
-    assert word_rows(model, byte_bpe, ["older"])[1].tolist() == [piece]
+    assert word_rows(model, byte_bpe, ["older"])[1].tolist() == ids["older"]
 
-
-def test_a_word_without_pieces_is_refused(byte_bpe: RobertaTokenizer) -> None:
     def nothing(texts: list[str], **_: Any) -> dict[str, list[list[int]]]:
         return {"input_ids": [[] for _ in texts]}
 
     with pytest.raises(RecordError, match="the candidate 'older' has no tokens"):
-        word_rows(Headed(byte_bpe, bias=False), nothing, ["older"])  # type: ignore[arg-type]
+        word_rows(model, nothing, ["older"])  # type: ignore[arg-type]
