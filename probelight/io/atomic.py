@@ -117,17 +117,14 @@ def mend_folder(folder: Path) -> None:
     Unfinished folders are removed, and one that was about to be replaced gets its name back. What
     a process that lives is writing there stays.
     """
-
-    def is_left(path: Path) -> bool:
-        return _EARLIER_FOLDER.fullmatch(path.name) is not None or is_abandoned(path)
-
-    for part in list(folder.rglob("*.tmp")):
-        if is_left(part):
-            remove(part)
     newest_first = sorted(folder.glob("*.old"), key=lambda p: p.stat().st_mtime, reverse=True)
-    for replaced in filter(is_left, newest_first):
-        if found := _REPLACED.fullmatch(replaced.name):
-            _restore(replaced, folder / found[1])
+    for path in [*folder.rglob("*.tmp"), *newest_first]:
+        if not (_EARLIER_FOLDER.fullmatch(path.name) or is_abandoned(path)):
+            continue
+        if path.suffix == ".tmp":
+            remove(path)
+        elif found := _REPLACED.fullmatch(path.name):
+            _restore(path, folder / found[1])
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -144,7 +141,7 @@ def remove_leftovers(folder: Path) -> None:
 def is_abandoned(path: Path) -> bool:
     """Return whether a temporary name is one of ours and nobody can be writing there any more."""
     found = _WRITER.fullmatch(path.name)
-    if found is not None and found[1] == _host_hash():
+    if found is not None and found[1] == writer().partition("-")[0]:
         return Process(host_id(), int(found[2]), int(found[3])).known_dead()
     if found is None and _EARLIER_FILE.fullmatch(path.name) is None:
         return False
@@ -176,12 +173,8 @@ def writer() -> str:
 
 @cache
 def _writer(pid: int) -> str:
-    return f"{_host_hash()}-{pid}-{this_process().started}"
-
-
-@cache
-def _host_hash() -> str:
-    return hashlib.sha256(host_id().encode()).hexdigest()[:8]
+    host_hash = hashlib.sha256(host_id().encode()).hexdigest()[:8]
+    return f"{host_hash}-{pid}-{this_process().started}"
 
 
 def _restore(replaced: Path, folder: Path) -> None:

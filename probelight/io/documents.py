@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ T = TypeVar("T")
 # What a dataclass that is read declares as its `__pydantic_config__`; those inside it follow.
 STRICT = {"strict": True, "extra": "forbid"}
 MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundreds
+_TOO_DEEP = f"values within values more than {MAX_JSON_DEPTH} times"
 MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
 MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
 MAX_YAML_DEPTH = 50
@@ -72,7 +73,7 @@ def typed(
     except ValidationError as errors:
         found = errors.errors(include_url=False)
         # A mistyped key is what leaves a needed one missing.
-        first = min(found, key=lambda one: one["type"] != "unexpected_keyword_argument")
+        first = min(found, key=lambda error: error["type"] != "unexpected_keyword_argument")
         raise error_type(f"{place}: {_problem(kind, first, within)}") from None
 
 
@@ -86,15 +87,17 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 def _problem(kind: type, error: ErrorDetails, within: str) -> str:
     """Return the key that is wrong and what it must be."""
     *outer, last = error["loc"] or [""]
-    key = within + "".join(
-        f"[{one}]" if isinstance(one, int) else f".{one}" for one in error["loc"]
-    )
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"]]
+    key = within + "".join(steps)
     key = f"`{key.removeprefix('.')}`" if key else "it"
     match error["type"]:
         case "missing":
             return f"{key} is missing"
         case "unexpected_keyword_argument":
-            return f"{key} is no key{nearest(last, _keys(kind, outer))}"
+            declared: Any = kind
+            for part in outer:
+                declared = _dataclass_in(get_type_hints(declared).get(str(part))) or declared
+            return f"{key} is no key{nearest(last, [field.name for field in fields(declared)])}"
         case "value_error":
             reason = str(error["ctx"]["error"])
             is_limit = reason.startswith("give ")
@@ -104,13 +107,6 @@ def _problem(kind: type, error: ErrorDetails, within: str) -> str:
     shown = value if len(value) <= 80 else f"{value[:80]}..."
     near = nearest(error["input"], meant.split("'")[1::2])
     return f"{key} must be {meant}, not {shown}{near}"
-
-
-def _keys(kind: Any, place: Sequence[object]) -> list[str]:
-    """Return the keys of the dataclass at a place inside another one."""
-    for part in place:
-        kind = _dataclass_in(get_type_hints(kind).get(str(part))) or kind
-    return [field.name for field in fields(kind)]
 
 
 def _dataclass_in(hint: Any) -> Any:
@@ -161,7 +157,7 @@ def finite_json(text: str) -> Any:
         if isinstance(value, dict | list):
             _check_depth(value, MAX_JSON_DEPTH)
     except RecursionError:
-        raise _too_deep() from None
+        raise RecordError(_TOO_DEEP) from None
     return value
 
 
@@ -186,14 +182,10 @@ def _of_64_bits(digits: str) -> int:
 
 def _check_depth(value: dict[str, Any] | list[Any], left: int) -> None:
     if not left:
-        raise _too_deep()
+        raise RecordError(_TOO_DEEP)
     for item in value.values() if isinstance(value, dict) else value:
         if isinstance(item, dict | list):
             _check_depth(item, left - 1)
-
-
-def _too_deep() -> RecordError:
-    return RecordError(f"values within values more than {MAX_JSON_DEPTH} times")
 
 
 def _no_constant(constant: str) -> NoReturn:
@@ -290,9 +282,7 @@ def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     """Count the nodes that one stands for, its aliases written out; each is looked at once."""
     if node in known:
         if not known[node]:
-            raise yaml.MarkedYAMLError(
-                problem="an alias holds itself", problem_mark=node.start_mark
-            )
+            raise _error("an alias holds itself", node)
         return known[node]
     known[node] = 0  # until it is counted: an alias to it from within has no end
     number = 1

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from probelight.io.errors import RecordError
-from probelight.io.files import BLOCK, ITEMS, content_sha256, is_packed, read_blocks
+from probelight.io.files import BLOCK, ITEMS, PACKED_MAGIC, content_sha256, read_blocks
 from probelight.io.package import cache_folder
 
 if TYPE_CHECKING:
@@ -120,7 +120,9 @@ def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
             f"its content has sha256 {found} where {sha256} was released. The file was "
             "changed or damaged; fetch it again, or read your own version with --data.path"
         )
-    if not has_end and not is_packed(path):
+    with path.open("rb") as stream:
+        is_packed = stream.read(4).startswith(PACKED_MAGIC)
+    if not has_end and not is_packed:
         return (
             "the server does not say how long the file is, so it may be cut off; write its "
             "sha256 in the probe's config, or fetch it yourself and name its folder with --mirror"

@@ -24,12 +24,17 @@ _ADDRESS = re.compile(r"(?<=\w)://|@|\b(?<=www)\.", re.IGNORECASE)
 
 
 def visible(text: str) -> str:
-    r"""The text with control characters written out, as `\x1b`; line feeds and tabs stay."""
-    return _CONTROL.sub(lambda found: _written_out(found[0]), text)
+    r"""Return a text with control characters written out, as `\x1b`; line feeds and tabs stay."""
+
+    def written_out(found: re.Match[str]) -> str:
+        code = ord(found[0])
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+    return _CONTROL.sub(written_out, text)
 
 
 def all_visible(value: Any) -> Any:
-    """A JSON value with all its texts `visible`."""
+    """Return a JSON value with all its texts `visible`."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, list):
@@ -40,7 +45,7 @@ def all_visible(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """The value as JSON that a terminal shows as it is; reading it gives the same value.
+    """Return a value as JSON that a terminal shows as it is; reading it gives the same value.
 
     JSON has no infinity and no NaN: null stands for them.
     """
@@ -49,7 +54,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def as_cell(text: str) -> str:
-    """The text as a cell of a csv file, which no spreadsheet takes for a formula.
+    """Return a text as a cell of a csv file, which no spreadsheet takes for a formula.
 
     A text that begins as one does gets an apostrophe in front, one with control characters is a
     JSON text behind an apostrophe; `from_cell` takes both back.
@@ -61,7 +66,7 @@ def as_cell(text: str) -> str:
 
 
 def from_cell(cell: str) -> str:
-    """The text that `as_cell` made the cell of; any other cell as it is."""
+    """Return the text that `as_cell` made the cell of; any other cell as it is."""
     if cell.startswith(f'{_QUOTE}"'):
         try:
             return str(json.loads(cell[1:]))
@@ -71,7 +76,7 @@ def from_cell(cell: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """The text for Markdown: no HTML, link, emphasis or cell of a table is made of it."""
+    """Return a text for Markdown that makes no HTML, link, emphasis or cell of a table."""
     text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _ADDRESS.sub(lambda found: f"&#{ord(found[0][0])};{found[0][1:]}", text)
     return _MARKDOWN.sub(r"\\\g<0>", text).replace("\n", " ")
@@ -85,8 +90,3 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _numbers(item) for key, item in value.items()}
     return value
-
-
-def _written_out(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -24,6 +24,7 @@ from probelight.io.errors import RecordError
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 BZIP2_MAGIC = b"BZh"
+PACKED_MAGIC = (GZIP_MAGIC, ZIP_MAGIC, BZIP2_MAGIC)
 BLOCK = 1 << 20
 _ENDING = re.compile(r"\.(tsv|csv)(\.(gz|bz2|zip))?$", re.IGNORECASE)
 MIB = 2**20
@@ -167,9 +168,7 @@ def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
     """Return the hex SHA-256 of a file's decompressed bytes: a gzipped copy has the same.
 
     Raises:
-        RecordError: If the file is no regular one, larger than the limit, or compressed and
-            damaged or cut off.
-        OSError: If it cannot be opened.
+        RecordError: As `read_blocks`.
     """
     digest = hashlib.sha256()
     for block in read_blocks(path, limit):
@@ -198,12 +197,6 @@ def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) 
             yield block
 
 
-def is_packed(path: str | Path) -> bool:
-    """Return whether a file is compressed in a way known here, as its first bytes say."""
-    with regular_file(path).open("rb") as raw:
-        return raw.read(4).startswith((GZIP_MAGIC, ZIP_MAGIC, BZIP2_MAGIC))
-
-
 @contextmanager
 def open_content(
     path: Path, member: str | None = None, watched: Watched | None = None
@@ -214,7 +207,8 @@ def open_content(
     keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
     `watched` opens the file as it lies there so that somebody sees how far the reading is.
     """
-    with (watched or _opened)(regular_file(path)) as raw:
+    regular_file(path)
+    with watched(path) if watched else path.open("rb") as raw:
         magic = raw.read(4)
         raw.seek(0)
         if magic.startswith(GZIP_MAGIC):
@@ -234,25 +228,20 @@ def open_content(
                     raise RecordError(
                         f"{path}: the zip archive holds {len(names)} files; it must hold one"
                     )
-                with _opened_member(path, archive, names[0]) as inner:
+                try:
+                    member_file = archive.open(names[0])
+                except RuntimeError as error:  # NotImplementedError is one: an unknown method
+                    encrypted = "encrypted" in str(error)
+                    why = "encrypted" if encrypted else "packed in a way unknown here"
+                    raise RecordError(
+                        f"{path}: {names[0]!r} in the zip archive is {why}; unpack it and give the "
+                        "file itself"
+                    ) from None
+                with member_file as inner:
                     # Its own lines of limited length are read byte by byte.
                     yield io.BufferedReader(cast(io.RawIOBase, inner), BLOCK)
         else:
             yield raw
-
-
-def _opened(path: Path) -> IO[bytes]:
-    return path.open("rb")
-
-
-def _opened_member(path: Path, archive: zipfile.ZipFile, name: str) -> IO[bytes]:
-    try:
-        return archive.open(name)
-    except RuntimeError as error:  # an unknown method too, which is a NotImplementedError
-        why = "encrypted" if "encrypted" in str(error) else "packed in a way unknown here"
-        raise RecordError(
-            f"{path}: {name!r} in the zip archive is {why}; unpack it and give the file itself"
-        ) from None
 
 
 def read_lines(

@@ -69,7 +69,7 @@ def shipped_path(path: str) -> str:
 
 
 def cache_folder(cache_dir: str | Path | None = None) -> Path:
-    """The given folder, or $PROBELIGHT_CACHE, or ~/.cache/probelight."""
+    """Return the folder, or $PROBELIGHT_CACHE, or ~/.cache/probelight."""
     chosen = cache_dir or os.environ.get("PROBELIGHT_CACHE") or "~/.cache/probelight"
     return Path(chosen).expanduser()
 
@@ -166,7 +166,7 @@ def with_current_class_paths(config: Any) -> Any:
 
 
 def _is_the_users(module: str) -> bool:
-    """Whether a module can be imported that is none of ours, as in a folder of the user's."""
+    """Return whether a module can be imported that is none of ours, as in a user's folder."""
     room = module.partition(".")[0]
     found = find_spec(room)
     if found is None:

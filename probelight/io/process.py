@@ -80,7 +80,7 @@ class StopSignals:
         self._held = True
 
     def release(self) -> bool:
-        """End `hold`; whether SIGTERM was noted."""
+        """End `hold`, and return whether SIGTERM was noted."""
         held, self._held = self._held, False
         return held and self.terminated
 
@@ -98,9 +98,15 @@ class StopSignals:
         """Send the signal again where Python would only print the exception and go on."""
         while frame is not None and not _swallows(frame.f_code):
             frame = frame.f_back
-        if frame is not None:
-            _thread.start_new_thread(_send_soon, (signum,))
-        return frame is not None
+        if frame is None:
+            return False
+
+        def send_soon() -> None:
+            time.sleep(0.01)
+            os.kill(os.getpid(), signum)
+
+        _thread.start_new_thread(send_soon, ())
+        return True
 
     def _note(self, code: int) -> None:
         self.code = self.code or code
@@ -113,16 +119,11 @@ class StopSignals:
 
 
 def _swallows(code: CodeType) -> bool:
-    """Whether it is a finaliser: what one raises goes nowhere."""
+    """Return whether code is a finaliser's: what one raises goes nowhere."""
     in_callback = code.co_name in {"cb", "remove", "_remove"} and code.co_filename.endswith(
         ("weakref.py", "_weakrefset.py", "importlib._bootstrap>")
     )
     return code.co_name == "__del__" or in_callback
-
-
-def _send_soon(signum: int) -> None:
-    time.sleep(0.01)
-    os.kill(os.getpid(), signum)
 
 
 def say_stopped(code: int) -> None:
@@ -133,7 +134,7 @@ def say_stopped(code: int) -> None:
 
 
 def is_first_process() -> bool:
-    """Whether this is not one of the further processes of a DDP run on this machine."""
+    """Return whether this is not one of the further processes of a DDP run on this machine."""
     return int(os.environ.get("LOCAL_RANK", "0")) == 0
 
 
@@ -150,7 +151,7 @@ def follow_first_process() -> None:
 
 
 def die_with_parent() -> None:
-    """On Linux, has this process killed at once when its parent ends, however that ends."""
+    """On Linux, have this process killed at once when its parent ends, however that ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -176,14 +177,20 @@ class Process:
     started: int
 
     def known_dead(self) -> bool:
-        """Whether it certainly ended; of another host nothing is known."""
+        """Return whether it certainly ended; nothing is known of another host's."""
         if self.host != host_id():
             return False
         found = _stat(self.pid)
-        if found is None:
-            return not _exists(self.pid)
-        state, started = found
-        return state in "ZX" or (self.started != 0 and started != self.started)
+        if found is not None:
+            state, started = found
+            return state in "ZX" or (self.started != 0 and started != self.started)
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            pass
+        return False
 
     def kill(self) -> None:
         """Kill it if it lives on this host, and wait until it is gone."""
@@ -218,20 +225,10 @@ def host_id() -> str:
 
 
 def _stat(pid: int) -> tuple[str, int] | None:
-    """State and start time of a process of this host; None if it is not there or nobody says."""
+    """Return state and start time of a process of this host; None if nobody knows."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
     fields = text.rsplit(")", 1)[1].split()  # the name may hold anything
     return fields[_STATE], int(fields[_START])
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -32,9 +32,8 @@ from typing import (
 
 from probelight.io.documents import MEANT, STRICT, typed
 
-_UNION_TAG = re.compile(
-    r"int|float|bool|str|none|.*[\[(].*"
-)  # which of several types pydantic tried
+# Which of several types pydantic tried.
+_UNION_TAG = re.compile(r"int|float|bool|str|none|.*[\[(].*")
 
 
 class RangeError(ValueError):
@@ -45,7 +44,7 @@ class Limit:
     """What a value must be besides its type; its text says what to give."""
 
     def admits(self, value: Any) -> bool:
-        """Whether a value of the type may be."""
+        """Return whether a value of the type may be."""
         raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
@@ -80,7 +79,7 @@ class Within(Limit):
     also: tuple[tuple[float, str], ...] = ()
 
     def admits(self, value: Any) -> bool:
-        """Whether a number is in the range, or has a meaning outside of it."""
+        """Return whether a number is in the range, or has a meaning outside of it."""
         if any(value == number for number, _ in self.also):
             return True
         low = self.low < value if self.above else self.low <= value
@@ -102,7 +101,7 @@ class NotEmpty(Limit):
     """A list that must hold something."""
 
     def admits(self, value: Any) -> bool:
-        """Whether there is something in it."""
+        """Return whether there is something in it."""
         return len(value) > 0
 
     def __str__(self) -> str:
@@ -114,7 +113,7 @@ class NotBlank(Limit):
     """A path that must be given: an empty one would silently be the current folder."""
 
     def admits(self, value: Any) -> bool:
-        """Whether there is something in it."""
+        """Return whether there is something in it."""
         return bool(value.strip())
 
     def __str__(self) -> str:
@@ -134,7 +133,7 @@ class OneOf(Limit):
     also: str | None = None
 
     def admits(self, value: Any) -> bool:
-        """Whether it is one of them."""
+        """Return whether it is one of them."""
         return bool(value == self.also or value in self.names)
 
     def __str__(self) -> str:

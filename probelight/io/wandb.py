@@ -11,7 +11,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -211,7 +210,5 @@ class Courier:
             self._since = None
 
 
-@cache
-def shared_courier() -> Courier:
-    """Return the thread of this process: W&B has one run at a time, which ends before the next."""
-    return Courier()
+# Of this process: W&B has one run at a time, which ends before the next.
+COURIER = Courier()

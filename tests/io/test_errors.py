@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import pytest
+
 from probelight.io.errors import nearest
 
 WORDS = ["hypernymy", "hyponymy", "synonymy"]
 
 
-def test_the_nearest_word_is_suggested() -> None:
-    assert nearest("hypernimy", WORDS) == " (did you mean 'hypernymy'?)"
-    assert nearest("synonmy", WORDS) == " (did you mean 'synonymy'?)"
-
-
-def test_nothing_is_suggested_for_what_is_like_none_of_them() -> None:
-    assert nearest("race", WORDS) == ""
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("hypernimy", " (did you mean 'hypernymy'?)"),
+        ("synonmy", " (did you mean 'synonymy'?)"),
+        ("race", ""),
+        (None, ""),
+    ],
+)
+def test_the_nearest_word_is_suggested(word: str | None, hint: str) -> None:
+    assert nearest(word, WORDS) == hint
     assert nearest(["hypernymy"], []) == ""
-    assert nearest(None, WORDS) == ""

@@ -23,46 +23,8 @@ from probelight.io.files import (
     content_sha256,
     read_lines,
     read_text,
-    regular_file,
     sha256_of,
 )
-
-
-def test_a_file_and_a_link_to_one_have_an_end(tmp_path: Path) -> None:
-    path, link = tmp_path / "a.txt", tmp_path / "b.txt"
-    path.write_text("x")
-    link.symlink_to(path)
-    assert regular_file(str(path)) == path
-    assert regular_file(link) == link
-
-
-def test_what_is_not_there_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=rf"^{tmp_path}/none: there is no such file$"):
-        regular_file(tmp_path / "none")
-    with pytest.raises(RecordError, match=rf"^{tmp_path}: a folder, where a file is needed$"):
-        regular_file(tmp_path)
-
-
-@pytest.mark.parametrize("kind", ["device", "pipe", "link to a device"])
-def test_what_has_no_end_is_no_file(tmp_path: Path, kind: str) -> None:
-    path = Path("/dev/zero") if kind == "device" else tmp_path / "endless.jsonl"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "link to a device":
-        path.symlink_to("/dev/zero")
-    with pytest.raises(RecordError, match=rf"{path}: a device or a pipe, where a file on the disk"):
-        regular_file(path)
-
-
-def test_a_meter_lets_through_what_a_kind_may_hold_and_names_the_line_of_the_rest() -> None:
-    meter = Meter(Path("a.txt"), Limit("toys", num_bytes=1_000, line_bytes=20))
-    meter.count(b"x" * 1_000)
-    meter.num_lines = 4
-    assert meter.here == "a.txt:5"
-    with pytest.raises(
-        RecordError, match=r"^a\.txt:5: more than 1,000 bytes, the most of a file of"
-    ):
-        meter.count(b"x")
 
 
 def test_a_meter_stops_at_what_no_text_of_that_size_unpacks_to(
@@ -166,10 +128,6 @@ def test_what_is_written_once_is_never_replaced(tmp_path: Path) -> None:
     assert not write_text_once(path, "[2]")
     assert read_json(path) == [1]
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_damaged_json_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "said.json"
     path.write_bytes(b'{"a": ')
     with pytest.raises(ValueError, match=r"said\.json: not a whole JSON file \(Expecting value"):
         read_json(path)
@@ -226,8 +184,13 @@ def test_only_what_has_an_end_is_read(tmp_path: Path, read: Any) -> None:
     os.mkfifo(endless)
     with pytest.raises(RecordError, match=rf"{endless}: a device or a pipe, where a file on the"):
         read(endless)
-    with pytest.raises(FileNotFoundError, match="there is no such file"):
+    with pytest.raises(FileNotFoundError, match=rf"^{missing}: there is no such file$"):
         read(missing)
+    with pytest.raises(RecordError, match=rf"^{tmp_path}: a folder, where a file is needed$"):
+        read(tmp_path)
+    (tmp_path / "zero.jsonl").symlink_to("/dev/zero")
+    with pytest.raises(RecordError, match=r"zero\.jsonl: a device or a pipe, where a file on the"):
+        read(tmp_path / "zero.jsonl")
 
 
 def test_zip_members_that_cannot_be_unpacked_are_named_in_one_line(tmp_path: Path) -> None:

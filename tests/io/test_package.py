@@ -22,27 +22,6 @@ from probelight.io.package import (
 from tests.fixtures.checkout import ROOT
 
 
-def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Lets the package look as if it lay elsewhere than in a checkout."""
-    monkeypatch.setattr(package, "PACKAGE", tmp_path / "site-packages" / "probelight")
-
-
-def test_the_tests_run_in_a_checkout() -> None:
-    assert checkout() == ROOT
-    assert PACKAGE == ROOT / "probelight"
-    assert f'version = "{version()}"' in (ROOT / "pyproject.toml").read_text()
-
-
-def test_an_installed_package_is_no_checkout(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    installed(monkeypatch, tmp_path)
-    assert checkout() is None
-    (tmp_path / "site-packages").mkdir()
-    (tmp_path / "site-packages" / "train.py").touch()  # of another distribution
-    assert checkout() is None
-
-
 @pytest.mark.parametrize(
     ("started", "name"),
     [
@@ -63,7 +42,14 @@ def test_the_program_is_what_was_started(
 def test_an_installed_package_is_run_by_its_own_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    installed(monkeypatch, tmp_path)
+    assert checkout() == ROOT
+    assert PACKAGE == ROOT / "probelight"
+    assert f'version = "{version()}"' in (ROOT / "pyproject.toml").read_text()
+    # As if the package lay elsewhere than in a checkout, beside another distribution's train.py.
+    monkeypatch.setattr(package, "PACKAGE", tmp_path / "site-packages" / "probelight")
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "train.py").touch()
+    assert checkout() is None
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "train.py")])  # of the user's own
     assert program() == "probelight"
 
@@ -100,15 +86,12 @@ def test_what_an_old_name_leads_to_exists(old: str, name: str) -> None:
     assert callable(resolve_name(f"{ALIASES[old, name]}:{name}"))
 
 
-def test_an_old_class_path_becomes_the_present_one() -> None:
+def test_an_old_class_path_or_runner_becomes_the_present_one() -> None:
     assert NEW.startswith("probelight.lightning_modules.")
     assert current_class_path(NEW) == NEW
     assert current_class_path("mine.MaskedChoice") == "mine.MaskedChoice"
     curve = "probelight.callbacks.learning_curve.LearningCurve"
     assert current_class_path(curve) == "probelight.callbacks.run_metrics.LearningCurve"
-
-
-def test_an_old_runner_becomes_the_present_one() -> None:
     assert resolve_name(current_runner("protocols.zero_shot.run:score_set")).__name__ == "score_set"
     assert current_runner("mine.runs:run_job") == "mine.runs:run_job"
 

@@ -111,10 +111,7 @@ def test_a_command_within_a_command_and_one_in_a_thread_change_nothing() -> None
     thread.start()
     thread.join()
     assert seen == [signal.default_int_handler]
-
-
-def test_an_ignored_ctrl_c_stays_ignored() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an ignored Ctrl-C stays ignored
     with StopSignals().during_command():
         signal.raise_signal(signal.SIGINT)
 
@@ -199,13 +196,6 @@ def test_a_process_bound_to_its_parent_ends_with_it() -> None:
 
 
 NEVER = 2**22 + 1  # beyond the largest number that Linux gives out
-LOCK = """
-import fcntl, sys, time
-file = open(sys.argv[1], "w")
-fcntl.lockf(file, fcntl.LOCK_EX)
-print(flush=True)
-time.sleep(60)
-"""
 
 
 @pytest.fixture
@@ -234,22 +224,12 @@ def test_this_process_lives_and_has_the_number_of_the_system() -> None:
     assert me.started > 0
     assert not me.known_dead()
     assert str(me) == f"process {os.getpid()} on {host_id().split('/')[0]}"
-
-
-def test_a_number_that_nobody_has_is_dead() -> None:
+    assert replace(me, started=me.started + 1).known_dead()  # a later one with the same number
+    assert not replace(me, started=0).known_dead()  # nobody said when it began
     assert Process(host_id(), NEVER, 1).known_dead()
     assert process(NEVER) == Process(host_id(), NEVER, 0)
-
-
-def test_a_later_process_with_the_same_number_is_another() -> None:
-    me = this_process()
-    assert replace(me, started=me.started + 1).known_dead()
-    assert not replace(me, started=0).known_dead()  # nobody said when it began
-
-
-def test_of_another_host_nothing_is_known() -> None:
     other = Process("elsewhere/0123/pid", NEVER, 1)
-    assert not other.known_dead()
+    assert not other.known_dead()  # of another host nothing is known
     other.kill()  # returns at once
 
 
@@ -262,11 +242,6 @@ def test_a_process_that_ended_is_dead_before_anybody_asks_for_its_code(
         time.sleep(0.01)
     assert one.known_dead()
     assert child.returncode is None  # it is not waited for: a zombie has its number still
-
-
-def test_a_process_is_gone_when_kill_returns(
-    start: Callable[..., subprocess.Popen[bytes]],
-) -> None:
     child = start("import time; print(flush=True); time.sleep(60)")
     one = process(child.pid)
     assert not one.known_dead()

@@ -65,7 +65,7 @@ def test_a_number_outside_its_range_is_named_with_the_range(
     assert str(caught.value).startswith(said)
 
 
-def test_numbers_at_the_ends_of_their_ranges_are_taken() -> None:
+def test_numbers_at_the_ends_of_their_ranges_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     right = {
         "inner": {"share": 1e-9, "sizes": [1, 10_000_000]},
         "rows": [{"share": 0.999}],
@@ -77,6 +77,8 @@ def test_numbers_at_the_ends_of_their_ranges_are_taken() -> None:
     }
     checked(command, right, "--{}".format)
     checked(command, {"seed": True, "kept": None, "names": "a,b", "inner": None}, "--{}".format)
+    monkeypatch.setitem(COLOURS, "blue", 3)  # a name that is registered later is known
+    checked(command, {"colour": "blue"}, "--{}".format)
 
 
 def test_settings_made_in_python_are_checked_too() -> None:
@@ -84,11 +86,8 @@ def test_settings_made_in_python_are_checked_too() -> None:
         Inner(share=2)
     with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] 0: "):
         Inner(sizes=[0])
-
-
-def test_a_name_that_is_registered_later_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(COLOURS, "blue", 3)
-    checked(command, {"colour": "blue"}, "--{}".format)
+    with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] True: give a number from 1"):
+        Inner(sizes=[True, 2])
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,3 @@ def test_names_are_a_list_or_one_text_with_commas() -> None:
     assert checked(take, {"names": ""}, str) == {"names": []}
     with pytest.raises(RangeError, match=r"^names\[1\] 2: give text in quotes"):
         checked(take, {"names": ["a", 2]}, str)
-
-
-def test_true_is_no_number() -> None:
-    with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] True: give a number from 1"):
-        Inner(sizes=[True, 2])

@@ -21,9 +21,6 @@ def test_the_ending_says_what_parts_the_cells(name: str, delimiter: str | None) 
 def test_quotation_marks_hold_commas_in_one_form_and_are_text_in_the_other() -> None:
     assert cells_of('"a, b",c ', ",") == ["a, b", "c"]
     assert cells_of('"a, b"\tc', "\t") == ['"a, b"', "c"]
-
-
-def test_marks_that_do_not_fit_are_refused() -> None:
     with pytest.raises(RecordError, match="each pair is on one line"):
         cells_of('"a, b', ",", "pair")
 
@@ -38,9 +35,6 @@ def test_cells_are_texts_that_keep_their_lines(tmp_path: Path) -> None:
     assert [*read.columns] == ["ID", "Score", "more"]
     assert [*read.index] == [f"{tmp_path / 'a.csv'}:{line}" for line in (3, 5)]
     assert read.to_numpy().tolist() == [["1", "0.5", "two\nlines"], ["NA", "0.25", ""]]
-
-
-def test_tabs_leave_quotation_marks_alone(tmp_path: Path) -> None:
     assert table(tmp_path, 'id\tscore\n"1\t2\n', "a.tsv").to_numpy().tolist() == [['"1', "2"]]
 
 

@@ -54,6 +54,9 @@ def test_a_key_comes_from_the_environment_or_from_the_client(
     assert WandbSettings(project="p").offline()
     found.api.api_key = "k"
     assert not WandbSettings(project="p").offline()
+    # It is given the settings that it knows.
+    found.Settings = Client
+    assert client_settings(offline=True).values == {"init_timeout": 60, "console": "off"}
     monkeypatch.setitem(sys.modules, "wandb", None)  # not installed
     monkeypatch.setenv("WANDB_API_KEY", "k")
     assert not WandbSettings(project="p").offline()
@@ -86,13 +89,6 @@ def test_ids_are_fixed_and_not_too_long() -> None:
     long = wandb_id("x" * 100 + "-0123456789ab")
     assert long == "x" * 51 + "-0123456789ab"
     assert len(long) == 64
-
-
-def test_an_older_client_is_given_the_settings_that_it_knows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(Settings=Client))
-    assert client_settings(offline=True).values == {"init_timeout": 60, "console": "off"}
 
 
 def test_calls_are_made_in_order_on_another_thread() -> None:
