@@ -1,8 +1,7 @@
 """`train.py taxonomy-distance`: do models prefer the nearer hypernym? (Talmor 2020, section 4.4).
 
-"A crow and a horse are both a type of [MASK].": bird is four edges above crow and animal seven, so
-bird is the nearer one, and the wrong one. The paper says that models choose a nearer distractor in
-80% of the items that have one. A job holds the answers of one finished run against WordNet.
+"A crow and a horse are both a type of [MASK].": bird, the wrong answer, is nearer to crow than
+animal is. A job compares the answers of one finished run with WordNet.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from functools import cache, partial
 from math import fsum
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 from probelight.build.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
 from probelight.io.errors import ConfigError, UsageError
@@ -69,7 +68,7 @@ def taxonomy_distance(
             f"--results {results}: no zero-shot or curve run there answered a taxonomy probe "
             "(one whose stems name two concepts of which they are both a type)"
         )
-    database = wordnet_of(context).sha256
+    database, _ = wordnet_of(context)
     jobs = [distance_job(path, record, database) for path, record in answered]
     config = {"command": "taxonomy-distance"}
     run_command(output_dir, config, jobs, context, table=PROTOCOL)
@@ -113,37 +112,20 @@ def entities_of(data: ProbeData, record: Record) -> tuple[str, str]:
     return tuple(words)  # type: ignore[return-value]  # two, where it counts
 
 
-class WordNet(NamedTuple):
-    """An opened WordNet.
-
-    Attributes:
-        sha256: Of the nouns.
-        edges: Word to the words above it with their edges.
-    """
-
-    sha256: str
-    edges: Edges
-
-
 @kept()
-def wordnet_of(context: RunContext) -> WordNet:
-    """Return the WordNet that a command was given, opened once by a process.
+def wordnet_of(context: RunContext) -> tuple[str, Edges]:
+    """Return the checksum of WordNet's nouns, and the words above each word with their edges.
 
     Raises:
         FileNotFoundError: If it is not there, or not whole.
     """
     folder = context.paths[WORDNET]
     edges = cache(partial(hypernym_edges, open_wordnet(folder)))
-    return WordNet(sha256_of(Path(folder) / "data.noun"), edges)
+    return sha256_of(Path(folder) / "data.noun"), edges
 
 
 def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
-    """Return the job that holds a run's answers against WordNet.
-
-    Args:
-        source: Folder of the run.
-        answered: Its record.
-        database: Checksum of WordNet.
+    """Return the job that compares the answers of a run, in its folder, with WordNet.
 
     Raises:
         ValueError: If the run's predictions have changed since it ended.
@@ -165,7 +147,7 @@ def predictions_sha256(source: Path) -> str:
 
 
 def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run that holds another run's answers against WordNet.
+    """Make the run that compares another run's answers with WordNet.
 
     Raises:
         UsageError: If predictions or WordNet are others than when the run was planned.
@@ -176,13 +158,13 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
     if not planned:
         raise changed_since([str(path / PREDICTIONS) for path in found] or [context.paths[RESULTS]])
     source, answered = planned[0], found[planned[0]]
-    wordnet = wordnet_of(context)
-    if wordnet.sha256 != config["wordnet"]:
+    database, edges = wordnet_of(context)
+    if database != config["wordnet"]:
         raise changed_since([context.paths[WORDNET]])
     data = taxonomy_items(context, answered.probe, answered.rows[0].split)
     assert data is not None
     items = {
-        visible(record.name): item_distances(record, entities_of(data, record), wordnet.edges)
+        visible(record.name): item_distances(record, entities_of(data, record), edges)
         for record in data.records
     }
     accuracy = next(row for row in answered.rows if row.metric == "accuracy" and not row.scoring)

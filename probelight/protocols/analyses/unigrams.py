@@ -1,9 +1,7 @@
 """`train.py unigrams`: does the model that read more of a probe's words do better?
 
-After Talmor (2020), section 5. Per probe: which of two models does better, against which model's
-pre-training corpus gives the probe's content words the higher mean log probability; over probes:
-Spearman's correlation of the two differences. The paper has 0.22 for roberta-large against
-bert-large whole-word-masking.
+Per probe, the difference of two models' accuracies against that of the mean log probability of the
+probe's content words in their corpora; over probes, the correlation (Talmor 2020, section 5).
 """
 
 from __future__ import annotations
@@ -73,26 +71,9 @@ def unigrams(
     Raises:
         UsageError: If fewer than two probes were answered by both models.
     """
+    models = (model_a, model_b)
     context = RunContext(mirror=mirror, paths={"counts_a": counts_a, "counts_b": counts_b})
-    job = comparison_job(Path(results), (model_a, model_b), measure, context)
-    run_command(output_dir, job.config, [job], context, table=PROTOCOL)
-
-
-def comparison_job(
-    results: Path, models: tuple[str, str], measure: Measure, context: RunContext
-) -> Job:
-    """Return the job that compares two models.
-
-    Args:
-        results: Folder of finished runs of both.
-        models: The two, as tables call them; the context has the paths of their words (`COUNTS`).
-        measure: How good a model is.
-        context: What the job will run under.
-
-    Raises:
-        UsageError: If fewer than two probes were answered by both models.
-    """
-    found = accuracies(load_results(results), measure)
+    found = accuracies(load_results(Path(results)), measure)
     shared = {probe: of for probe, of in found.items() if of.keys() >= set(models)}
     if len(shared) < 2:
         known = sorted({model for of in found.values() for model in of})
@@ -111,7 +92,8 @@ def comparison_job(
         "data": [f.sha256 for probe in sorted(shared) for f in _items(context, probe).files],
     }
     title = f"{PROTOCOL}, {' against '.join(models)}"
-    return Job("-".join([PROTOCOL, *models]), config, compare_words, title=title)
+    job = Job("-".join([PROTOCOL, *models]), config, compare_words, title=title)
+    run_command(output_dir, config, [job], context, table=PROTOCOL)
 
 
 def accuracies(results: Results, measure: Measure) -> Accuracies:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -23,12 +22,14 @@ from probelight.io.escaping import json_text, visible
 from probelight.io.files import regular_file
 from probelight.io.ranges import Names, NumItems, ShareOrNone, Within
 from probelight.metrics.intervals import num_groups, runs_interval
+from probelight.probes.record import Record
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.contamination.overlaps import ItemFile, OverlapSearch, held_out
+from probelight.protocols.contamination.overlaps import OverlapSearch, items_of
 from probelight.results.load import Results, UnreadableResultError, load_results
 from probelight.results.predictions import read_item_lines
 
 ITEMS = "items.jsonl"
+PARTS = {"all": (True, False), "contaminated": (True,), "clean": (False,)}
 ItemScores = dict[int, dict[int, float]]  # by seed (0 where there is none), by number of the item
 
 
@@ -78,23 +79,24 @@ def contamination(
     from probelight.reports.table import to_csv
     from probelight.reports.terminal import print_table
 
-    names, texts = list(dict.fromkeys(against)), list(dict.fromkeys(corpus))
-    if not names and not texts:
+    texts = list(dict.fromkeys(corpus))
+    if not against and not texts:
         raise UsageError("give --against NAMES_OR_FILES, --corpus TEXT_FILES or both")
-    # What is wrong with a path is said before minutes are spent on others.
-    for path in texts:
+    for path in texts:  # before minutes are spent on others
         regular_file(path)
     if output_dir is not None:
         output_dir.mkdir(parents=True, exist_ok=True)
     loaded = load_results(results) if results else None
-    search = OverlapSearch(held_out(probe, mirror), ngram, max_groups, min_share)
-    for name in names:
+    files = items_of(probe, mirror)
+    measured = [file for file in files if file.split in ("dev", "test")] or files
+    search = OverlapSearch(measured, ngram, max_groups, min_share)
+    for name in dict.fromkeys(against):
         search.search_items(name, mirror, wrong_choices)
     for path in texts:
         search.search_text(path)
     tables, notices = [counts_table(list(source_counts(search)), ngram, min_share)], search.notices
     if loaded is not None:
-        answered, about_runs = item_scores(loaded, search.parts)
+        answered, about_runs = item_scores(loaded, search.records)
         notices += [*loaded.left_out, *about_runs]
         if flags := search.flags():
             tables.append(scores_table(list(run_scores(answered, search.groups, flags))))
@@ -161,31 +163,23 @@ def item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
         }
 
 
-@dataclass(frozen=True)
-class AnsweredSet:
-    """The scores of the items that one run answered in one set.
-
-    Attributes:
-        model: The run's model.
-        run: The run, and its set where it answered several.
-        scores: By seed and item.
-    """
+class AnsweredSet(NamedTuple):
+    """The scores of the items that one run answered in one set."""
 
     model: str
-    run: str
+    run: str  # with the set where it answered several
     scores: ItemScores
 
 
-def item_scores(results: Results, parts: list[ItemFile]) -> tuple[list[AnsweredSet], list[str]]:
+def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[AnsweredSet], list[str]]:
     """Return how runs scored on the items, and notices of runs that did not answer them.
 
-    A line of predictions.jsonl is an item's where id, line and question are: what a control asks is
-    none. A run whose file is damaged is left out, and a notice names file and line.
+    A line of predictions.jsonl belongs to the item with its id, line and question, so that answers
+    under a control are left out. So is a run with a damaged file; a notice names file and line.
     """
-    records = [record for part in parts for record in part.records]
-    places: dict[tuple[str, int], list[int]] = {}
+    places: dict[tuple[str, int, str], int] = {}
     for number, record in enumerate(records):
-        places.setdefault((visible(record.id), record.position), []).append(number)
+        places.setdefault((visible(record.id), record.position, visible(record.stem)), number)
     found, notices, num_others = list[AnsweredSet](), list[str](), 0
     short_keys = [re.sub(r"-[0-9a-f]{12}$", "", run.key) for run in results.runs]
     num_runs = Counter(short_keys)
@@ -197,8 +191,7 @@ def item_scores(results: Results, parts: list[ItemFile]) -> tuple[list[AnsweredS
             continue
         sets: dict[str, ItemScores] = {}
         for line in lines:
-            same = places.get((line.id, line.position), ())
-            item = next((n for n in same if visible(records[n].stem) == line.question), None)
+            item = places.get((line.id, line.position, line.question))
             if item is not None:
                 # A curve's sets are named by control and seed, and each seed is a run of its own.
                 by_seed = sets.setdefault(line.control or line.set, {})
@@ -228,13 +221,8 @@ def run_scores(
     for one in answered:
         every = sorted(set.intersection(*map(set, one.scores.values())))
         for by, flag in flags.items():
-            known = [number for number in every if flag[number] is not None]
-            sides = {
-                "all": known,
-                "contaminated": [n for n in known if flag[n]],
-                "clean": [n for n in known if not flag[n]],
-            }
-            for part, numbers in sides.items():
+            for part, sides in PARTS.items():
+                numbers = [number for number in every if flag[number] in sides]
                 if not numbers:
                     continue
                 of = [groups[n] for n in numbers]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from probelight.build.contamination.grams import probe_grams
 from probelight.build.contamination.overlap import (
@@ -29,36 +29,17 @@ from probelight.probes.record import Record, groups_of
 from probelight.probes.source import load_probe, read_file
 from probelight.protocols.probes.check import split_files
 
-HELD_OUT = ("dev", "test")
 ANY_SOURCE = "any of them"
 FEW_GROUPS = 3  # groups that may have something in common however few they are
 
 
-@dataclass(frozen=True)
-class ItemFile:
-    """One file of items.
+class ItemFile(NamedTuple):
+    """One file of items."""
 
-    Attributes:
-        split: Its split, or the name of a file that is alone.
-        records: The items.
-        groups: (N,) the group of each.
-        sha256: Of the file.
-    """
-
-    split: str
+    split: str  # or the name of a file that is alone
     records: tuple[Record, ...]
-    groups: tuple[str, ...]
+    groups: tuple[str, ...]  # (N,) the group of each item
     sha256: str
-
-
-def held_out(given: str, mirror: str | None) -> list[ItemFile]:
-    """Return the items of a probe that models are measured with: dev and test if none is named.
-
-    Raises:
-        UsageError: If there are none.
-    """
-    found = items_of(given, mirror)
-    return [file for file in found if file.split in HELD_OUT] or found
 
 
 def items_of(given: str, mirror: str | None) -> list[ItemFile]:

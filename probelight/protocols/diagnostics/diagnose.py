@@ -1,7 +1,7 @@
 """`train.py diagnose`: the psycholinguistic diagnostics of what models predict.
 
-The command makes a job of each model and set: models of ours are asked (`measure_model`), outputs
-that another program recorded are read (`measure_recorded`). Both are measured alike.
+There is a job for each model and set: a model of ours is asked (`measure_model`), the outputs that
+another program recorded are read (`measure_recorded`).
 """
 
 from __future__ import annotations

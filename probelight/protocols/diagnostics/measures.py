@@ -1,8 +1,7 @@
 """What is compared on each diagnostic set, and the rows of results.csv that come of it.
 
-How a number is counted is in `metrics.diagnostics`; here is what is compared with what, and
-which parts of a set are measured alone. The parts are those of Ettinger (2020), tables 4 to 14;
-perturbed contexts are those of tables 4 and 7.
+The parts of a set that are measured alone are those of Ettinger (2020), tables 4 to 14; perturbed
+contexts are those of tables 4 and 7.
 """
 
 from __future__ import annotations

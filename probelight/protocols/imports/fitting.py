@@ -36,9 +36,22 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
         RecordError: If an answer fits no item or several, has other candidates or another gold,
             an item is answered twice or not at all; the message names file and line.
     """
-    if not all(answer.choices for answer in found.answers):
-        return _in_order(found, data), "order"
     records, name = data.records, data.config.name
+    if not all(answer.choices for answer in found.answers):
+        if len(found.answers) != len(records):
+            raise RecordError(
+                f"{found.file.path}: {len(found.answers)} rows, where {name} has {len(records)} "
+                "items; a row an item is needed, in their order"
+            )
+        for answer, record in zip(found.answers, records, strict=True):
+            if len(answer.scores) != len(record.choices):
+                raise RecordError(
+                    f"{answer.where}: {len(answer.scores)} scores, where the item {record.name} "
+                    f"has {len(record.choices)} choices"
+                )
+            if answer.gold not in (None, record.answer):
+                raise _other_gold(answer, record, answer.gold, record.answer)
+        return [list(answer.scores) for answer in found.answers], "order"
     ids = {of for record in records for of in (record.id, record.name)}
     by_id = any(answer.id in ids for answer in found.answers)
     called: dict[str, list[Record]] = defaultdict(list)
@@ -74,24 +87,6 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
             f"answered: {_names(missing)}"
         )
     return [fits[record.name][0] for record in records], "ids" if by_id else "texts"
-
-
-def _in_order(found: Imported, data: ProbeData) -> list[list[float]]:
-    """Return the scores of answers in the order of the items."""
-    if len(found.answers) != len(data.records):
-        raise RecordError(
-            f"{found.file.path}: {len(found.answers)} rows, where {data.config.name} has "
-            f"{len(data.records)} items; a row an item is needed, in their order"
-        )
-    for answer, record in zip(found.answers, data.records, strict=True):
-        if len(answer.scores) != len(record.choices):
-            raise RecordError(
-                f"{answer.where}: {len(answer.scores)} scores, where the item {record.name} has "
-                f"{len(record.choices)} choices"
-            )
-        if answer.gold not in (None, record.answer):
-            raise _other_gold(answer, record, answer.gold, record.answer)
-    return [list(answer.scores) for answer in found.answers]
 
 
 def _question(text: str, choices: Iterable[str]) -> str:
@@ -195,8 +190,25 @@ def items_of_file(found: Imported) -> ProbeData:
     records: list[Record] = []
     where: dict[str, str] = {}
     for number, answer in enumerate(found.answers, start=1):
+        lacking = [] if answer.texts else ["question"]
+        lacking += [] if answer.choices else ["candidates"]
+        if answer.gold is None or lacking:
+            lacking += ["gold"] * (answer.gold is None)
+            raise RecordError(
+                f"{answer.where}: the file does not say the item's {' and '.join(lacking)}: give "
+                "its probe as --probe NAME, or its file as --data.path with --data.setup"
+                + (" (or the right ones in a second file, as --gold)" * (lacking == ["gold"]))
+            )
+        record = Record(
+            id=answer.id or f"item-{number}",
+            stem=with_mask(answer.texts[0]) if setup == "mc_mlm" else answer.texts[0],
+            choices=answer.choices,
+            answer=answer.gold,
+            meta={"paradigm": answer.paradigm} if answer.paradigm else {},
+            position=number,
+        )
         with at(answer.where):
-            record = validate(_record(answer, number, setup), setup)
+            validate(record, setup)
         if (other := where.setdefault(record.id, answer.where)) != answer.where:
             raise RecordError(
                 f"{answer.where}: the id {record.id!r} is at {other} too; an item has one row"
@@ -206,29 +218,6 @@ def items_of_file(found: Imported) -> ProbeData:
     blanks = sum(r.stem != a.texts[0] for r, a in zip(records, found.answers, strict=True))
     notices = (f"the blank of {blanks} items is written {MASK} here",) if blanks else ()
     return ProbeData(config, tuple(records), found.files, notices)
-
-
-def _record(answer: Answer, number: int, setup: Setup) -> Record:
-    lacking = [
-        *([] if answer.texts else ["question"]),
-        *([] if answer.choices else ["candidates"]),
-        *([] if answer.gold is not None else ["gold"]),
-    ]
-    if lacking:
-        raise RecordError(
-            f"the file does not say the item's {' and '.join(lacking)}: give its probe as --probe "
-            "NAME, or its file as --data.path with --data.setup"
-            + (" (or the right ones in a second file, as --gold)" * (lacking == ["gold"]))
-        )
-    assert answer.gold is not None
-    return Record(
-        id=answer.id or f"item-{number}",
-        stem=with_mask(answer.texts[0]) if setup == "mc_mlm" else answer.texts[0],
-        choices=answer.choices,
-        answer=answer.gold,
-        meta={"paradigm": answer.paradigm} if answer.paradigm else {},
-        position=number,
-    )
 
 
 def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answer, ...]:

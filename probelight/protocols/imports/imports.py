@@ -199,7 +199,7 @@ class Import:
 
     Attributes:
         model: What tables call the model.
-        config: What names the run.
+        config: The config that names the run.
         items: The set.
         predictions: The scores of its items, in their order.
         files: The files that the numbers come from.
@@ -277,10 +277,8 @@ def import_of(
 def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
     """Return whether each item's choices are in the order of their scores, and hardly by chance.
 
-    Args:
-        scores: Of each item, in the order of its choices.
-        free: Whether the file chose that order. In a given one a model may answer the first choice
-            always, so that only the order of the others tells of ranks.
+    In an order that the file was not `free` to choose a model may always answer the first choice,
+    so that only the order of the others tells of ranks.
     """
     falls = all(list(row) == sorted(row, reverse=True) for row in scores)
     rises = all(list(row) == sorted(row) for row in scores)

@@ -99,6 +99,6 @@ def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> 
         config = load_probe_config(Path(folder, builder.name, f"{builder.name}.yaml"))
         records = [record for split in probe for record in load_probe(config, split).records]
     result = filtered(probe, groups_of(records, config.group_by), how)
-    print(result.summary(), flush=True)
-    about = "\n\n".join(filter(None, (builder.about, result.summary())))
+    print(result.summary, flush=True)
+    about = "\n\n".join(filter(None, (builder.about, result.summary)))
     return replace(builder, build=lambda own: result.probe, about=about)

@@ -1,21 +1,20 @@
 """Adversarial filtering of a probe that is built: what models answer without the question goes.
 
 After Zellers et al. (2018), in one round of cross-validation: each split is answered by choice-only
-models that were trained on the others, as in an audit. Within a split right answers come again, and
-what a model makes of having seen them is no leak of the probe. Training has one thread of the CPU,
-so that the items left are the same on machines that compute alike.
+models that were trained on the others, as right answers come again within a split. Training has one
+thread of the CPU, so that the items left are the same on machines that compute alike.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from probelight.build.drafts import Probe
 from probelight.build.progress import tracked
@@ -72,45 +71,16 @@ class FilterSettings(Settings):
 DEFAULT_FILTER = FilterSettings()
 
 
-@dataclass(frozen=True)
-class Filtered:
-    """What is left of a probe, and what leaving the rest out did.
+class Filtered(NamedTuple):
+    """What is left of a probe, by split, and what leaving the rest out did.
 
-    Attributes:
-        probe: The items left, by split.
-        before: How many there were.
-        chance: Of all items, before.
-        scores: Accuracy of the models in cross-validation on all items, and, trained anew, on those
-            that are left; means over the models.
-        settings: How it was done.
+    The scores are mean accuracies of the models in cross-validation, on all items and, trained
+    anew, on those that are left; the summary is for the data card, in Markdown.
     """
 
     probe: Probe
-    before: Mapping[str, int]
-    chance: float
     scores: tuple[Interval, Interval]
-    settings: FilterSettings
-
-    def summary(self) -> str:
-        """Return a paragraph and a table in Markdown, for the data card."""
-        how = self.settings
-        by_splits = how.folds is None and len(self.probe) > 1
-        others = "splits" if by_splits else f"of {how.folds or 2} parts"
-        lines = [
-            f"Filtered (`--filter true`): of {len(how.seeds)} choice-only models, trained on the "
-            f"other {others}, at least {how.agree} gave the right answer of each item that was "
-            "left out. Their accuracy is a mean, with its 95% interval by groups; on what is left "
-            f"they were trained anew. Chance is {self.chance:.1%}."
-            + " After it they are below chance: what they say is now more often wrong than right, "
-            "so the probe was better without the filter." * (self.scores[1].high < self.chance),
-            "",
-            "| | before | after |",
-            "|---|---|---|",
-        ]
-        for split, records in self.probe.items():
-            lines.append(f"| {split} | {self.before[split]:,} | {len(records):,} |")
-        shown = (f"{s.value:.1%} ({s.low:.1%} to {s.high:.1%})" for s in self.scores)
-        return "\n".join([*lines, f"| choice-only | {' | '.join(shown)} |"])
+    summary: str
 
 
 def filtered(
@@ -130,7 +100,8 @@ def filtered(
     """
     answer = answer or choice_only_model(settings)
     records = [record for own in probe.values() for record in own]
-    if settings.folds is None and len(probe) > 1:
+    by_splits = settings.folds is None and len(probe) > 1
+    if by_splits:
         part = [place for place, own in enumerate(probe.values()) for _ in own]
     else:
         part = parts_of(groups, settings.folds or 2)
@@ -146,13 +117,23 @@ def filtered(
         )
     left, theirs = list(compress(records, stays)), list(compress(groups, stays))
     again = cross_validated(left, list(compress(part, stays)), settings, answer)
-    return Filtered(
-        kept,
-        {split: len(own) for split, own in probe.items()},
-        chance_of(records),
-        (_mean_accuracy(scores, groups), _mean_accuracy(again, theirs)),
-        settings,
-    )
+    before, after = _mean_accuracy(scores, groups), _mean_accuracy(again, theirs)
+    others = "splits" if by_splits else f"of {settings.folds or 2} parts"
+    lines = [
+        f"Filtered (`--filter true`): of {len(settings.seeds)} choice-only models, trained on the "
+        f"other {others}, at least {settings.agree} gave the right answer of each item that was "
+        "left out. Their accuracy is a mean, with its 95% interval by groups; on what is left "
+        f"they were trained anew. Chance is {chance_of(records):.1%}."
+        + " After it they are below chance: what they say is now more often wrong than right, "
+        "so the probe was better without the filter." * (after.high < chance_of(records)),
+        "",
+        "| | before | after |",
+        "|---|---|---|",
+        *(f"| {split} | {len(own):,} | {len(kept[split]):,} |" for split, own in probe.items()),
+    ]
+    shown = (f"{s.value:.1%} ({s.low:.1%} to {s.high:.1%})" for s in (before, after))
+    lines.append(f"| choice-only | {' | '.join(shown)} |")
+    return Filtered(kept, (before, after), "\n".join(lines))
 
 
 def cross_validated(

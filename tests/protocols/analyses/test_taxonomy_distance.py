@@ -174,6 +174,6 @@ def test_wordnet_is_opened_once_and_named_where_it_is_not_there(tmp_path: Path) 
     context = RunContext(paths={WORDNET: str(write_wordnet(tmp_path))})
     found = wordnet_of(context)
     assert wordnet_of(context) is found
-    assert found.edges("poodle")["animal"] == 3  # dog, mammal, animal
+    assert found[1]("poodle")["animal"] == 3  # dog, mammal, animal
     with pytest.raises(FileNotFoundError, match="nowhere"):
         wordnet_of(RunContext(paths={WORDNET: str(tmp_path / "nowhere")}))

@@ -17,7 +17,6 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.contamination.contamination import item_scores, run_scores
-from probelight.protocols.contamination.overlaps import ItemFile
 from probelight.reports.contamination import scores_table
 from probelight.results.load import Results, Run
 
@@ -117,36 +116,24 @@ def test_a_share_and_a_single_seed(
     assert "nothing contaminates an item" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("second", "said"),
-    [
-        ('{"set": "dev", "id": "q2"}', "predictions.jsonl:2: `"),
-        (
-            json.dumps(answered_line("dev", PROBE[1], 2, correct=7.0)),
-            "predictions.jsonl:2: `correct` is 7.0, not between 0 and 1",
-        ),
-        ('{"set": "de', "predictions.jsonl: not a whole JSON file (line 2: "),
-    ],
-)
 def test_a_damaged_line_is_named_and_its_run_left_out(
-    second: str,
-    said: str,
     probe: Path,
     write_run: Callable[..., Path],
     rows: SimpleNamespace,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     runs, out = probe.parent / "runs", probe.parent / "out"
-    first = json.dumps(answered_line("dev", PROBE[0], 1, correct=1.0)) + "\n"
-    for name, more in (("whole", ""), ("damaged", second + "\n")):
+    whole = answered_line("dev", PROBE[0], 1, correct=1.0)
+    damaged = answered_line("dev", PROBE[1], 2, correct=7.0)
+    for name, lines in {"whole": [whole], "damaged": [whole, damaged]}.items():
         run = write_run(runs, name, rows.zero_shot(name, 1, 3, 2, model=name))
-        (run / "predictions.jsonl").write_text(first + more)
+        (run / "predictions.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
     line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3"]
     line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
     assert cli.main(line) == 0
     notices = " ".join(capsys.readouterr().out.split())
     assert "notice: runs/damaged-" in notices
-    assert said in notices
+    assert "predictions.jsonl:2: `correct` is 7.0, not between 0 and 1" in notices
     assert "answered none of these items" not in notices
     with (out / "contamination_scores.csv").open() as file:
         assert {row["model"] for row in csv.DictReader(file)} == {"whole"}
@@ -160,11 +147,10 @@ def test_runs_that_differ_in_a_setting_alone_have_their_whole_keys(tmp_path: Pat
         line = json.dumps(answered_line("dev", item, 1, correct=correct)) + "\n"
         (tmp_path / key / "predictions.jsonl").write_text(line)
     runs = tuple(Run(protocol="zero_shot", model="m", key=key, path=key) for key in keys)
-    part = ItemFile("dev", (item,), ("1",), "")
-    answered, notices = item_scores(Results("made", runs, folder=tmp_path), [part])
+    answered, notices = item_scores(Results("made", runs, folder=tmp_path), [item])
     assert [one.run for one in answered] == [*keys[:2], "b"]
     assert notices == []
-    scored = list(run_scores(answered, part.groups, {"text": [True]}))
+    scored = list(run_scores(answered, ["1"], {"text": [True]}))
     assert [(one["run"], one["accuracy"]) for one in scored if one["part"] == "contaminated"] == [
         ("a-111111111111", 1.0), ("a-222222222222", 0.0), ("b", 1.0)
     ]  # fmt: skip

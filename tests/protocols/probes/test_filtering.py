@@ -46,14 +46,13 @@ def sees_zib(train: Sequence[Record], asked: Sequence[Record], seed: int) -> lis
 
 def test_what_two_of_three_models_answer_goes() -> None:
     result = filtered(PROBE, GROUPS, DEFAULT, sees_zib)
-    assert result.before == {"train": 24, "dev": 12}
     assert {split: len(own) for split, own in result.probe.items()} == {"train": 16, "dev": 8}
     assert all("zib" not in r.choices for own in result.probe.values() for r in own)
     before, after = result.scores
     assert before.value == pytest.approx((12 + 24 * (1 + 0.5 + 0.5) / 3) / 36)
     assert after.value == pytest.approx(2 / 3)
     assert before.low < before.value < before.high
-    rows = result.summary().splitlines()[-3:]
+    rows = result.summary.splitlines()[-3:]
     assert rows[:2] == ["| train | 24 | 16 |", "| dev | 12 | 8 |"]
     assert rows[2].startswith("| choice-only | 77.8% (")
     assert rows[2].count("66.7% (") == 1
@@ -72,39 +71,39 @@ def test_the_interval_of_one_model_is_that_of_its_credits() -> None:
     assert result.scores[0] == accuracy_interval(credit, GROUPS)
 
 
-def test_each_item_is_answered_once_by_each_model_and_samples_are_small() -> None:
-    asked: list[tuple[int, int, int]] = []
+@pytest.mark.parametrize(
+    ("probe", "more", "sizes", "words"),
+    [
+        (PROBE, {}, [(12, 24), (24, 12)], "trained on the other splits"),
+        (PROBE, {"folds": 3}, [(24, 12)] * 3, "trained on the other of 3 parts"),
+        ({"train": PROBE["train"]}, {}, [(12, 12)] * 2, "trained on the other of 2 parts"),
+        (PROBE, {"folds": 3, "train_items": 10}, [(10, 12)] * 3, "the other of 3 parts"),
+    ],
+)
+def test_parts_are_the_splits_unless_a_number_is_given(
+    probe: dict[str, list[Record]],
+    more: dict[str, int],
+    sizes: list[tuple[int, int]],
+    words: str,
+) -> None:
+    asked: list[tuple[int, int]] = []
 
     def count(train: Sequence[Record], own: Sequence[Record], seed: int) -> list[float]:
-        asked.append((seed, len(train), len(own)))
-        return [float(record.id) for record in own]
-
-    how, part = FilterSettings(train_items=10), parts_of(GROUPS[:24], 3)
-    found = cross_validated(PROBE["train"], part, how, count)
-    assert found == {seed: [float(n) for n in range(24)] for seed in (0, 1, 2)}
-    assert asked == [(seed, 10, 8) for _ in range(3) for seed in (0, 1, 2)]
-
-
-def test_parts_are_the_splits_unless_a_number_is_given() -> None:
-    sizes: list[tuple[int, int]] = []
-
-    def count(train: Sequence[Record], own: Sequence[Record], seed: int) -> list[float]:
-        sizes.append((len(train), len(own)))
+        asked.append((len(train), len(own)))
         return [0.0] * len(own)
 
-    one = {"seeds": [0], "agree": 1}
-    said = filtered(PROBE, GROUPS, FilterSettings(**one), count).summary()  # type: ignore[arg-type]
-    assert sizes == [(12, 24), (24, 12)] * 2
-    assert "trained on the other splits" in said
-    sizes.clear()
-    how = FilterSettings(folds=3, **one)  # type: ignore[arg-type]
-    said = filtered(PROBE, GROUPS, how, count).summary()
-    assert sizes == [(24, 12)] * 6
-    assert "trained on the other of 3 parts" in said
-    sizes.clear()
-    alone = {"train": PROBE["train"]}
-    filtered(alone, GROUPS[:24], FilterSettings(**one), count)  # type: ignore[arg-type]
-    assert sizes == [(12, 12)] * 4
+    how = FilterSettings(seeds=[0], agree=1, **more)  # type: ignore[arg-type]
+    groups = GROUPS[: sum(map(len, probe.values()))]
+    assert words in filtered(probe, groups, how, count).summary
+    assert asked == sizes * 2
+
+
+def test_each_item_is_answered_once_by_each_model() -> None:
+    def number(train: Sequence[Record], own: Sequence[Record], seed: int) -> list[float]:
+        return [float(record.id) + seed for record in own]
+
+    found = cross_validated(PROBE["train"], parts_of(GROUPS[:24], 3), FilterSettings(), number)
+    assert found == {seed: [float(n + seed) for n in range(24)] for seed in (0, 1, 2)}
 
 
 def test_parts_have_whole_groups_and_like_sizes() -> None:
