@@ -28,7 +28,7 @@ def scorer(checkpoint: Callable[..., Path]) -> MaskedScorer:
     return MaskedScorer(MaskedLM(str(checkpoint()), multi_token="pseudo_log_likelihood"))
 
 
-def test_each_record_gets_the_scores_of_its_own_choices(scorer: MaskedScorer) -> None:
+def test_each_record_gets_the_scores_of_its_distinct_choices(scorer: MaskedScorer) -> None:
     found = answer(scorer, {"a": RECORDS})["a"]
     assert {place: len(scores) for place, scores in found.scores.items()} == {0: 3, 1: 2}
     assert found.needs_pll == (2,)

@@ -30,13 +30,13 @@ from probelight.protocols.curve.settings import (
 )
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.models import check_module, check_scorer, model_type_of
-from probelight.protocols.engine.own_files import own_files
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
     ModelSettings,
     SplitFiles,
 )
+from probelight.protocols.engine.user_files import load_user_files
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
@@ -101,7 +101,8 @@ def curve(
         wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
     """
     names, phrased = probes, phrasings
-    user_files = own_files(data, "--phrasings" if phrased else "--probes", bool(names or phrased))
+    other = "--phrasings" if phrased else "--probes"
+    user_files = load_user_files(data, other, bool(names or phrased))
     if not (names or phrased or user_files):
         raise UsageError(
             "give --probes a,b, or --phrasings a,b of one probe, or --data.train FILE with "
@@ -116,13 +117,13 @@ def curve(
         "phrasings": phrased,
         "options": asdict(options),
         "grid": asdict(grid),
-        **user_files.said,
+        **user_files.recorded,
     }
-    check_grid(grid, [*names, *phrased, *user_files.by_name])
-    traced = [*names, *user_files.by_name]
+    check_grid(grid, [*names, *phrased, *user_files.configs])
+    traced = [*names, *user_files.configs]
     if user_files:
         grid = fitting_grid(grid, user_files)
-    context = RunContext(trainer, wandb, mirror, user_files.by_name, engine=engine)
+    context = RunContext(trainer, wandb, mirror, user_files.configs, engine=engine)
     check_rows([*traced, *phrased], compared, grid, options, context)
     folder = CommandFolder(Path(output_dir), config, user_files.parts.values())
     if phrased:

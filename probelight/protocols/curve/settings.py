@@ -19,8 +19,8 @@ from probelight.io.ranges import (
     Share,
 )
 from probelight.probes.controls import STANDARD, control_named
-from probelight.protocols.engine.own_files import OwnFiles, measured_split
 from probelight.protocols.engine.settings import MODEL_TYPES, Fit, FitSettings
+from probelight.protocols.engine.user_files import UserFiles, measured_split
 
 _NO_CONTROL = (
     "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"
@@ -174,7 +174,7 @@ def check_grid(settings: CurveSettings, probes: list[str]) -> None:
             )
 
 
-def fitting_grid(grid: CurveSettings, user_files: OwnFiles) -> CurveSettings:
+def fitting_grid(grid: CurveSettings, user_files: UserFiles) -> CurveSettings:
     """Return the settings for files without a config: with the controls and splits that they have.
 
     Raises:

@@ -1,7 +1,7 @@
 """The models that a command names: configs, folders or names on the Hub, and their model types.
 
-`--model.kind auto` is a setting and no model type: it is found out by a checkpoint's config, never
-by its name, before a config or a key is made of the settings.
+`--model.kind auto` is no model type: `with_model_type` finds the type by the checkpoint's config,
+never by its name, before a config or a key is made of the settings.
 """
 
 from __future__ import annotations
@@ -40,37 +40,45 @@ DEFAULT = vars(DEFAULT_MODEL)
 
 
 def chosen_models(
-    names: str | Sequence[str], model: ModelSettings, random_weights: bool
+    names: Sequence[str], model: ModelSettings, random_weights: bool
 ) -> list[ModelSettings]:
-    """Return the models compared, each checkpoint with its random-weights control if asked for.
+    """Return the models that are compared, with their random-weights controls if asked for.
 
     Args:
         names: Configs in configs/model/ (names or paths of .yaml files), folders, or names on the
             Hub; none takes `model`. What is behind an `@` is a revision on the Hub, and part of the
-            name in tables.
-        model: The one model where no names are given, else what else holds for all of them.
+            name in tables. Folders of one name are named by as much of their paths as differs.
+        model: The one model where there are no names, else the settings that hold for all of them.
         random_weights: Add the same architectures with fresh weights.
 
     Raises:
         UsageError: If names and a model are given, a config is malformed, it is not clear of what
-            type a model is (`with_model_type`), or two have the same name in tables. Folders of one
-            name are distinguished by their paths.
+            type a model is (`with_model_type`), or two have the same name in tables.
         PretrainedError: If there is no model of a name.
     """
-    models = [with_model_type(model)] if not names else []
-    if names:
-        models = _named_apart([_with_shared(with_model_type(model_of(n)), model) for n in names])
-        for place, name in enumerate(names):
-            if (revision := split_revision(name)[1]) is not None:
-                label = replace(models[place], random_weights=False).label
-                models[place] = replace(models[place], name=f"{label}@{revision}")
+    models = []
+    if not names:
+        models = [with_model_type(model)]
+    for name in names:
+        named = with_model_type(model_of(name))
+        changes = {key: value for key, value in vars(model).items() if value != DEFAULT[key]}
+        if which := changes.keys() & {"name_or_path", "revision", "random_weights", "kind", "name"}:
+            raise UsageError(f"give either --models a,b or --model.{min(which)}, not both")
+        if not model_type_of(named).is_baseline:
+            changes.pop("vectors", None)
+        models.append(replace(named, **changes))
+    models = _distinguished(models)
+    for place, name in enumerate(names):
+        if (revision := split_revision(name)[1]) is not None:
+            label = replace(models[place], random_weights=False).label
+            models[place] = replace(models[place], name=f"{label}@{revision}")
     if random_weights:
         models += [
-            replace(one, random_weights=True)
-            for one in models
-            if model_type_of(one).has_checkpoint and not one.random_weights
+            replace(trained, random_weights=True)
+            for trained in models
+            if model_type_of(trained).has_checkpoint and not trained.random_weights
         ]
-    labels = [one.label for one in models]
+    labels = [chosen.label for chosen in models]
     if repeated := {label for label in labels if labels.count(label) > 1}:
         raise UsageError(
             f"two models are called {min(repeated)!r} in tables; leave one out, or give them names "
@@ -79,32 +87,20 @@ def chosen_models(
     return models
 
 
-def _with_shared(one: ModelSettings, shared: ModelSettings) -> ModelSettings:
-    """Return a named model with what is given for all of `--models`."""
-    changes = {name: value for name, value in vars(shared).items() if value != DEFAULT[name]}
-    if which := changes.keys() & {"name_or_path", "revision", "random_weights", "kind", "name"}:
-        raise UsageError(f"give either --models a,b or --model.{min(which)}, not both")
-    if not model_type_of(one).is_baseline:
-        changes.pop("vectors", None)  # that others have none of
-    return replace(one, **changes)
-
-
-def _named_apart(models: Sequence[ModelSettings]) -> list[ModelSettings]:
+def _distinguished(models: Sequence[ModelSettings]) -> list[ModelSettings]:
     """Name models in folders of one name by as much of their paths as differs."""
-    labels = [one.label for one in models]
+    labels = [model.label for model in models]
     found = []
-    for one in models:
-        same = [other.name_or_path for other in models if other.label == one.label]
-        alike = model_type_of(one).title or one.name or len(set(same)) == 1
-        tail = None if alike or labels.count(one.label) == 1 else distinct_ends(same)
-        found.append(replace(one, name=tail[one.name_or_path]) if tail else one)
+    for model in models:
+        same = [other.name_or_path for other in models if other.label == model.label]
+        alike = model_type_of(model).title or model.name or len(set(same)) == 1
+        tail = None if alike or labels.count(model.label) == 1 else distinct_ends(same)
+        found.append(replace(model, name=tail[model.name_or_path]) if tail else model)
     return found
 
 
 def model_of(name: str) -> ModelSettings:
-    """Return the settings that a name stands for: a config's, or those of a folder or Hub name.
-
-    Of what type the latter is, is not found out yet.
+    """Return the settings of a config, or of a folder or Hub name, whose type is open still.
 
     Raises:
         UsageError: If a config is missing or malformed; the message names the file.
@@ -114,7 +110,11 @@ def model_of(name: str) -> ModelSettings:
         raise UsageError(f"--models {name}@{revision}: give NAME@REVISION")
     path = Path(name) if name.endswith((".yaml", ".yml")) else MODEL_CONFIGS / f"{name}.yaml"
     if path.is_file():
-        model = _read(path)
+        content = read_yaml(path)
+        if not isinstance(content, dict) or content.keys() != {"model"}:
+            raise UsageError(f"{path}: no config of a model; give its settings below `model:`")
+        given = content["model"] or {}
+        model = typed(ModelSettings, given, str(path), UsageError, within="model")
     elif path == Path(name):
         raise UsageError(f"--models {name}: there is no such file")
     else:
@@ -129,13 +129,6 @@ def split_revision(name: str) -> tuple[str, str | None]:
     return (base, revision) if at and not is_path else (name, None)
 
 
-def _read(path: Path) -> ModelSettings:
-    content = read_yaml(path)
-    if not isinstance(content, dict) or content.keys() != {"model"}:
-        raise UsageError(f"{path}: no config of a model; give its settings below `model:`")
-    return typed(ModelSettings, content["model"] or {}, str(path), UsageError, within="model")
-
-
 # A class that ends so was trained for something else than to say which words come.
 _OTHER_HEAD = re.compile(
     r"For(?!CausalLM|ConditionalGeneration|MaskedLM|PreTraining|MultipleChoice)\w+$"
@@ -145,7 +138,7 @@ _CALLED = {"causal": "causal language model", "seq2seq": "encoder-decoder langua
 
 @dataclass(frozen=True)
 class _Description:
-    """What a checkpoint's config says of its model type.
+    """The model type of a checkpoint by its config.
 
     Attributes:
         source: The checkpoint, as people gave it.
@@ -160,17 +153,17 @@ class _Description:
     is_one_way: bool
 
     @classmethod
-    def of(cls, source: str, facts: dict[str, Any]) -> _Description:
+    def of(cls, source: str, config: dict[str, Any]) -> _Description:
         """Read the keys of a config.json, or of transformers' settings as a mapping."""
-        given = facts.get("architectures")
-        names = tuple(map(str, given)) if isinstance(given, list | tuple) else ()
+        classes = config.get("architectures")
+        names = tuple(map(str, classes)) if isinstance(classes, list | tuple) else ()
         # The last one is XLM's word for it.
-        one_way = any(facts.get(key) for key in ("is_encoder_decoder", "is_decoder", "causal"))
-        return cls(source, str(facts.get("model_type")), names, one_way)
+        one_way = any(config.get(key) for key in ("is_encoder_decoder", "is_decoder", "causal"))
+        return cls(source, str(config.get("model_type")), names, one_way)
 
     @property
     def shown(self) -> str:
-        """What the decision went by, for people."""
+        """What the decision goes by, for people."""
         names = ", ".join(self.architectures)
         return visible(f"architectures {names}" if names else f"model_type {self.family}")
 
@@ -180,11 +173,11 @@ class _Description:
 
 
 def with_model_type(model: ModelSettings) -> ModelSettings:
-    """Return the settings with their model type; where it is "auto", find it out and say it.
+    """Return the settings with their model type; where it is "auto", find it and print it.
 
     Raises:
-        UsageError: If the config leaves several types, or says that this is no language model. If a
-            revision is given of what is not on the Hub, which would be recorded and not loaded.
+        UsageError: If the config leaves several types or says that this is no language model, or a
+            revision is given of a model that is not on the Hub.
         PretrainedError: If there is no such model, its config cannot be read, or it is of another
             type than the settings say.
     """
@@ -209,21 +202,18 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
 
 def question_model(model: ModelSettings, checkpoint: str | None, place: str = "") -> ModelSettings:
     """Return an original task's model `with_model_type`, refused as by `check_questions`."""
-    if model.kind != AUTO:
+    if model.kind == AUTO:
+        model = with_model_type(model)
         check_questions(model, checkpoint, place)
-        return with_model_type(model)
-    model = with_model_type(model)
+        return model
     check_questions(model, checkpoint, place)
-    return model
+    return with_model_type(model)
 
 
 def _refuse_other_type(model: ModelSettings) -> None:
     """Refuse a folder whose config.json says that it is no model of the type that is given.
 
-    Of the Hub's nothing may be here yet; they are refused when they are first read.
-
-    Raises:
-        PretrainedError: The message names the type that it is of.
+    Models of the Hub may not be here yet; they are refused when they are first read.
     """
     name = model.name_or_path
     if not MODEL_TYPES[model.kind].has_checkpoint:
@@ -287,41 +277,35 @@ def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[st
         found = _Description.of(source, check_config(folder))
         if found.ends_in("ForMaskedLM") and not found.is_one_way:
             return TRANSFORMER, _line(TRANSFORMER, found)  # nothing heavy is imported for most
-    kind, found = _by_forms(source, name_or_path, revision)
-    _refuse_unclear(kind, found)
+    config, fitting = _fitting_types(name_or_path, revision)
+    found = _Description.of(source, config.to_dict())
+    what = f"{source}: {found.family} ({found.shown})"
+    if not fitting:
+        end = "; its encoder alone says no words" if found.ends_in("EncoderModel") else ""
+        raise UsageError(f"{what} is of no kind of language model that is read here{end}")
+    if len(fitting) > 1:
+        either = " or ".join(f"--model.kind {kind}" for kind in fitting)
+        raise UsageError(f"{what} can be read in more than one way: give {either}")
+    [kind] = fitting
+    if why := _doubt(kind, found):
+        raise UsageError(
+            f"{source} ({found.shown}) {why}; if you mean it, give --model.kind {kind} with "
+            "--model.name_or_path, or `kind` in a config of a model"
+        )
     return kind, _line(kind, found)
 
 
-def _by_forms(source: str, name_or_path: str, revision: str | None) -> tuple[str, _Description]:
-    """Return the one type that is loaded in a form which admits the config."""
-    config, fitting = _fitting_types(name_or_path, revision)
-    found = _Description.of(source, config.to_dict())
-    if len(fitting) == 1:
-        return fitting[0], found
-    what = f"{source}: {found.family} ({found.shown})"
-    if fitting:
-        either = " or ".join(f"--model.kind {kind}" for kind in fitting)
-        raise UsageError(f"{what} can be read in more than one way: give {either}")
-    end = "; its encoder alone says no words" if found.ends_in("EncoderModel") else ""
-    raise UsageError(f"{what} is of no kind of language model that is read here{end}")
-
-
-def _refuse_unclear(kind: str, found: _Description) -> None:
-    """Refuse what was saved for something else than what it would be loaded as."""
+def _doubt(kind: str, found: _Description) -> str:
+    """Return why a checkpoint was saved for something else than its type; "" if it was not."""
     # XLMWithLMHeadModel and the like fill masks, or read one way: their config says it.
     one_way = found.ends_in("ForCausalLM", "LMHeadModel") and not found.ends_in("WithLMHeadModel")
     if kind == "causal" and found.ends_in("ForMaskedLM"):
-        why = "fills masks, but its config says that it reads one way"
-    elif kind == TRANSFORMER and (one_way or found.is_one_way):
-        why = "says both that it reads one way and that it does not"
-    elif kind != TRANSFORMER and any(map(_OTHER_HEAD.search, found.architectures)):
-        why = "was trained for another task than to say which words come"
-    else:
-        return
-    raise UsageError(
-        f"{found.source} ({found.shown}) {why}; if you mean it, give --model.kind {kind} with "
-        "--model.name_or_path, or `kind` in a config of a model"
-    )
+        return "fills masks, but its config says that it reads one way"
+    if kind == TRANSFORMER and (one_way or found.is_one_way):
+        return "says both that it reads one way and that it does not"
+    if kind != TRANSFORMER and any(map(_OTHER_HEAD.search, found.architectures)):
+        return "was trained for another task than to say which words come"
+    return ""
 
 
 def _line(kind: str, found: _Description) -> str:

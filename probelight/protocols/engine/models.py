@@ -1,7 +1,7 @@
 """The factory of models: what answers as it is, what is trained, what a folder holds.
 
-It asks the registry of model types, and imports what a type is made by when it is first made. Here
-is also what a run records of where its model comes from, so that a report need not go by names.
+A type's module is imported when it is first needed. `source_of` says where a run's model comes
+from, so that a report need not go by names.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import user_path
+from probelight.models.checkpoint_files import EMBEDDED
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.settings import (
     MODEL_TYPES,
@@ -34,15 +35,11 @@ if TYPE_CHECKING:
 
 Refuse = Callable[[Sequence[Record], Sequence[int]], None]
 
-# Settings whose argument of a constructor has another name.
-_ARGUMENTS = {"name_or_path": "model_name_or_path"}
-
-
-_ASKED: dict[Setup, str] = {
+_ITEMS: dict[Setup, str] = {
     "mc_mlm": "these are sentences with a mask",
     "mc_qa": "these are questions with answers",
 }
-_POSED: dict[Setup, str] = {
+_READS: dict[Setup, str] = {
     "mc_mlm": "fills the mask of a sentence",
     "mc_qa": "reads pairs of question and answer",
 }
@@ -53,21 +50,6 @@ def model_type_of(model: ModelSettings) -> ModelType:
     return MODEL_TYPES[model.kind]
 
 
-class TrainableClass(Protocol):
-    """The class of a module that is trained."""
-
-    def __call__(self, **options: object) -> ChoiceModule:
-        """Make a module that is to be trained."""
-
-    def from_folder(self, folder: str | Path, **options: object) -> ChoiceModule:
-        """Load a module that its `save_pretrained` wrote."""
-
-
-def class_of(trained: Trained) -> TrainableClass:
-    """Import the class of what is trained."""
-    return cast("TrainableClass", resolve_name(trained.made_by))
-
-
 def module_of(model_type: ModelType) -> ModelTypeModule:
     """Import the module that loads and checks what answers without training."""
     assert model_type.scorer is not None
@@ -75,11 +57,7 @@ def module_of(model_type: ModelType) -> ModelTypeModule:
 
 
 def refuse_untrained(models: Iterable[ModelSettings], command: str) -> None:
-    """Refuse models that know nothing, where nothing is trained.
-
-    Raises:
-        UsageError: If one of the models is a baseline, which begins with random weights.
-    """
+    """Raise UsageError for a baseline that begins with random weights where nothing is trained."""
     for model in models:
         model_type = model_type_of(model)
         if model_type.is_pretrained:
@@ -106,18 +84,16 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
     model_type = model_type_of(model)
     if setup in model_type.trained:
         return model_type.trained[setup]
-    alone = "is not trained here"
+    reads = " and ".join(_READS[known] for known in model_type.trained) or "is not trained here"
     if model_type.heads:
-        alone += ", but for heads on its frozen features in `train.py curve`"
-    own = " and ".join(_POSED[known] for known in model_type.trained) or alone
-    others = [n for n, k in MODEL_TYPES.items() if setup in k.trained]
-    # The one that is nearest: a baseline for a baseline.
-    near = [name for name in others if MODEL_TYPES[name].is_baseline == model_type.is_baseline]
+        reads += ", but for heads on its frozen features in `train.py curve`"
+    others = [name for name, other in MODEL_TYPES.items() if setup in other.trained]
+    # A baseline for a baseline, if there is one.
+    others.sort(key=lambda name: MODEL_TYPES[name].is_baseline != model_type.is_baseline)
     # Another type alone would make no other model of a checkpoint.
     choose = "give a model of kind" if model_type.heads else "choose model.kind"
     raise UsageError(
-        f"model.kind {model.kind} {own}, and {what or _ASKED[setup]}; {choose} "
-        f"{(near or others)[0]}"
+        f"model.kind {model.kind} {reads}, and {what or _ITEMS[setup]}; {choose} {others[0]}"
     )
 
 
@@ -144,12 +120,12 @@ def check_questions(model: ModelSettings, checkpoint: str | None, place: str = "
 
 
 def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
-    """Return what answers probes of a setup as it is, without being trained here.
+    """Return the scorer of a model that answers probes of a setup without being trained here.
 
     Args:
         model: The model.
         setup: The setup.
-        seed: Of its weights, where they are random.
+        seed: Seed of random weights.
 
     Raises:
         UsageError: If its type knows nothing before it is trained, or does not answer the setup.
@@ -163,7 +139,7 @@ def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
 
 @kept(most=1)
 def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
-    """Return what answers probes of a setup, loaded once for jobs that come one after the other."""
+    """Return a model's scorer, loaded once for jobs that come one after the other."""
     return scorer_for(model, setup, seed)
 
 
@@ -208,9 +184,8 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
         setup: "mc_mlm", the masked sentence with K candidate words, or "mc_qa", the question with
             K answers.
         **options: Arguments of the module's constructor that say how it is trained, such as `mode`,
-            `learning_rate`, `seed`, `num_choices` and `max_grad_norm`, the type's own defaults
-            where not given. `monitor` is the metric whose stand-still halves the rate of types
-            without a schedule.
+            `learning_rate`, `seed` and `num_choices`. `monitor` is the metric that halves the rate
+            of types without a schedule when it stops rising.
 
     Raises:
         UsageError: If the type is not trained for the setup, or the model has an option that its
@@ -223,8 +198,13 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
             f"random_weights is the control of a transformer; kind {model.kind} has fresh weights "
             "anyway"
         )
-    own = {_ARGUMENTS.get(name, name): getattr(model, name) for name in trained.reads}
-    return class_of(trained)(**own, **_known(trained, options))
+    own = {name: getattr(model, name) for name in trained.reads}
+    if "name_or_path" in own:
+        own["model_name_or_path"] = own.pop("name_or_path")
+    if not trained.halves_rate:
+        options.pop("monitor", None)
+    module: ChoiceModule = resolve_name(trained.made_by)(**own, **options)
+    return module
 
 
 def check_module(model: ModelSettings, setup: Setup) -> None:
@@ -249,7 +229,7 @@ def saved_module(
 
     Args:
         folder: The folder.
-        monitor: Metric whose stand-still halves a baseline's rate; transformers have a schedule.
+        monitor: Metric that halves a baseline's rate when it stops rising.
         **overrides: Arguments of the module's constructor, such as `learning_rate`.
 
     Raises:
@@ -259,19 +239,14 @@ def saved_module(
     check_model(folder)
     setups = MODEL_TYPES[saved_model_type(folder)].trained
     trained = setups.get("mc_qa") or setups["mc_mlm"]
-    options = _known(trained, {"monitor": monitor, **overrides})
-    return class_of(trained).from_folder(folder, **options)
-
-
-def _known(trained: Trained, options: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in options.items() if k != "monitor" or trained.halves_rate}
-
-
-EMBEDDED = "embedded"
+    if trained.halves_rate:
+        overrides["monitor"] = monitor
+    module: ChoiceModule = resolve_name(trained.made_by).from_folder(folder, **overrides)
+    return module
 
 
 def hub_id(model: ModelSettings) -> str | None:
-    """The model's id on the Hub; None for a folder, a baseline or random weights."""
+    """Return the model's id on the Hub; None for a folder, a baseline or random weights."""
     name = model.name_or_path
     if not model_type_of(model).has_checkpoint or model.random_weights or name == EMBEDDED:
         return None
@@ -279,7 +254,7 @@ def hub_id(model: ModelSettings) -> str | None:
 
 
 def source_of(model: ModelSettings) -> ModelSource:
-    """Where a model comes from, for its result.json."""
+    """Return where a model comes from, for its result.json."""
     at = f"@{model.revision}" if model.revision else ""
     has_checkpoint = model_type_of(model).has_checkpoint
     return ModelSource(

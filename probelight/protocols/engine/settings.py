@@ -364,15 +364,11 @@ DEFAULT_FILE = FileSettings()
 DEFAULT_FILES = SplitFiles()
 
 
-def own_choices(given: Sequence[str]) -> list[str]:
-    """Return the choices that `--data.choices` gives to every item.
-
-    Raises:
-        UsageError: If there is one alone, or one is given twice.
-    """
-    if len(given) == 1 or len(set(given)) < len(given):
+def distinct_choices(choices: Sequence[str]) -> list[str]:
+    """Return the choices of `--data.choices`; raise UsageError for one alone or one given twice."""
+    if len(choices) == 1 or len(set(choices)) < len(choices):
         raise UsageError(
-            f"--data.choices {','.join(given)}: give two or more that differ, with commas between "
-            "them"
+            f"--data.choices {','.join(choices)}: give two or more that differ, with commas "
+            "between them"
         )
-    return list(given)
+    return list(choices)

@@ -1,7 +1,7 @@
 """One fit that a kill at any moment does not spoil: its Trainer, callbacks, states, loggers.
 
-`fit_directly` trains a model on questions, for a point of a curve or a baseline of an audit;
-`fit` trains any module; `train.py fit` has its own Trainer of LightningCLI and the same callbacks.
+`fit` trains any module; `fit_directly` trains a model on questions, for a point of a curve or a
+baseline of an audit. `train.py fit` has LightningCLI's Trainer and the same callbacks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import Callback, RichProgressBar
-from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 from transformers import PreTrainedModel
 
@@ -62,8 +61,8 @@ class FitPlan:
         seed: Seeds the order of the items and the dropout of each step.
         callbacks: Callbacks besides those that every fit has.
         description: Shown before the progress bar.
-        summary: Gives, after the fit, what belongs in the summary of the W&B run besides the last
-            values of all metrics.
+        summary: Returns what the summary of the W&B run holds besides the last value of each
+            metric; called after the fit.
     """
 
     how: Fit
@@ -81,10 +80,10 @@ def fit_choices(
     plan: FitPlan,
     context: RunContext,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Fit a module on items with choices; the evaluation sets are scored behind each epoch.
+    """Fit a module on items with choices; the evaluation sets are scored after each epoch.
 
     Returns:
-        What `fit` does; and what the encoding of the training items has to say (cuts, skips).
+        What `fit` returns, and the notices of encoding the training items (cuts, skips).
     """
     data = ChoiceDataModule(
         train=train,
@@ -95,8 +94,7 @@ def fit_choices(
         num_workers=context.trainer.num_workers,
         cache_dir=cache_folder(),
     )
-    problems = fit(module, data, run, plan, context)
-    return problems, data.notices("train")
+    return fit(module, data, run, plan, context), data.notices("train")
 
 
 def fit(
@@ -109,7 +107,7 @@ def fit(
     """Train `module`, going on from the newest readable state in the run's folder.
 
     Returns:
-        What was wrong with states that could not be gone on from.
+        The problems of states that it could not go on from.
 
     Raises:
         RuntimeError: If the best model is not there at the end. The next fit starts anew.
@@ -119,14 +117,11 @@ def fit(
     for problem in problems:
         warnings.warn(problem, RuntimeWarning, stacklevel=2)
     metrics = resumed_metrics(run.path, state_path)
-    loggers: list[Logger] = [metrics]
     shown = follow(run, wandb, metrics.rows) if wandb.project else None
-    if shown is not None:
-        loggers.append(shown)
     trainer = make_trainer(
         settings,
         max_epochs=plan.how.epochs,
-        logger=loggers,
+        logger=[metrics, shown] if shown else [metrics],
         plugins=[AtomicCheckpointIO()],
         callbacks=[
             *plan.callbacks,
@@ -150,7 +145,10 @@ def fit(
         compile_transformers(module)
     with stoppable():
         trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
-    refuse_lost_models(run, plan.callbacks)
+    for callback in plan.callbacks:
+        if isinstance(callback, AggregateCheckpoint) and (lost := callback.problem()):
+            forget_states(run)
+            raise RuntimeError(f"{lost}. The next start trains anew")
     if shown is not None:
         shown.summarise({**scores_of(trainer), **plan.summary()})
     return problems
@@ -168,8 +166,8 @@ def training_callbacks(
     """Return what makes a fit go on exactly where it was: seeds of steps, states, agreed stops.
 
     Args:
-        checkpoint_dir: Where states are kept.
-        seed: Of the steps.
+        checkpoint_dir: Folder of the states.
+        seed: Seed of the steps.
         every_n_train_steps: Steps between two states; None goes by the clock.
         minutes: Least time between two states.
         share: Share of the time for writing them.
@@ -194,30 +192,19 @@ def starting_point(
 ) -> tuple[Path | None, tuple[str, ...]]:
     """Return the state that a fit goes on from, None to start anew, and problems of others.
 
-    A state whose best model is lost is of no use: the model could not be reported.
+    A state is of no use if its best model is lost: the model could not be reported.
     """
     rank_zero_only(mend_folder)(run.checkpoint_dir)
     path, problems = newest_state(run.checkpoint_dir / f"{LAST_NAME}.ckpt")
     states = {} if path is None else read_state(path).get("callbacks", {})
-    for keep in kept_models(callbacks):
-        history = states.get(keep.state_key, {}).get("history", [])
-        if lost := keep.problem(history):
+    for callback in callbacks:
+        if not isinstance(callback, AggregateCheckpoint):
+            continue
+        history = states.get(callback.state_key, {}).get("history", [])
+        if lost := callback.problem(history):
             forget_states(run)
             path, problems = None, (*problems, f"{lost}. The run starts anew")
     return path, problems
-
-
-def refuse_lost_models(run: RunFolder, callbacks: Sequence[Callback]) -> None:
-    """Raise RuntimeError if a best model is not in its folder; the next start trains anew."""
-    for keep in kept_models(callbacks):
-        if lost := keep.problem():
-            forget_states(run)
-            raise RuntimeError(f"{lost}. The next start trains anew")
-
-
-def kept_models(callbacks: Sequence[Callback]) -> list[AggregateCheckpoint]:
-    """Return the callbacks that keep a best model."""
-    return [callback for callback in callbacks if isinstance(callback, AggregateCheckpoint)]
 
 
 def forget_states(run: RunFolder) -> None:
@@ -298,10 +285,10 @@ class Direct:
     """A training on questions: the model, and how.
 
     Attributes:
-        model: Of a kind that is trained for questions (`kinds.trained_for`).
+        model: Of a type that is trained for questions.
         how: With patience the best epoch on the held-out rows is taken, else the last one.
-        seed: Seeds order, dropout and what is fresh of the model.
-        start: Folder of the model that an earlier training left; None begins with `model`.
+        seed: Seeds order, dropout and fresh weights.
+        start: Folder of a model that was trained before; None begins with `model`.
         description: Shown before the progress bar.
     """
 
@@ -318,9 +305,8 @@ class DirectlyTrained:
 
     Attributes:
         module: The module, ready for `TrainedScorer`.
-        epoch: The epoch that it is of.
-        notices: What was wrong with states that could not be gone on from, and what there is to
-            say of the training items.
+        epoch: Its epoch.
+        notices: As `fit_choices` returns them.
     """
 
     module: ChoiceModule
@@ -329,17 +315,13 @@ class DirectlyTrained:
 
 
 def fresh_module(direct: Direct) -> ChoiceModule:
-    """Return the module that the training begins with.
-
-    Raises:
-        UsageError: If its kind is not trained for questions.
-    """
+    """Return the module that the training begins with."""
     how = direct.how
     options: dict[str, Any] = {
         "learning_rate": how.learning_rate,
         "weight_decay": how.weight_decay,
         "max_grad_norm": how.max_grad_norm,
-        # Baselines halve their rate when the held-out accuracy stands still.
+        # Baselines halve their rate when the held-out accuracy stops rising.
         "monitor": HELD_OUT if how.patience is not None else None,
     }
     if direct.start is not None:
@@ -357,25 +339,22 @@ def fit_directly(
     """Train a model on records, going on where an interrupted start of the run was.
 
     Args:
-        run: The folder that states and the best model are kept in.
+        run: The folder of the states and the best model.
         direct: What is trained.
         sample: The train rows.
-        held_out: Rows that patience watches; without patience they may be none.
+        held_out: Rows that patience watches; not needed without patience.
         context: Device and batch settings.
 
     Raises:
-        UsageError: As `fresh_module`.
+        UsageError: If the type of the model is not trained for questions.
     """
     how, module = direct.how, fresh_module(direct)
     keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)
     final = FinalCheckpoint(run.best_dir)
     watchers: list[Callback] = [final]
     if how.patience is not None:
-        watchers = [
-            keep,
-            Patience(keep, how.patience),
-            LearningCurve(how.batch_size, len(sample)),
-        ]
+        curve = LearningCurve(how.batch_size, len(sample))
+        watchers = [keep, Patience(keep, how.patience), curve]
     plan = FitPlan(how, direct.seed, watchers, direct.description)
     watched = {HELD_OUT_SET: held_out} if held_out else {}
     problems, encoded = fit_choices(module, sample, watched, run, plan, context)

@@ -21,13 +21,13 @@ from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model
 from probelight.protocols.engine.models import model_type_of
-from probelight.protocols.engine.own_files import own_files
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
     ModelSettings,
     SplitFiles,
 )
+from probelight.protocols.engine.user_files import load_user_files
 from probelight.protocols.inoculation.data import (
     Splits,
     first_stage_splits,
@@ -118,13 +118,13 @@ def inoculate(
         UsageError: If the model cannot be the original task's, see `check_questions`, there is not
             one probe, by name or as files, or the items are too few for what is asked for.
     """
-    user_files = own_files(data, "--probe.name", bool(probe.name))
+    user_files = load_user_files(data, "--probe.name", bool(probe.name))
     if user_files:
         probe = fitting_probe(probe, user_files)
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
     model = question_model(model, original.checkpoint)
-    context = RunContext(trainer, wandb, mirror, user_files.by_name, engine=engine)
+    context = RunContext(trainer, wandb, mirror, user_files.configs, engine=engine)
     subject = Subject(model, original, probe)
     parts = parts_of(context, subject)
     if dose is None:
@@ -143,7 +143,7 @@ def inoculate(
         "original": resolved_task(model, original, parts.probe, parts.original),
         "probe": probe.config(),
         **asdict(setting),
-        **user_files.said,
+        **user_files.recorded,
     }
     files = user_files.parts.values()
     run_command(output_dir, config, jobs, context, files=files, table=INOCULATION)

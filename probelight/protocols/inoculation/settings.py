@@ -19,8 +19,8 @@ from probelight.io.ranges import (
     ShareOrNone,
 )
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
-from probelight.protocols.engine.own_files import OwnFiles, measured_split
 from probelight.protocols.engine.settings import Fit, ModelSettings
+from probelight.protocols.engine.user_files import UserFiles, measured_split
 
 # The protocols of the jobs, in the order in which they come.
 FIRST = "first"  # what is trained before the original task
@@ -194,7 +194,7 @@ class Setting(Fit):
     seed: Seed
 
 
-def fitting_probe(probe: ProbeOrFiles, user_files: OwnFiles) -> ProbeOrFiles:
+def fitting_probe(probe: ProbeOrFiles, user_files: UserFiles) -> ProbeOrFiles:
     """Return the probe of a user's files, named after them, on the splits that there are.
 
     Raises:

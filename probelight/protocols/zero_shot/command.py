@@ -32,7 +32,7 @@ from probelight.protocols.engine.settings import (
     TRANSFORMER,
     FileSettings,
     ModelSettings,
-    own_choices,
+    distinct_choices,
 )
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
@@ -195,7 +195,7 @@ def load_sets(
     names = probes
     if bool(names) == bool(data.path):
         raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
-    choices = own_choices(data.choices)
+    choices = distinct_choices(data.choices)
     if data.path:
         path = Path(data.path)
         setup = data.setup or told_setup([path])

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 from statistics import fmean
 from typing import Any
 
@@ -16,7 +17,7 @@ import yaml
 from probelight.io.errors import UsageError
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
-from probelight.protocols.engine.models import check_questions, class_of, module_for, module_of
+from probelight.protocols.engine.models import check_questions, module_for, module_of
 from probelight.protocols.engine.settings import (
     MODEL_TYPES,
     TRANSFORMER,
@@ -191,9 +192,11 @@ def test_an_entry_of_the_registry_names_what_is_there(name: str) -> None:
         if model_type.has_checkpoint:
             assert {"mc_mlm", "mc_qa", "minimal_pair"} == set(module.FORMS)
     setups = model_type.trained
-    assert all(isinstance(class_of(trained), type) for trained in setups.values())
+    assert all(isinstance(resolve_name(trained.made_by), type) for trained in setups.values())
     if name != TRANSFORMER:
-        assert all(hasattr(class_of(trained), "from_folder") for trained in setups.values())
+        assert all(
+            hasattr(resolve_name(trained.made_by), "from_folder") for trained in setups.values()
+        )
 
 
 @pytest.mark.parametrize(

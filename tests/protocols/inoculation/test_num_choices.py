@@ -100,7 +100,7 @@ def lines(out: Path, pattern: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_every_question_is_scored_with_its_own_choices(
+def test_every_question_is_scored_with_its_distinct_choices(
     inoculation_config: dict[str, Any], mixed: Path
 ) -> None:
     out = inoculate(inoculation_config, mixed, None)

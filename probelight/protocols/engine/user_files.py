@@ -1,4 +1,4 @@
-"""A probe of one's own as files, for the commands that train: what a YAML file would say of it."""
+"""A user's own files in place of a probe's name, for the commands that train."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.source import ProbeData, load_files, told_setup
-from probelight.protocols.engine.settings import SplitFiles, own_choices
+from probelight.protocols.engine.settings import SplitFiles, distinct_choices
 
-_PARTS = re.compile(r"([-_ ])")
+_SEPARATOR = re.compile(r"([-_ ])")
 
 
 @dataclass(frozen=True)
-class OwnFiles:
-    """The files that a command was given in place of a probe's name; false where there are none.
+class UserFiles:
+    """The user's files, which share one config; false where there are none.
 
     Attributes:
-        parts: Split to items.
+        parts: The items of each split.
         setup: How they are posed.
         choices: Those of every item, where the files do not hold them.
     """
@@ -41,27 +41,27 @@ class OwnFiles:
         return next(iter(self.parts.values())).config
 
     @property
-    def by_name(self) -> dict[str, ProbeConfig]:
-        """That config by its name, for `RunContext.own`; nothing where there are no files."""
+    def configs(self) -> dict[str, ProbeConfig]:
+        """That config by its name, for `RunContext.own`; empty where there are no files."""
         return {part.config.name: part.config for part in self.parts.values()}
 
     @property
-    def said(self) -> dict[str, Any]:
+    def recorded(self) -> dict[str, Any]:
         """What a command's config holds of the files, so that a changed one is refused."""
         if not self:
             return {}
         sums = {split: part.files[0].sha256 for split, part in self.parts.items()}
-        said = {"name": self.config.name, "setup": self.setup, "sha256": sums}
-        return {"data": said | ({"choices": list(self.choices)} if self.choices else {})}
+        recorded = {"name": self.config.name, "setup": self.setup, "sha256": sums}
+        return {"data": recorded | ({"choices": list(self.choices)} if self.choices else {})}
 
 
-def own_files(data: SplitFiles, other: str, given: bool) -> OwnFiles:
-    """The files that `--data.*` gives, which share one config.
+def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
+    """Read the files of `--data.*`.
 
     Args:
         data: The options.
-        other: The options that name a probe.
-        given: Whether one of those was given.
+        other: The options that name a probe instead.
+        has_other: Whether one of those is given.
 
     Raises:
         UsageError: If a file and a name are given, or the setup is missing.
@@ -71,20 +71,27 @@ def own_files(data: SplitFiles, other: str, given: bool) -> OwnFiles:
             raise UsageError(
                 "--data.setup, .choices and .name are of --data.train, .dev and .test FILE"
             )
-        return OwnFiles({})
+        return UserFiles({})
     first = f"--data.{next(iter(data.paths))}"
-    if given:
+    if has_other:
         raise UsageError(f"give either {other} or {first}, not both")
     paths = {split: Path(path).expanduser() for split, path in data.paths.items()}
     setup = data.setup or told_setup(paths.values())
     if setup is None:
         raise UsageError(f"{first} needs --data.setup mc_mlm or --data.setup mc_qa")
-    name, choices = visible(data.name or _common_name(paths)), own_choices(data.choices)
-    return OwnFiles(load_files(name, paths, setup, choices), setup, choices)
+    choices = distinct_choices(data.choices)
+    name = data.name
+    if not name:  # what the file names share, such as whales of whales-train and whales-dev
+        words = [_SEPARATOR.split(path.name.partition(".")[0]) for path in paths.values()]
+        alike = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+        name = "".join(column[0] for column in alike).rstrip("-_ ")
+        if not name or name in paths:
+            name = next(iter(paths.values())).absolute().parent.name or "files"
+    return UserFiles(load_files(visible(name), paths, setup, choices), setup, choices)
 
 
 def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "dev") -> str:
-    """The split measured: the one asked for, or the other of dev and test in place of the default.
+    """Return the split to measure: the one asked for, or the other of dev and test by default.
 
     Raises:
         UsageError: If there is no file of it.
@@ -99,12 +106,3 @@ def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "d
             else f"there is no file of the split {asked!r}; those of --data.* are train, dev, test"
         )
     return asked
-
-
-def _common_name(paths: Mapping[str, Path]) -> str:
-    """What the names of files have in common, such as whales of whales-train and whales-dev."""
-    parts = [_PARTS.split(path.name.partition(".")[0]) for path in paths.values()]
-    alike = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
-    common = "".join(column[0] for column in alike).rstrip("-_ ")
-    folder = next(iter(paths.values())).absolute().parent.name
-    return (common if common not in paths else folder) or folder or "files"

@@ -8,8 +8,8 @@ import pytest
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
-from probelight.protocols.engine.own_files import own_files
 from probelight.protocols.engine.settings import SplitFiles
+from probelight.protocols.engine.user_files import load_user_files
 from tests.fixtures.rows import read_results
 from tests.protocols.conftest import sentences
 
@@ -68,9 +68,10 @@ def test_tables_need_no_setup_and_their_choices_are_a_part_of_what_was_asked(
 ) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("sentence,gold\nit is [MASK] .,small\n")
-    found = own_files(SplitFiles(dev=str(path), choices=["large", "small"]), "--probes", False)
+    data = SplitFiles(dev=str(path), choices=["large", "small"])
+    found = load_user_files(data, "--probes", has_other=False)
     assert found.setup == "mc_mlm"
-    assert found.said["data"]["choices"] == ["large", "small"]
+    assert found.recorded["data"]["choices"] == ["large", "small"]
     assert found.config.candidates == ("large", "small")
 
 
@@ -152,7 +153,7 @@ def test_files_are_called_by_what_their_names_share(
     for path in paths:
         write_ai2(path, sentences(4, 0))
     files = SplitFiles(**dict(zip(("train", "dev"), paths, strict=False)), setup="mc_mlm")
-    assert own_files(files, "--probes", given=False).config.name == expected
+    assert load_user_files(files, "--probes", has_other=False).config.name == expected
 
 
 def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> Non
     paths = {split: str(folder / f"{split}.jsonl.gz") for split in ("train", "dev")}
     write_ai2(paths["train"], sentences(6, 0))
     write_ai2(paths["dev"], sentences(4, 10))
-    found = own_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", given=False)
+    found = load_user_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", has_other=False)
     config = found.config
     assert (config.name, config.candidates, config.chance) == ("whales", ("green", "red"), 0.5)
     for split, data in found.parts.items():
