@@ -281,16 +281,29 @@ def test_a_process_runs_a_job_once_with_what_was_drawn_and_what_its_key_fixes(
     assert not (run.path / ERROR_NAME).exists()
 
 
-def test_a_changed_config_is_the_failure_of_the_job(
-    attempted: Callable[[Job], RunFolder],
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "config.yaml",
+            "number: 3\n",
+            "changed after the cell was planned.* Remove the folder",
+        ),
+        ("config.yaml", "number: [1", "config.yaml"),
+        (DRAWN_NAME, "{", DRAWN_NAME),
+    ],
+)
+def test_a_changed_or_damaged_file_is_the_failure_of_the_job(
+    name: str, text: str, message: str, attempted: Callable[[Job], RunFolder]
 ) -> None:
     run = attempted(cells(1)[0])
-    (run.path / "config.yaml").write_text("number: 3\n")
-    with pytest.raises(ValueError, match="was changed after the cell was planned"):
+    (run.path / name).write_text(text)
+    with pytest.raises(ValueError, match=message):
         run_attempt(str(run.path))
-    text = (run.path / ERROR_NAME).read_text()
-    assert text.startswith("Traceback")
-    assert "Remove the folder and plan again" in text
+    error = (run.path / ERROR_NAME).read_text()
+    assert error.startswith("Traceback")
+    assert str(run.path / name) in error
+    assert (run.path / name).read_text() == text
 
 
 def test_a_process_whose_attempt_is_lost_runs_nothing(

@@ -44,10 +44,11 @@ def test_options_of_a_run_come_before_those_of_the_plan() -> None:
     assert PLAN.under(RunContext(), RaySettings()) == PLAN
     context = RunContext(TrainerSettings(threads=2), mirror="elsewhere")
     trainer = TrainerSettings(accelerator="cpu", threads=2, checkpoint_every=20)
-    assert PLAN.under(context, RaySettings(max_retries=0)) == replace(
+    user = RaySettings(max_retries=0, take_over=True)
+    assert PLAN.under(context, user) == replace(
         PLAN,
         context=RunContext(trainer, PLAN.context.wandb, "elsewhere"),
-        engine=RaySettings(max_retries=0),
+        engine=user,
     )
 
 

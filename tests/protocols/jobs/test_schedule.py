@@ -100,7 +100,9 @@ def test_a_damaged_result_fails_its_job_by_name(text: str, tmp_path: Path) -> No
     schedule = scheduled(tmp_path, A, B)
     assert ready(schedule) == []
     assert schedule.failed["a"].error.startswith(f"{tmp_path}/a/result.json: ")
-    assert "remove " in schedule.failed["a"].error
+    advice = f"; or remove {tmp_path}/a/result.json alone, and `sweep run` makes the cell anew"
+    assert schedule.failed["a"].error.endswith(advice)
+    assert (tmp_path / "a" / "result.json").read_text() == text
     assert Failure.read(tmp_path / "a") == schedule.failed["a"]
     assert schedule.blocked() == {"b": ("a",)}
 

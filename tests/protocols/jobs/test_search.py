@@ -220,17 +220,6 @@ def test_trials_of_another_space_are_other_jobs() -> None:
     assert jobs[2].config == config
 
 
-def test_the_sampler_goes_where_both_objectives_were_good() -> None:
-    # Above 1e-4 both tasks are forgotten, below both are good.
-    rates = [10 ** (-5 + i / 10) for i in range(20)]
-    settings = [{"learning_rate": rate, "extra": "x1"} for rate in rates]
-    scores = [(0.9, 0.8) if rate < 1e-4 else (0.2, 0.2) for rate in rates]
-    told = list(map(FinishedTrial, settings, scores))
-    found = [sample(SPACE, told, 1, seed)[0]["learning_rate"] for seed in range(12)]
-    assert sum(rate < 1e-4 for rate in found) >= 10
-    assert len(set(found)) == 12
-
-
 def hypervolume(points: Sequence[Sequence[float]]) -> float:
     """The area that two objectives, the better the higher, dominate above nothing."""
     area = highest = 0.0

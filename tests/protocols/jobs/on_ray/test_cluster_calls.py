@@ -18,12 +18,15 @@ import psutil
 import pytest
 
 from probelight.io.errors import UsageError
+from probelight.protocols import cli
 from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.fencing import drive_alone
 from probelight.protocols.jobs.on_ray import cluster as clusters
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError
 from probelight.protocols.jobs.on_ray.ray_process import RaySession, end_session
 from probelight.protocols.jobs.on_ray.resources import Resources, own_cpus
+from tests.protocols.jobs.harness import planned
+from tests.protocols.jobs.trivial import cells
 
 
 class RayError(Exception):
@@ -176,10 +179,16 @@ def test_rays_messages_are_a_line_each(ray: FakeRay) -> None:
     assert said == ["Ray: A worker died"]
 
 
-def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UsageError, match=r"cells on Ray need Ray .*; pip install -e '\.\[sweep\]'"):
-        Cluster(None, tmp_path / "ray.log")
+def test_without_ray_the_extra_is_named_and_the_status_is_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
+    planned(tmp_path, cells(1))
+    assert cli.main(["sweep", "run", f"--output_dir={tmp_path}"]) == cli.USAGE_ERROR
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("train.py sweep run: error: cells on Ray need Ray (")
+    assert line.endswith("; pip install -e '.[sweep]'")
+    assert cli.main(["sweep", "status", f"--output_dir={tmp_path}"]) == 0
 
 
 # What stands for the process that holds Ray: it answers in place of `r.serve()`.
@@ -330,26 +339,26 @@ def test_a_session_ends_with_all_its_groups_and_no_other_process() -> None:
         subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) for _ in range(2)
     )
     end = time.monotonic() + 20
-    while not (len(members(one.pid)) == len(members(other.pid)) == 2):
+    while not all(members(leader.pid)[1:] == ["sleep"] for leader in (one, other)):
         assert time.monotonic() < end
         time.sleep(0.02)
     end_session(one.pid)
     while len(members(one.pid)) != 1:  # its leader is for who started it to end
         assert time.monotonic() < end
-    assert len(members(other.pid)) == 2
+    assert members(other.pid)[1:] == ["sleep"]
     end_session(other.pid)
     for process in (one, other):
         process.kill()
         process.communicate()
 
 
-def members(leader: int) -> list[int]:
-    """The processes of a session that are not ended."""
+def members(leader: int) -> list[str]:
+    """Return the names of the processes of a session that are not ended."""
     found = []
     for process in psutil.process_iter():
         try:
             if process.status() != psutil.STATUS_ZOMBIE and os.getsid(process.pid) == leader:
-                found.append(process.pid)
+                found.append(process.name())
         except (ProcessLookupError, psutil.Error):
             continue
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -145,16 +146,23 @@ def test_a_result_counts_however_its_worker_ended(tmp_path: Path, cluster: FakeC
     assert cluster.started == [job.key]
 
 
-def test_a_cell_that_cannot_be_ordered_fails_alone(tmp_path: Path, cluster: FakeCluster) -> None:
-    bad, good = cells(2)
-    sweep = Sweep(tmp_path, bad, good, max_retries=1)
+def test_a_damaged_config_or_a_lost_folder_is_the_failure_of_its_job_alone(
+    tmp_path: Path, cluster: FakeCluster
+) -> None:
+    bad, gone, good = cells(3)
+    sweep = Sweep(tmp_path, bad, gone, good, max_retries=1)
     (tmp_path / "runs" / bad.key / "config.yaml").write_text("number: [1")
+    folder = tmp_path / "runs" / gone.key
+    shutil.rmtree(folder)
     assert sweep.run() == 1
     assert cluster.started == [good.key]
     failure = Failure.read(tmp_path / "runs" / bad.key)
     assert failure is not None
     assert failure.times == 2
     assert "config.yaml" in failure.error
+    message = f"{folder} is gone; `train.py sweep plan` makes it again"
+    assert sweep.lines[-1] == f"failed: {gone.key}: FileNotFoundError: {message}"
+    assert not folder.exists()
 
 
 def test_what_no_node_has_is_refused_before_anything_runs(
@@ -175,6 +183,11 @@ def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
     [once] = cells(1, failing_once=True)
     last = Job("last", {"number": 5}, RUNNER, needs=(good.key, once.key))
     planned(tmp_path, [last, good, other, once], max_retries=1)
+    assert run_to_end(tmp_path, "--engine.memory_per_cell=100000") == 2
+    refusal = said(tmp_path).splitlines()[-1]
+    wanted = "train.py sweep run: error: a cell takes 100000 GB of memory, and no node of Ray "
+    assert refusal.startswith(wanted)
+    assert refusal.endswith("; set --engine.memory_per_cell")
     assert run_to_end(tmp_path) == 0, said(tmp_path)
     assert {key: one["facts"]["value"] for key, one in results(tmp_path).items()} == {
         good.key: 0,

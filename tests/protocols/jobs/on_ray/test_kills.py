@@ -24,7 +24,7 @@ from tests.protocols.jobs.harness import (
     start_run,
     wait_until,
 )
-from tests.protocols.jobs.on_ray.processes import KINDS, cells_of, processes
+from tests.protocols.jobs.on_ray.processes import KINDS, alive, cells_of, family, processes
 
 pytestmark = pytest.mark.slow
 
@@ -61,20 +61,26 @@ def test_kills_of_workers_cells_drivers_and_raylets(
     planned(tmp_path, tiny_training.cells(NUM_CELLS), max_retries=NUM_KILLS)
     kinds = [*KINDS, *rng.sample(KINDS, NUM_KILLS - len(KINDS))]
     rng.shuffle(kinds)
-    run = start_run(tmp_path)
+    run, rooms = start_run(tmp_path), list[Path]()
     for number, kind in enumerate(kinds):
         share = number * NUM_CELLS // (NUM_KILLS + 2)
         wait_until(lambda: len(results(tmp_path)) >= share, seconds=300)  # noqa: B023
+        own = family(run.pid)
         kill_one(tmp_path, run, kind, rng)
         if kind == "driver":
             assert run.wait(timeout=10) == -9
-            wait_until(lambda: not cells_of(tmp_path), seconds=30)  # they end with it
+            [room] = Path("/tmp").glob(f"pl.*-{run.pid}-*.tmp")
+            rooms.append(room)  # of Ray's sockets
+            # Ray and the cells end with it.
+            wait_until(lambda: not cells_of(tmp_path) and not alive(own), seconds=30)  # noqa: B023
             run = start_run(tmp_path)
     assert run.wait(timeout=600) == 0, said(tmp_path)
     print(f"killed: {dict(Counter(kinds))}, in this order: {kinds}")
     print(said(tmp_path))
     keys = [cell.key for cell in tiny_training.cells(NUM_CELLS)]
     assert sorted(log_lines(tmp_path)) == sorted(keys)  # each finished once
+    assert rooms
+    assert not any(room.exists() for room in rooms)
     assert results(tmp_path) == undisturbed
     assert {status.state for status in statuses(tmp_path, Plan.read(tmp_path).jobs)} == {State.DONE}
     assert run_to_end(tmp_path) == 0

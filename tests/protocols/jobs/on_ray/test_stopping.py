@@ -1,4 +1,4 @@
-"""Signals and a killed driver: states are saved, nothing stays behind, the same command goes on."""
+"""Signals and a full disk: states are saved, nothing stays behind, the same command goes on."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import psutil
 import pytest
 import torch
 
+from tests.fixtures.small_disk import fill
 from tests.protocols.jobs import tiny_training, trivial
 from tests.protocols.jobs.harness import (
     log_lines,
@@ -107,17 +108,22 @@ def test_ctrl_c_while_ray_starts_leaves_nothing(
     assert results(tmp_path) == {}
 
 
-def test_all_ends_with_a_killed_driver(tmp_path: Path, ended: list[psutil.Process]) -> None:
-    jobs = trivial.cells(2, seconds=5)
-    planned(tmp_path, jobs)
-    run = start_run(tmp_path)
-    wait_until(lambda: begun(tmp_path) == 2, seconds=120)
-    ended += family(run.pid)
-    run.kill()
-    assert run.wait() == -signal.SIGKILL
-    [room] = Path("/tmp").glob(f"pl.*-{run.pid}-*.tmp")
-    wait_until(lambda: not alive(ended), seconds=30)
-    assert results(tmp_path) == {}
-    assert run_to_end(tmp_path) == 0, said(tmp_path)
-    assert not room.exists()
-    assert sorted(log_lines(tmp_path)) == sorted(job.key for job in jobs)
+def test_cells_fail_on_a_full_disk_and_the_same_command_goes_on(disk: Path, tmp_path: Path) -> None:
+    (disk / "run.log").symlink_to(tmp_path / "run.log")
+    jobs = trivial.cells(3, waits=True)
+    planned(disk, jobs, max_retries=0)
+    run = start_run(disk)
+    wait_until(lambda: begun(disk) == 2, seconds=120)
+    (disk / "go").touch()
+    ballast = fill(disk / "ballast")
+    assert run.wait(timeout=120) == 1, said(disk)
+    assert all(f"{job.key}: failed for good" in said(disk) for job in jobs)
+    assert said(disk).count("No space left on device") >= len(jobs)
+    assert results(disk) == {}
+    assert run_to_end(disk) == 1  # it cannot even say that it drives
+    last = said(disk).splitlines()[-1]
+    assert last.startswith("train.py sweep run: failed: ")
+    assert last.endswith("No space left on device; make room there; the same command then goes on")
+    ballast.unlink()
+    assert run_to_end(disk) == 0, said(disk)
+    assert sorted(log_lines(disk)) == sorted(job.key for job in jobs)
