@@ -34,8 +34,11 @@ from probelight.protocols.jobs.job import (  # noqa: E402
 from probelight.protocols.jobs.on_ray.cluster import Cluster  # noqa: E402
 from probelight.protocols.jobs.on_ray.drive import drive  # noqa: E402
 from probelight.protocols.jobs.on_ray.resources import own_cpus  # noqa: E402
-from probelight.protocols.jobs.plan import Plan, plan_jobs  # noqa: E402
-from probelight.protocols.jobs.schedule import PlannedJob  # noqa: E402
+from probelight.protocols.jobs.plan import (  # noqa: E402
+    Plan,
+    PlannedJob,
+    plan_jobs,
+)
 from probelight.protocols.jobs.status import RunView  # noqa: E402
 from probelight.results.record import RunRecord  # noqa: E402
 from probelight.results.run_folder import RunFolder  # noqa: E402

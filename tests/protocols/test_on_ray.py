@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from probelight.protocols import cli
-from probelight.protocols.jobs.schedule import PlannedJob, State, statuses
+from probelight.protocols.jobs.plan import PlannedJob, State, statuses
 
 pytestmark = pytest.mark.slow
 

@@ -61,13 +61,11 @@ from probelight.protocols.jobs.job import (
     RaySettings,
     RunContext,
     TrainerSettings,
-    record_pending,
 )
 from probelight.protocols.jobs.on_ray.resources import Resources
 from probelight.protocols.jobs.outlook import detectable_table, plan_lines
-from probelight.protocols.jobs.plan import Plan, plan_jobs, wandb_group
-from probelight.protocols.jobs.schedule import is_finished
-from probelight.protocols.jobs.status import RunView, counted, show_status
+from probelight.protocols.jobs.plan import Plan, is_finished, plan_jobs, wandb_group
+from probelight.protocols.jobs.status import counted, show_status
 from probelight.results.run_folder import CommandFolder, planned_cells
 
 DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]
@@ -359,19 +357,15 @@ def run(
         wandb: Weights & Biases; the group is the sweep unless it is set.
     """
     # Only now: it needs Ray, which is not installed with all else.
-    from probelight.protocols.jobs.on_ray.drive import drive
+    from probelight.protocols.jobs.on_ray.drive import run_plan
 
     folder = Path(output_dir)
     planned = Plan.read(folder).under(RunContext(trainer, wandb, mirror), engine)
-    trainer, wandb = planned.context.trainer, planned.context.wandb
+    wandb = planned.context.wandb
     wandb = replace(wandb, group=wandb_group(folder, wandb))
-    quiet = replace(trainer, progress_bar=False)
-    planned = replace(planned, context=replace(planned.context, trainer=quiet, wandb=wandb))
-    command = CommandFolder(folder, {"command": "sweep"})
-    code = drive(folder, planned, RunView(trainer.progress_bar))
-    if code in (0, 1):  # else it was stopped, and time is short
-        record_pending(command.runs_dir, wandb)
-    print(f"results{' so far' if code else ''}: {command.write_results()}")
+    planned = replace(planned, context=replace(planned.context, wandb=wandb))
+    code = run_plan(CommandFolder(folder, {"command": "sweep"}), planned)
+    print(f"results{' so far' if code else ''}: {folder / 'results.csv'}")
     if code == 0:
         print(f"next: {_next(folder, is_left=False)}")
     elif code == 1:

@@ -30,7 +30,7 @@ from probelight.io.process import TERMINATED, is_first_process
 from probelight.protocols.jobs import fencing
 from probelight.protocols.jobs.fencing import LOST, AttemptLostError, FencedRunFolder
 from probelight.protocols.jobs.job import RunContext, drawn_config, make_run
-from probelight.protocols.jobs.schedule import ERROR_NAME, is_finished
+from probelight.protocols.jobs.plan import ERROR_NAME, is_finished
 from probelight.results.run_folder import CONFIG
 
 REQUEST_VARIABLE = "PROBELIGHT_CELL"

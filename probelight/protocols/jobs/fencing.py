@@ -90,7 +90,7 @@ def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
         take_over: Take it from a driver on another host, of which nothing is known here.
 
     Raises:
-        UsageError: If a driver has it, with who that is.
+        UsageError: If a driver has it; the message names it.
     """
     with (folder / ".driver.lock").open("a", encoding="utf-8") as lock:
         try:
@@ -110,12 +110,8 @@ def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
 def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
     """Make this process the driver of a folder for the block; yield its number.
 
-    Args:
-        folder: As in `without_driver`.
-        take_over: As there.
-
     Raises:
-        UsageError: If another driver has it, with who that is.
+        UsageError: If another driver has the folder; the message names it.
     """
     with without_driver(folder, take_over) as before:
         number = 1 if before is None else before.number + 1

@@ -253,8 +253,8 @@ def kept(
                     return found
             if most is not None and len(values) >= most:
                 del values[0]
-            values.append((key, load(context, *args, **kwargs)))
-            made: T = values[-1][1]
+            made = load(context, *args, **kwargs)
+            values.append((key, made))
             return made
 
         return loaded

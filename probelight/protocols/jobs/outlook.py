@@ -11,7 +11,7 @@ from rich.table import Table
 
 from probelight.metrics.power import effective_items, paired, two_proportions
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.schedule import PlannedJob, statuses
+from probelight.protocols.jobs.plan import PlannedJob, statuses
 from probelight.protocols.jobs.status import Progress, counted, duration
 
 # The rule for the time of a step as long as no job is finished: forward and backward pass of 16

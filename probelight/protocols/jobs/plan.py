@@ -1,11 +1,19 @@
-"""What a sweep's folder keeps of its plan: its jobs and settings; running it needs no config."""
+"""The plan of a sweep: its jobs and settings as its folder keeps them, and which jobs may start.
+
+OUTPUT_DIR/planned.json   the last plan; running it needs no config
+runs/<key>/result.json    the job is finished
+runs/<key>/attempt.json   who runs it, or did last: fencing.py
+runs/<key>/failed.json    how often it has failed since the sweep was last started, and of what
+"""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,11 +21,42 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
 from probelight.io.wandb import WandbSettings
+from probelight.protocols.jobs.fencing import Attempt, last_driver, newest_attempt
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
-from probelight.protocols.jobs.schedule import PlannedJob
+from probelight.results.record import RESULT, RunRecord
 from probelight.results.run_folder import PLANNED, RunFolder
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
+
+FAILED = "failed.json"
+ERROR_NAME = "error.txt"
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """A job as its plan keeps it: without its config, which is in its run folder.
+
+    Attributes:
+        key: Name of the run folder.
+        runner: "module:function" that runs it.
+        needs: Keys of the jobs that must be finished before it.
+        follows: Keys of the jobs that must have ended before it, well or not.
+        num_steps: Optimiser steps, for the estimate of time.
+        is_drawn: Whether its setting is drawn when it is started (`search: tpe`).
+    """
+
+    key: str
+    runner: str
+    needs: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    num_steps: int = 0
+    is_drawn: bool = False
+
+    @staticmethod
+    def of(job: Job) -> PlannedJob:
+        """Return what a plan keeps of a job."""
+        drawn = bool(job.search)
+        return PlannedJob(job.key, job.runner_name, job.needs, job.follows, job.num_steps, drawn)
 
 
 @dataclass(frozen=True)
@@ -106,3 +145,214 @@ def plan_jobs(output_dir: Path, jobs: Iterable[Job]) -> tuple[PlannedJob, ...]:
 def wandb_group(folder: Path, wandb: WandbSettings) -> str:
     """Return the group in W&B of all runs of a sweep: those of its jobs, and its report."""
     return wandb.group or f"{folder.resolve().name}-{Plan.read(folder).id}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job has no result.
+
+    Attributes:
+        times: How often it has failed.
+        tries: How often it may.
+        error: The traceback, or what replaces it.
+    """
+
+    times: int
+    tries: int
+    error: str
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is not tried again before the next `sweep run`."""
+        return self.times >= self.tries
+
+    @staticmethod
+    def read(folder: Path) -> Failure | None:
+        """Read the failure in a run folder; None if the job has not failed.
+
+        Raises:
+            ValueError: If its file is damaged.
+        """
+        path = folder / FAILED
+        try:
+            return Failure(**read_json(path))
+        except FileNotFoundError:
+            return None
+        except TypeError as error:
+            raise ValueError(f"{path} is damaged ({error}); remove it") from error
+
+    def keep(self, folder: Path) -> None:
+        """Write it into a run folder, if the folder is there and the disk has room."""
+        with suppress(OSError):  # a full disk: it is still said, and tried again
+            if folder.is_dir():
+                write_text_atomic(folder / FAILED, json.dumps(asdict(self)) + "\n")
+                write_text_atomic(folder / ERROR_NAME, self.error)
+
+
+class State(StrEnum):
+    """What a job is doing."""
+
+    DONE = "done"
+    RUNNING = "running"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """The status of a job.
+
+    Attributes:
+        job: The job.
+        state: Its state.
+        attempt: The newest attempt at it.
+        failure: How it has failed, if it has since the sweep was last started.
+    """
+
+    job: PlannedJob
+    state: State
+    attempt: Attempt | None = None
+    failure: Failure | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds of the attempt that finished it; None if they are not known."""
+        if self.state is not State.DONE or self.attempt is None or self.attempt.left is None:
+            return None
+        return self.attempt.left - self.attempt.since
+
+
+def is_finished(runs_dir: Path, key: str) -> bool:
+    """Return whether a job has a result."""
+    return (runs_dir / key / RESULT).exists()
+
+
+def statuses(output_dir: Path, jobs: Iterable[PlannedJob]) -> list[JobStatus]:
+    """Return the status of each job of a folder, from its files alone."""
+    driver = last_driver(output_dir)
+    number = None if driver is None or driver.is_gone else driver.number
+    return [status_of(output_dir / "runs", job, number) for job in jobs]
+
+
+def status_of(runs_dir: Path, job: PlannedJob, driver: int | None) -> JobStatus:
+    """Return the status of a job; one with a damaged file has failed.
+
+    Args:
+        runs_dir: Folder of the run folders.
+        job: The job.
+        driver: Number of the driver that is at work, if one is.
+    """
+    folder, finished = runs_dir / job.key, is_finished(runs_dir, job.key)
+    try:
+        attempt, failure = newest_attempt(folder), Failure.read(folder)
+    except ValueError as error:
+        attempt, failure = None, None if finished else Failure(1, 1, str(error))
+    if failure is not None and failure.is_final:  # of a damaged result too
+        return JobStatus(job, State.FAILED, attempt, failure)
+    if finished:
+        return JobStatus(job, State.DONE, attempt)
+    runs = attempt is not None and attempt.left is None and attempt.driver == driver
+    return JobStatus(job, State.RUNNING if runs else State.WAITING, attempt, failure)
+
+
+def blocked(
+    waiting: Iterable[PlannedJob], failed: Container[str], missing: Container[str] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Return the jobs that will never start, by key, with what each of them waits for.
+
+    Args:
+        waiting: Jobs that are not started.
+        failed: Keys of those that have failed for good.
+        missing: Keys that are neither in the plan nor finished.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    jobs, before = list(waiting), -1
+    while len(found) > before:  # what waits for a blocked job is blocked too
+        before = len(found)
+        for job in [job for job in jobs if job.key not in found]:
+            awaited = [key for key in job.needs if key in failed]
+            both = (*job.needs, *job.follows)
+            awaited += [key for key in both if key in found or key in missing]
+            if awaited:
+                found[job.key] = tuple(awaited)
+    return found
+
+
+class Schedule:
+    """The jobs of a folder that are to be run, each until it has a result or has failed for good.
+
+    What failed in an earlier run is tried again: its `failed.json` goes. A job whose result is
+    damaged has failed for good: the file may be of use to the user, so it stays.
+
+    Args:
+        runs_dir: Folder of the run folders.
+        jobs: All jobs.
+        max_retries: How often a job that failed is tried again.
+
+    Attributes:
+        started: Keys of the jobs that are under way.
+        done: Keys of those that are finished.
+        failed: The failures of those that have failed for good, by key.
+    """
+
+    def __init__(self, runs_dir: Path, jobs: Iterable[PlannedJob], max_retries: int) -> None:
+        self.runs_dir, self.max_retries = runs_dir, max_retries
+        self.jobs = {job.key: job for job in jobs}
+        self.started: set[str] = set()
+        self.done: set[str] = set()
+        self.failed: dict[str, Failure] = {}
+        self._times: dict[str, int] = {}
+        for key in self.jobs:
+            (runs_dir / key / FAILED).unlink(missing_ok=True)
+            path = runs_dir / key / RESULT
+            if not path.exists():
+                continue
+            try:
+                RunRecord.read(path)
+                self.done.add(key)
+            except (ValueError, OSError) as error:
+                advice = f"or remove {path} alone, and `sweep run` makes the cell anew"
+                self.failed[key] = Failure(1, 1, f"{error}; {advice}")
+                self.failed[key].keep(path.parent)
+        awaited = {key for job in self.jobs.values() for key in (*job.needs, *job.follows)}
+        others = awaited - self.jobs.keys()
+        self._finished_earlier = {key for key in others if is_finished(runs_dir, key)}
+        self._missing = others - self._finished_earlier
+
+    def ready(self) -> list[PlannedJob]:
+        """Return the jobs that may start now, in the order of the plan."""
+        finished = self.done | self._finished_earlier
+        ended = finished | self.failed.keys()
+        return [
+            job
+            for job in self._open()
+            if finished.issuperset(job.needs) and ended.issuperset(job.follows)
+        ]
+
+    def blocked(self) -> dict[str, tuple[str, ...]]:
+        """Return the jobs that will never start, by key, with what each of them waits for."""
+        return blocked(self._open(), self.failed, self._missing)
+
+    def finish(self, key: str) -> None:
+        """Note that a job has its result."""
+        self.started.discard(key)
+        self.done.add(key)
+
+    def fail(self, key: str, error: str) -> Failure:
+        """Note that a job has failed; it may start again unless it has done so too often."""
+        self.started.discard(key)
+        self._times[key] = self._times.get(key, 0) + 1
+        failure = Failure(self._times[key], self.max_retries + 1, error)
+        if failure.is_final:
+            self.failed[key] = failure
+        failure.keep(self.runs_dir / key)
+        return failure
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is under way and nothing may start."""
+        return not self.started and not self.ready()
+
+    def _open(self) -> list[PlannedJob]:
+        closed = self.done | self.started | self.failed.keys()
+        return [job for key, job in self.jobs.items() if key not in closed]

@@ -89,12 +89,19 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
         SystemExit: If the jobs ran on Ray and were stopped, or some failed; the end of each was
             printed.
     """
-    quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
-    if context.engine.kind == "ray":
-        return _run_on_ray(jobs, folder, context, quiet)
+    missing = unfinished(jobs, folder)
+    if context.engine.kind == "ray" and missing:
+        # Only now: it needs Ray, which is not installed with all else.
+        from probelight.protocols.jobs.on_ray.drive import run_plan
+        from probelight.protocols.jobs.plan import Plan, plan_jobs
+
+        if code := run_plan(folder, Plan(context, context.engine, plan_jobs(folder.path, jobs))):
+            sys.exit(code)
+        return [folder.run(job.name, job.config) for job in missing]
     from rich.progress import track  # not above: --help of all commands is quick
 
     refuse_driven(folder.path)
+    quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     record_pending(folder.runs_dir, context.wandb)
     made: list[RunFolder] = []
     ordered = in_order(jobs)
@@ -128,22 +135,3 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
     for job in by_key.values():
         add(job)
     return list(found.values())
-
-
-def _run_on_ray(
-    jobs: Sequence[Job], folder: CommandFolder, context: RunContext, quiet: RunContext
-) -> list[RunFolder]:
-    # Only now: it needs Ray, which is not installed with all else.
-    from probelight.protocols.jobs.on_ray.drive import drive
-    from probelight.protocols.jobs.plan import Plan, plan_jobs
-    from probelight.protocols.jobs.status import RunView
-
-    missing = unfinished(jobs, folder)
-    plan = Plan(quiet, context.engine, plan_jobs(folder.path, jobs))
-    code = drive(folder.path, plan, RunView(context.trainer.progress_bar)) if missing else 0
-    if code in (0, 1):  # else it was stopped, and time is short
-        record_pending(folder.runs_dir, context.wandb)
-    folder.write_results()
-    if code:
-        sys.exit(code)
-    return [folder.run(job.name, job.config) for job in missing]

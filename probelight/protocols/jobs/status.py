@@ -20,7 +20,7 @@ from rich.text import Text
 from probelight.io.escaping import visible
 from probelight.io.package import program
 from probelight.protocols.jobs.fencing import last_driver
-from probelight.protocols.jobs.schedule import (
+from probelight.protocols.jobs.plan import (
     Failure,
     JobStatus,
     PlannedJob,

@@ -19,8 +19,7 @@ from probelight.protocols.inoculation import sweep
 from probelight.protocols.jobs.fencing import Driver, begin_attempt, drive_alone
 from probelight.protocols.jobs.job import RaySettings, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
-from probelight.protocols.jobs.plan import Plan
-from probelight.protocols.jobs.schedule import Failure
+from probelight.protocols.jobs.plan import Failure, Plan
 from probelight.protocols.jobs.status import RunView
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs.harness import planned

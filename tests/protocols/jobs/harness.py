@@ -14,8 +14,7 @@ from typing import Any
 
 from probelight.io.wandb import DEFAULT_WANDB
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
-from probelight.protocols.jobs.plan import Plan, plan_jobs
-from probelight.protocols.jobs.schedule import PlannedJob
+from probelight.protocols.jobs.plan import Plan, PlannedJob, plan_jobs
 from tests.fixtures.checkout import ROOT
 
 _STARTED: list[subprocess.Popen[str]] = []

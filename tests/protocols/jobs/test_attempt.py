@@ -38,7 +38,7 @@ from probelight.protocols.jobs.fencing import (
     newest_attempt,
 )
 from probelight.protocols.jobs.job import DRAWN_NAME, Job, RunContext, TrainerSettings
-from probelight.protocols.jobs.schedule import ERROR_NAME
+from probelight.protocols.jobs.plan import ERROR_NAME
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT

@@ -17,8 +17,7 @@ from probelight.protocols.jobs.fencing import (
 )
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.outlook import detectable_table, plan_lines
-from probelight.protocols.jobs.plan import plan_jobs
-from probelight.protocols.jobs.schedule import Failure
+from probelight.protocols.jobs.plan import Failure, plan_jobs
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 

@@ -10,8 +10,7 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.job import RaySettings, RunContext, TrainerSettings
-from probelight.protocols.jobs.plan import Plan, wandb_group
-from probelight.protocols.jobs.schedule import PlannedJob
+from probelight.protocols.jobs.plan import Plan, PlannedJob, wandb_group
 from probelight.results import run_folder
 
 PLAN = Plan(

@@ -10,14 +10,14 @@ import pytest
 from probelight.io.process import this_process
 from probelight.protocols.jobs.fencing import Attempt, begin_attempt, drive_alone, end_attempt
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.plan import plan_jobs
-from probelight.protocols.jobs.schedule import (
+from probelight.protocols.jobs.plan import (
     FAILED,
     Failure,
     JobStatus,
     PlannedJob,
     Schedule,
     State,
+    plan_jobs,
     statuses,
 )
 from probelight.results.record import RunRecord

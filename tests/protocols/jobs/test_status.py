@@ -14,7 +14,7 @@ from rich.console import Console
 from probelight.io.process import Process, host_id, this_process
 from probelight.protocols.jobs import status
 from probelight.protocols.jobs.fencing import DRIVER, Attempt, Driver
-from probelight.protocols.jobs.schedule import Failure, JobStatus, PlannedJob, Schedule, State
+from probelight.protocols.jobs.plan import Failure, JobStatus, PlannedJob, Schedule, State
 from probelight.protocols.jobs.status import (
     Progress,
     RunView,

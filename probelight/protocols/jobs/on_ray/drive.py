@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
@@ -18,14 +18,13 @@ from probelight.io.errors import UsageError
 from probelight.io.process import INTERRUPTED, TERMINATED
 from probelight.protocols.jobs import fencing
 from probelight.protocols.jobs.attempt import AttemptRequest, End
-from probelight.protocols.jobs.job import EngineSettings
+from probelight.protocols.jobs.job import EngineSettings, record_pending
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError, Ref
 from probelight.protocols.jobs.on_ray.resources import Resources
-from probelight.protocols.jobs.plan import Plan
-from probelight.protocols.jobs.schedule import PlannedJob, Schedule, is_finished
+from probelight.protocols.jobs.plan import Plan, PlannedJob, Schedule, is_finished
 from probelight.protocols.jobs.search import draw
 from probelight.protocols.jobs.status import RunView, counted, last_line
-from probelight.results.run_folder import CONFIG
+from probelight.results.run_folder import CONFIG, CommandFolder
 
 _LOOK_SECONDS = 1.0
 _PAUSE_SECONDS = 2.0  # before a job that was lost is put on Ray again
@@ -37,6 +36,21 @@ _SOON_SECONDS = 60.0  # a local Ray that is lost sooner, with no job ended, has 
 _LOG = "ray.log"
 # What people set for the programs that jobs use, wherever a job runs.
 _PASSED_ON = ("WANDB_", "HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "TOKENIZERS_")
+
+
+def run_plan(folder: CommandFolder, plan: Plan) -> int:
+    """Run the jobs of a command's plan, show how far they are, and write results.csv.
+
+    Returns:
+        The exit code of `drive`.
+    """
+    trainer = plan.context.trainer
+    quiet = replace(plan.context, trainer=replace(trainer, progress_bar=False))
+    code = drive(folder.path, replace(plan, context=quiet), RunView(trainer.progress_bar))
+    if code in (0, 1):  # else it was stopped, and time is short
+        record_pending(folder.runs_dir, quiet.wandb)
+    folder.write_results()
+    return code
 
 
 def drive(folder: Path, plan: Plan, view: RunView) -> int:

@@ -14,8 +14,7 @@ from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray.drive import drive
 from probelight.protocols.jobs.on_ray.resources import Resources
-from probelight.protocols.jobs.plan import Plan, plan_jobs
-from probelight.protocols.jobs.schedule import State, statuses
+from probelight.protocols.jobs.plan import Plan, State, plan_jobs, statuses
 from probelight.protocols.jobs.status import RunView
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder

@@ -13,7 +13,7 @@ from probelight.protocols.jobs.attempt import End
 from probelight.protocols.jobs.fencing import begin_attempt
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
-from probelight.protocols.jobs.schedule import ERROR_NAME, Failure, State
+from probelight.protocols.jobs.plan import ERROR_NAME, Failure, State
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.harness import log_lines, planned, results, run_to_end, said

@@ -24,7 +24,7 @@ from probelight.protocols.jobs.fencing import (
 from probelight.protocols.jobs.job import EngineSettings
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.on_ray.cluster import RayLostError
-from probelight.protocols.jobs.schedule import State
+from probelight.protocols.jobs.plan import State
 from tests.protocols.jobs.on_ray.fake_cluster import FakeCluster, Sweep
 from tests.protocols.jobs.trivial import cells
 

@@ -12,8 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from probelight.protocols.jobs.plan import Plan
-from probelight.protocols.jobs.schedule import State, statuses
+from probelight.protocols.jobs.plan import Plan, State, statuses
 from tests.protocols.jobs import tiny_training
 from tests.protocols.jobs.harness import (
     log_lines,
