@@ -76,6 +76,6 @@ def test_a_signal_is_answered_before_the_slow_imports(way: str, tmp_path: Path) 
         "            os.kill(os.getpid(), signal.SIGTERM)\n"
         "sys.meta_path.insert(0, Finder())\n"
     )
-    done = started(way, tmp_path, "--help")
+    done = started(way, tmp_path, "zero-shot", "--help")
     assert done.returncode == 143
     assert "terminated" in done.stderr
