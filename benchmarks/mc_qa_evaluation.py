@@ -22,9 +22,9 @@ from benchmarks.interleaved import interleave, ratios
 from benchmarks.mc_qa_training import accelerator_of, features_of, peer_of
 from benchmarks.results import report
 from probelight.datamodules.choices import ChoiceDataModule
+from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.answering import scores_by_item
-from probelight.models.checkpoint_files import EMBEDDED
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.training import make_trainer
@@ -37,7 +37,7 @@ OURS, PEER = "Probelight", "batches of 8"
 def main() -> None:
     """Measures and prints."""
     parser = Arguments(__doc__, rounds=5)
-    parser.add_argument("--model", default=EMBEDDED)
+    parser.add_argument("--model", default=BUNDLED_MODEL)
     parser.add_argument("--probe", default="hypernymy_small:test", help="name:split")
     parser.add_argument("--mirror")
     parser.add_argument("--items", type=int, help="only the first so many")

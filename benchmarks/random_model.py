@@ -15,7 +15,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.models.networks import own_random_state
 
 
@@ -33,7 +33,7 @@ def write_random_model(
     Returns:
         The folder.
     """
-    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
     tokenizer.save_pretrained(folder)
     config = BertConfig(
         vocab_size=max(vocab_size, len(tokenizer)),

@@ -15,8 +15,9 @@ from probelight.encoding.candidates import MultiToken
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
+from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.checkpoint_files import EMBEDDED, quiet_transformers
+from probelight.models.checkpoint_files import quiet_transformers
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch
 
@@ -31,7 +32,7 @@ class MaskedChoice(ChoiceModule):
     embeddings, so no training can move h.
 
     Args:
-        model_name_or_path: "embedded", a folder, or a name on the Hub.
+        model_name_or_path: "dictionary-lm", a folder, or a name on the Hub.
         mode: What is trained: nothing (`zero_shot`), the head (`mlp`), its decoder alone
             (`linear`), or everything, tied as in the checkpoint (`full`).
         answer_prefix: What is before a candidate; "auto" finds out from the tokenizer.
@@ -54,7 +55,7 @@ class MaskedChoice(ChoiceModule):
 
     def __init__(
         self,
-        model_name_or_path: str = EMBEDDED,
+        model_name_or_path: str = BUNDLED_MODEL,
         mode: Mode = "zero_shot",
         answer_prefix: str = "auto",
         multi_token: MultiToken = "error",

@@ -14,8 +14,9 @@ from torch import Tensor
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
+from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.checkpoint_files import EMBEDDED, PretrainedError, quiet_transformers
+from probelight.models.checkpoint_files import PretrainedError, quiet_transformers
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
 
@@ -26,7 +27,7 @@ class SentenceChoice(ChoiceModule):
     Everything is trained. Pairs that occur more than once in a batch are read once.
 
     Args:
-        model_name_or_path: "embedded", a folder, or a name on the Hub. A folder written by
+        model_name_or_path: "dictionary-lm", a folder, or a name on the Hub. A folder written by
             `save_pretrained` gives back its head too.
         head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
             it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as
@@ -52,7 +53,7 @@ class SentenceChoice(ChoiceModule):
 
     def __init__(
         self,
-        model_name_or_path: str = EMBEDDED,
+        model_name_or_path: str = BUNDLED_MODEL,
         head: HeadKind | None = None,
         max_length: ranges.MaxLength | None = None,
         num_choices: ranges.NumChoices | None = None,

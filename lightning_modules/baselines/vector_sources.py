@@ -54,7 +54,7 @@ class FrozenEncoder(FrozenModel):
     """An encoder that gives each text its last hidden states.
 
     Args:
-        name_or_path: "embedded", a folder, or a name on the Hub.
+        name_or_path: "dictionary-lm", a folder, or a name on the Hub.
 
     Raises:
         PretrainedError: If it cannot be loaded whole.

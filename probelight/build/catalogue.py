@@ -12,7 +12,7 @@ from probelight.io.package import ASSETS
 from probelight.probes.importers.items import write_ai2
 
 _VOCABULARY_PATH = ASSETS / "dictionary-lm"
-# Trees enough for sixty gold hypernyms in test, whose answers the embedded model has as one piece.
+# Trees enough for sixty gold hypernyms in test, whose answers the bundled model has as one piece.
 _EVALUATION_ROOTS = (
     "animal.n.01",
     "food.n.01",

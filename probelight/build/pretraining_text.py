@@ -1,4 +1,4 @@
-"""The text that the embedded model is trained on: WordNet and GCIDE, and its vocabulary."""
+"""The text that the bundled model is trained on: WordNet and GCIDE, and its vocabulary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word vectors for the baselines, made from the text the embedded model is trained on.
+"""Word vectors for the baselines, made from the text the bundled model is trained on.
 
 Positive pointwise mutual information of words within a window, its largest singular vectors: what
 GloVe and word2vec factorise too (Levy & Goldberg 2014), but the same numbers at every run.
@@ -47,7 +47,7 @@ def build_vectors(output_path: Path) -> Path:
 
 
 def dictionary_texts() -> Iterator[str]:
-    """The embedded model's training text, one string a concept, in a fixed order."""
+    """The bundled model's training text, one string a concept, in a fixed order."""
     documents = wordnet_documents(wordnet.open_wordnet())
     for document in itertools.chain(documents, gcide_documents(gcide.read_gcide())):
         yield " . ".join(plain(sentence) for sentence in document.sentences)

@@ -21,6 +21,8 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = PACKAGE / "configs"
 ASSETS = PACKAGE / "assets"
+BUNDLED_MODEL = "dictionary-lm"
+FORMER_NAME = "embedded"  # of the bundled model, in configs, run folders and checkpoints before
 
 _TYPED = re.compile(r"(?<![\w./-])(?:python )?train\.py(?= [A-Za-z|])")
 
@@ -72,6 +74,11 @@ def cache_folder(cache_dir: str | Path | None = None) -> Path:
     """Return the folder, or $PROBELIGHT_CACHE, or ~/.cache/probelight."""
     chosen = cache_dir or os.environ.get("PROBELIGHT_CACHE") or "~/.cache/probelight"
     return Path(chosen).expanduser()
+
+
+def current_model(name: str) -> str:
+    """Return a model's name, or its label in tables, with the bundled model's name of today."""
+    return re.sub(rf"^{FORMER_NAME}(?=$| \(random weights\)$)", BUNDLED_MODEL, name)
 
 
 # Of old dotted names the module, the module below `probelight` now, the names in it.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from safetensors import safe_open
 
 from probelight.io.files import user_path
-from probelight.io.package import ASSETS
+from probelight.io.package import ASSETS, BUNDLED_MODEL, current_model
 
 T = TypeVar("T")
 CONFIG = "config.json"
@@ -269,8 +269,7 @@ def _cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {first[:300]}"
 
 
-EMBEDDED = "embedded"
-EMBEDDED_DIR = ASSETS / "dictionary-lm"
+BUNDLED_DIR = ASSETS / BUNDLED_MODEL
 
 
 def resolve(name_or_path: str) -> str:
@@ -279,10 +278,10 @@ def resolve(name_or_path: str) -> str:
     Raises:
         PretrainedError: If it can only be a folder and is not there.
     """
-    if name_or_path == EMBEDDED:
-        if not EMBEDDED_DIR.is_dir():
-            raise PretrainedError(f"the embedded model is missing: no folder {EMBEDDED_DIR}")
-        return str(EMBEDDED_DIR)
+    if current_model(name_or_path) == BUNDLED_MODEL:
+        if not BUNDLED_DIR.is_dir():
+            raise PretrainedError(f"the bundled model is missing: no folder {BUNDLED_DIR}")
+        return str(BUNDLED_DIR)
     with one_error(name_or_path, "folder"):  # such as a path through a folder that is closed
         path = user_path(name_or_path)
         if path.is_dir():

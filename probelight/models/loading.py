@@ -123,7 +123,7 @@ def load_pretrained(
 
     Args:
         form: What of it is loaded, such as `MASKED_LM`.
-        name_or_path: "embedded" (the model in this repository), a folder, or a name on the Hub.
+        name_or_path: "dictionary-lm" (the bundled model), a folder, or a name on the Hub.
         revision: Branch, tag or commit on the Hub.
         random_weights: The same architecture with fresh weights, as a control of it.
         seed: Of the fresh weights.

@@ -20,8 +20,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from probelight.encoding.candidates import MultiToken
 from probelight.encoding.likelihood import LikelihoodEncoder
 from probelight.encoding.masked import MaskedChoiceEncoder
+from probelight.io.package import BUNDLED_MODEL
 from probelight.models.candidate_head import CandidateHead
-from probelight.models.checkpoint_files import EMBEDDED, PretrainedError
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MASKED_LM, Form, check_pretrained, load_pretrained
 from probelight.models.networks import Batch, mask_choices
@@ -55,7 +56,7 @@ class MaskedLM:
     h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
 
     Args:
-        name_or_path: "embedded", a folder, or a name on the Hub.
+        name_or_path: "dictionary-lm", a folder, or a name on the Hub.
         answer_prefix: What is before a candidate; "auto" finds out from the tokenizer.
         multi_token: What to do with a candidate that is more than one piece.
         max_length: Longest input in tokens.
@@ -69,7 +70,7 @@ class MaskedLM:
 
     def __init__(
         self,
-        name_or_path: str = EMBEDDED,
+        name_or_path: str = BUNDLED_MODEL,
         answer_prefix: str = "auto",
         multi_token: MultiToken = "error",
         max_length: int = 256,

@@ -18,8 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from probelight.encoding.sentence import SentenceChoiceEncoder
+from probelight.io.package import BUNDLED_MODEL
 from probelight.models.checkpoint_files import (
-    EMBEDDED,
     HEAD_FORMAT,
     HEAD_KINDS,
     HEAD_SETTINGS,
@@ -57,8 +57,8 @@ class PairChoice:
     Pairs that occur more than once in a batch are read once.
 
     Args:
-        name_or_path: "embedded", a folder, or a name on the Hub. Of a folder that was saved with
-            its head, the head is loaded too.
+        name_or_path: "dictionary-lm", a folder, or a name on the Hub. Of a folder that was saved
+            with its head, the head is loaded too.
         head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
             it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as
             `AutoModelForMultipleChoice`; "multiple_choice", all of a checkpoint that was saved as
@@ -78,7 +78,7 @@ class PairChoice:
 
     def __init__(
         self,
-        name_or_path: str = EMBEDDED,
+        name_or_path: str = BUNDLED_MODEL,
         head: HeadKind | None = None,
         max_length: int | None = None,
         num_choices: int | None = None,

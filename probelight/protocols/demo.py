@@ -1,4 +1,4 @@
-"""`train.py demo`: what the embedded model knew, what it learned, and what that cost."""
+"""`train.py demo`: what the bundled model knew, what it learned, and what that cost."""
 
 from __future__ import annotations
 

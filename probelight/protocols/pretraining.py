@@ -1,4 +1,4 @@
-"""Pre-training data of the embedded model: pairs of segments, masked on the fly."""
+"""Pre-training data of the bundled model: pairs of segments, masked on the fly."""
 
 from __future__ import annotations
 

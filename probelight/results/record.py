@@ -23,7 +23,7 @@ from typing_extensions import TypedDict  # of typing's own pydantic reads none b
 from probelight.io.documents import STRICT, read_json, typed
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile, sha256_of, user_path
-from probelight.io.package import checkout, program
+from probelight.io.package import checkout, current_model, program
 from probelight.results.details import DETAILS, Details
 from probelight.results.row import Row, with_scoring
 
@@ -357,7 +357,13 @@ class RunRecord:
         )
         shared = {k: one for k, one in value.items() if k != "format" and k not in DETAILS}
         record = typed(cls, shared, name)
-        return replace(record, rows=with_scoring(record.rows), details=details)
+        source = replace(
+            record.source,
+            loaded_from=current_model(record.source.loaded_from),
+            control_of=current_model(record.source.control_of),
+        )
+        model, rows = current_model(record.model), with_scoring(record.rows)
+        return replace(record, model=model, rows=rows, source=source, details=details)
 
     @staticmethod
     def read(path: Path) -> RunRecord:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import STRICT
 from probelight.io.escaping import as_cell
+from probelight.io.package import current_model
 from probelight.metrics.scoring_rules import RULES
 
 if TYPE_CHECKING:
@@ -209,6 +210,7 @@ def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
         rows: All rows of the run. Those of a zero-shot run get the mode of the accuracy that goes
             by the model's own score.
     """
+    rows = [replace(row, model=current_model(row.model)) for row in rows]
     own = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
     mode_of_run = next(own, "")
     found = []

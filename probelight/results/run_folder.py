@@ -29,6 +29,7 @@ import yaml
 from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.documents import read_json, read_yaml
 from probelight.io.escaping import as_cell, from_cell, json_text
+from probelight.io.package import BUNDLED_MODEL, FORMER_NAME
 from probelight.results.record import (
     COMMAND,
     RESULT,
@@ -255,14 +256,19 @@ class RunFolder:
 
 def run_key(name: str, config: Mapping[str, Any]) -> str:
     """Return the name of a run's folder: `<name>-<first 12 hex digits of the config's sha256>`."""
-    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-")
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-").replace(BUNDLED_MODEL, FORMER_NAME)
     return f"{slug}-{config_hash(config)[:12]}"
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
     """Return the sha256 of the config in canonical JSON."""
+    return hashlib.sha256(_canonical(config).encode()).hexdigest()
+
+
+def _canonical(config: Any) -> str:
+    """Return the JSON that is hashed; of the bundled model it has the former name, as it had."""
     text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return text.replace(f'"{BUNDLED_MODEL}"', f'"{FORMER_NAME}"')
 
 
 def to_yaml(config: Mapping[str, Any]) -> str:
@@ -274,7 +280,8 @@ def to_yaml(config: Mapping[str, Any]) -> str:
 
 def _other_config(path: Path, text: str) -> str | None:
     """Return the text of a config file that holds another config than `text`; else None."""
-    return None if read_yaml(path) == yaml.safe_load(text) else path.read_text(encoding="utf-8")
+    before, now = _canonical(read_yaml(path)), _canonical(yaml.safe_load(text))
+    return None if json.loads(before) == json.loads(now) else path.read_text(encoding="utf-8")
 
 
 def _conflict(path: Path, before: str, now: str, files: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The embedded model's vocabulary on a network that takes no time."""
+"""The bundled model's vocabulary on a network that takes no time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
-from probelight.models.checkpoint_files import EMBEDDED, resolve
+from probelight.models.checkpoint_files import BUNDLED_DIR
 
 
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "small"
-    tokenizer = AutoTokenizer.from_pretrained(resolve(EMBEDDED))
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=16,

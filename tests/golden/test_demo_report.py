@@ -161,7 +161,7 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
         return float(row[column])
 
     axis, control = canvases["inoculation"].axes
-    assert any("choice only" in text.get_text() for text in control.texts)
+    assert any("choice only" in text.get_text().replace("\n", " ") for text in control.texts)
     parts = {"o": ("probe_accuracy_before", "probe_accuracy")}
     parts["s"] = ("original_accuracy_before", "original_accuracy_after")
     for marker, (before, after) in parts.items():

@@ -149,7 +149,7 @@ def curve_frozen(world: World, out: Path) -> list[list[str]]:
         "curve",
         f"--probes={world.probe('ages', 'types')}",
         world.mirror,
-        "--models=embedded,mlm_baseline",
+        "--models=dictionary-lm,mlm_baseline",
         "--random_weights=true",
         "--grid.sizes=[16]",
         "--grid.seeds=[1, 2]",
@@ -165,7 +165,7 @@ def curve_full(world: World, out: Path) -> list[list[str]]:
         "curve",
         f"--probes={world.probe('kinds')}",
         world.mirror,
-        "--models=embedded,esim",
+        "--models=dictionary-lm,esim",
         "--grid.sizes=[8]",
         "--grid.seeds=[1]",
         "--grid.controls=[standard]",
@@ -266,7 +266,7 @@ def diagnose(world: World, out: Path) -> list[list[str]]:
 def taxonomy_distance(world: World, out: Path) -> list[list[str]]:
     folder = world.root / "wordnet"
     folder.mkdir()
-    results = f"--results={world.folder('shipped/embedded')}"
+    results = f"--results={world.folder('shipped/dictionary-lm')}"
     wordnet = f"--wordnet={write_wordnet(folder, ANIMALS)}"
     return [["taxonomy-distance", results, wordnet, f"--output_dir={out}"]]
 
@@ -281,8 +281,8 @@ def unigrams(world: World, out: Path) -> list[list[str]]:
             f"--results={world.folder('shipped')}",
             f"--counts_a={world.root / 'a.txt'}",
             f"--counts_b={world.root / 'b.txt'}",
-            "--model_a=embedded",
-            "--model_b=embedded (random weights)",
+            "--model_a=dictionary-lm",
+            "--model_b=dictionary-lm (random weights)",
             "--measure=zero_shot",
             f"--output_dir={out}",
         ]
@@ -367,7 +367,7 @@ RANDOM = "--model.random_weights=true"
 MEASURED = (
     "zero_shot",
     "shipped",
-    "shipped/embedded",
+    "shipped/dictionary-lm",
     "shipped/random",
     "curve_frozen",
     "curve_full",
@@ -382,7 +382,7 @@ RUNS = {
     "zero_shot_file": Run(
         zero_shot("--data.path={w.root}/mirror/types/dev.jsonl", "--data.setup=mc_mlm")
     ),
-    "shipped/embedded": Run(zero_shot(SHIPPED)),
+    "shipped/dictionary-lm": Run(zero_shot(SHIPPED)),
     "shipped/random": Run(zero_shot(SHIPPED, RANDOM)),
     "curve_frozen": Run(curve_frozen),
     "curve_full": Run(curve_full, fine_tunes=True),
@@ -391,8 +391,8 @@ RUNS = {
     "sweep": Run(sweep, needs=("original",), fine_tunes=True),
     "grid": Run(grid, predictions=False),
     "diagnose": Run(diagnose, predictions=False),
-    "taxonomy_distance": Run(taxonomy_distance, needs=("shipped/embedded",)),
-    "unigrams": Run(unigrams, needs=("shipped/embedded", "shipped/random")),
+    "taxonomy_distance": Run(taxonomy_distance, needs=("shipped/dictionary-lm",)),
+    "unigrams": Run(unigrams, needs=("shipped/dictionary-lm", "shipped/random")),
     "fit": Run(fit),
     "validate": Run(after_fit("validate"), needs=("fit",)),
     "test": Run(after_fit("test"), needs=("fit",)),

@@ -66,7 +66,7 @@ def assert_close(one: Path, other: Path, tolerance: float) -> None:
 
 @pytest.fixture(scope="module")
 def zero_shot(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
-    """The folder of a zero-shot run of the embedded model on a device, at a precision."""
+    """The folder of a zero-shot run of the bundled model on a device, at a precision."""
     made: dict[tuple[str, str], Path] = {}
 
     def make(device: str, precision: str) -> Path:

@@ -70,9 +70,9 @@ def report_dir(tmp_path: Path) -> Path:
     (folder / "items").mkdir()
     seeds = (
         "model,probe,dose,num_seeds,cost_interpretable,inoculation_cost,original_task\n"
-        "embedded,hypernymy,100,3,True,0.012,definitions\n"
-        "embedded,hypernymy,1000,3,False,0.03,definitions\n"
-        "embedded,hypernymy,100,3,True,-0.01,science\n"
+        "dictionary-lm,hypernymy,100,3,True,0.012,definitions\n"
+        "dictionary-lm,hypernymy,1000,3,False,0.03,definitions\n"
+        "dictionary-lm,hypernymy,100,3,True,-0.01,science\n"
     )
     (folder / "tables" / "inoculation_seeds.csv").write_text(seeds, encoding="utf-8")
     return folder
@@ -90,15 +90,15 @@ def test_figures_tables_and_costs_are_one_small_run(
     assert client.logged["figures/inoculation"] == ("image", b"plot")
     columns, data = client.logged["tables/inoculation_seeds"]
     assert columns[2:4] == ["dose", "num_seeds"]
-    assert data[0] == ["embedded", "hypernymy", 100.0, 3.0, "True", 0.012, "definitions"]
+    assert data[0] == ["dictionary-lm", "hypernymy", 100.0, 3.0, "True", 0.012, "definitions"]
     assert set(client.logged) == {
         "figures/arrows", "figures/inoculation", "tables/inoculation_seeds",
     }  # fmt: skip
     assert client.files == ["report.html", "items"]
     # A cost that cannot be read is not in the summary.
     assert client.summary == {
-        "inoculation_cost/hypernymy/definitions/embedded/k=100": 0.012,
-        "inoculation_cost/hypernymy/science/embedded/k=100": -0.01,
+        "inoculation_cost/hypernymy/definitions/dictionary-lm/k=100": 0.012,
+        "inoculation_cost/hypernymy/science/dictionary-lm/k=100": -0.01,
     }
     assert client.finished
 

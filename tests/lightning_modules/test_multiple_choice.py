@@ -111,5 +111,5 @@ def test_it_cannot_fill_a_mask(fine_tuned: Path) -> None:
 
 
 def test_other_checkpoints_have_no_such_head(checkpoint: Callable[..., Path]) -> None:
-    assert not has_choice_head("embedded")
+    assert not has_choice_head("dictionary-lm")
     assert not has_choice_head(str(checkpoint("roberta")))

@@ -136,12 +136,12 @@ def test_whatever_a_library_raises_is_one_line_with_its_place(tmp_path: Path) ->
         raise KeyboardInterrupt
 
 
-def test_embedded_is_the_folder_in_the_repository(
+def test_the_bundled_model_is_the_folder_in_the_repository(
     checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert source.EMBEDDED_DIR.parts[-2:] == ("assets", "dictionary-lm")
-    monkeypatch.setattr(source, "EMBEDDED_DIR", checkpoint("bert"))
-    assert resolve("embedded") == str(checkpoint("bert"))
-    monkeypatch.setattr(source, "EMBEDDED_DIR", tmp_path / "gone")
-    with pytest.raises(PretrainedError, match="the embedded model is missing"):
-        resolve("embedded")
+    assert source.BUNDLED_DIR.parts[-2:] == ("assets", "dictionary-lm")
+    monkeypatch.setattr(source, "BUNDLED_DIR", checkpoint("bert"))
+    assert {resolve("embedded"), resolve("dictionary-lm")} == {str(checkpoint("bert"))}
+    monkeypatch.setattr(source, "BUNDLED_DIR", tmp_path / "gone")
+    with pytest.raises(PretrainedError, match="the bundled model is missing"):
+        resolve("dictionary-lm")

@@ -18,7 +18,7 @@ from transformers import (
 )
 
 from probelight.io.errors import RecordError
-from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.scorer import Question, Scorer, log_probabilities
 from probelight.models.vocabulary import (
@@ -45,8 +45,8 @@ def ranks_of(scorer: Scorer, records: list[Record]) -> Predictions:
 
 
 def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
-    model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
+    model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
     found = ranks_of(MaskedScorer(MaskedLM()), RECORDS)
     for record, ranks in zip(found.records, found.scores, strict=True):
         inputs = tokenizer(record.stem, return_tensors="pt")

@@ -1,4 +1,4 @@
-"""The pairs of segments that the embedded model is trained on."""
+"""The pairs of segments that the bundled model is trained on."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def with_few(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> Resu
 
 def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty: Results) -> None:
     cells, shown = heat_maps(by_difficulty)
-    assert {*places(cells, BLOCK)} == {("embedded", "definitions", "train")}
+    assert {*places(cells, BLOCK)} == {("dictionary-lm", "definitions", "train")}
     found = {
         (dose, hops, *wrong): (accuracy, size)
         for dose, hops, *wrong, accuracy, size in places(
@@ -120,7 +120,7 @@ def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> No
     figure = difficulty_figure(by_difficulty)
     shown = texts_of(figure)
     assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= {*shown}
-    assert "embedded · originally definitions" in shown
+    assert "dictionary-lm · originally definitions" in shown
     assert figure == difficulty_figure(by_difficulty)
 
 

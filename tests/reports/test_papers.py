@@ -603,7 +603,7 @@ def test_a_cost_that_cannot_be_read_is_not_compared(
         {"original_parts": {"sets": SETS[:3], "train_items": None}},
         {"original_parts": {"sets": SETS, "train_items": 100}},
         {"original_parts": None},
-        {"hub_id": None, "model": "embedded"},
+        {"hub_id": None, "model": "dictionary-lm"},
         {"hub_id": None, "model": "ESIM (glove.6B.50d)"},
     ],
 )

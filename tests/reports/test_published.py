@@ -155,7 +155,7 @@ def test_short_names_keep_what_follows() -> None:
     assert short_name("bert-large-uncased-whole-word-masking") == "BERT-WWM"
     assert short_name("roberta-large (random weights)") == "RoBERTa-L (random weights)"
     assert short_name("MLM-baseline (word_vectors)") == "MLM-baseline (word_vectors)"
-    assert short_name("embedded (random weights)") == "embedded (random weights)"
+    assert short_name("dictionary-lm (random weights)") == "dictionary-lm (random weights)"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def results(tmp_path: Path, write_run: WriteRun) -> Results:
         add(f"name@{revision}", revision, right)
     add("name", None, 33)
     add("other@step5", "step5", 12, "org/other")  # one step is no row of steps
-    add("embedded", None, 9, "embedded")
+    add("dictionary-lm", None, 9, "dictionary-lm")
     return load_results(tmp_path)
 
 

@@ -224,12 +224,18 @@ def test_models_of_one_name_from_two_places_are_two_and_others_stay() -> None:
         run("1", "best", "one/best"),
         run("2", "best", "two/best"),
         run("3", "best", "one/best"),
-        run("4", "embedded", "embedded"),
-        run("5", "embedded", "embedded"),
+        run("4", "dictionary-lm", "dictionary-lm"),
+        run("5", "dictionary-lm", "dictionary-lm"),
         run("6", "best", None),  # made before the place was noted
     ]
     found = with_distinct_models(runs)
-    names = ["best (one/best)", "best (two/best)", "best (one/best)", *["embedded"] * 2, "best"]
+    names = [
+        "best (one/best)",
+        "best (two/best)",
+        "best (one/best)",
+        *["dictionary-lm"] * 2,
+        "best",
+    ]
     assert [one.model for one in found] == names
     assert [[row.model for row in one.rows] for one in found] == [[n, "published"] for n in names]
 

@@ -1,6 +1,6 @@
 """WordNet and GCIDE as sentences that can be shown: training text, glosses and examples.
 
-The sentences are the text that the embedded language model is trained on.
+The sentences are the text that the bundled language model is trained on.
 
 The taxonomy is stated in phrasings of our own. The phrasing of the released taxonomy probe
 ("are both a type of") is not among them, so that the probe still asks for a transfer.

@@ -69,7 +69,7 @@ SUMMARIES = {
     "diagnose": "psycholinguistic diagnostics",
     "taxonomy-distance": "the nearer hypernym?",
     "unigrams": "does the commoner probe go better?",
-    "demo": "all of it on the embedded model and data, with a page",
+    "demo": "all of it on the bundled model and data, with a page",
     "doctor": "show what this machine has, and what is missing",
     "sweep plan": "plan an inoculation sweep's cells",
     "sweep run": "run the planned cells without a result",

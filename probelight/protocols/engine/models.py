@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import user_path
-from probelight.models.checkpoint_files import EMBEDDED
+from probelight.io.package import BUNDLED_MODEL
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.settings import (
     MODEL_TYPES,
@@ -248,7 +248,7 @@ def saved_module(
 def hub_id(model: ModelSettings) -> str | None:
     """Return the model's id on the Hub; None for a folder, a baseline or random weights."""
     name = model.name_or_path
-    if not model_type_of(model).has_checkpoint or model.random_weights or name == EMBEDDED:
+    if not model_type_of(model).has_checkpoint or model.random_weights or name == BUNDLED_MODEL:
         return None
     return None if user_path(name).exists() else name
 

@@ -16,6 +16,7 @@ from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import user_path
+from probelight.io.package import BUNDLED_MODEL, current_model
 from probelight.io.ranges import (
     BatchSize,
     GradNorm,
@@ -191,7 +192,7 @@ class ModelSettings(Settings):
     """Which model is probed and how its text is made.
 
     Args:
-        name_or_path: "embedded", a local folder, or a Hugging Face Hub id.
+        name_or_path: "dictionary-lm" (the bundled model), a local folder, or a Hugging Face Hub id.
         revision: Branch, tag or commit on the Hub.
         answer_prefix: What is before a candidate in MC-MLM: "auto" finds out from the
             tokenizer whether words carry a leading space; "" or " " say it.
@@ -210,13 +211,13 @@ class ModelSettings(Settings):
             "vec_similarity", which is not trained. "auto" finds out from the model's config.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
-            also `encoder:NAME`, the last hidden states of a frozen encoder ("embedded", a folder,
-            or a name on the Hub), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
-            layers of a frozen ELMo.
+            also `encoder:NAME`, the last hidden states of a frozen encoder ("dictionary-lm", a
+            folder, or a name on the Hub), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture
+            of the layers of a frozen ELMo.
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
     """
 
-    name_or_path: PathText = "embedded"
+    name_or_path: PathText = BUNDLED_MODEL
     revision: str | None = None
     answer_prefix: str = "auto"
     multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
@@ -230,8 +231,9 @@ class ModelSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Somebody who means the model to load would get the embedded one, called like theirs.
-        if self.name and "/" in self.name and self.name_or_path == "embedded":
+        object.__setattr__(self, "name_or_path", current_model(self.name_or_path))
+        # Somebody who means the model to load would get the bundled one, called like theirs.
+        if self.name and "/" in self.name and self.name_or_path == BUNDLED_MODEL:
             raise UsageError(
                 f"model.name {self.name} is what tables call the model; give the folder or Hub "
                 "name to load as model.name_or_path"

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from probelight.io.errors import UsageError
-from probelight.io.package import ASSETS
+from probelight.io.package import ASSETS, BUNDLED_MODEL
 from probelight.io.ranges import BatchSize, LearningRate, NumEpochs, NumItems, PathText, Seed
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.checkpoint_files import agree, head_settings, is_word_folder, word_settings
@@ -370,7 +370,7 @@ def weights_bytes(model: ModelSettings) -> int:
     if (known := model_type_of(model).num_weights) is not None:
         return 4 * known
     name, num_weights = model.name_or_path, 0
-    folder = ASSETS / "dictionary-lm" if name == "embedded" else Path(name)
+    folder = ASSETS / name if name == BUNDLED_MODEL else Path(name)
     for path in folder.glob("*.safetensors"):
         with path.open("rb") as file:  # its 8 first bytes say how long the header is
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))

@@ -13,7 +13,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probelight.build.prediction_grids import age_grids
 from probelight.io.errors import UsageError
-from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.protocols import cli
 from probelight.protocols.analyses.grid import (
     GridSettings,
@@ -77,8 +77,8 @@ def test_the_command_fills_what_the_full_model_says_and_goes_on(
     [path] = tmp_path.glob("runs/grid-A-*/grid.json")
     matrix = json.loads(path.read_text())
     assert matrix["values"] == [18, 21, 24]
-    model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
+    model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
     ids = tokenizer.convert_tokens_to_ids(["younger", "older"])
     for i, first in enumerate(matrix["values"]):
         for j, second in enumerate(matrix["values"]):
@@ -99,7 +99,7 @@ def test_the_command_fills_what_the_full_model_says_and_goes_on(
     files = (path, tmp_path / "results.csv")
     before = [file.read_bytes() for file in files]
     assert cli.main(command) == 0
-    assert capsys.readouterr().out.count(", embedded: complete\n") == 3
+    assert capsys.readouterr().out.count(", dictionary-lm: complete\n") == 3
     assert [file.read_bytes() for file in files] == before
 
 
@@ -111,7 +111,7 @@ def test_several_models_and_both_wordings(
     command += [f"--models=embedded,{causal}", "--grid.panels=[A]"]
     assert cli.main([*command, "--grid.wordings=[paper, released]"]) == 0
     rows = read_results(tmp_path / "results.csv")
-    modes = {"embedded": "zero_shot", causal.name: "causal_likelihood"}
+    modes = {"dictionary-lm": "zero_shot", causal.name: "causal_likelihood"}
     assert {(r["model"], r["mode"], r["subset"]) for r in rows} == {
         (f"{model}{weights}", mode, f"wording={wording}")
         for model, mode in modes.items()

@@ -82,7 +82,7 @@ MISTAKES = [
     (f"{INOCULATE} --dose", "--dose: its value is missing"),
     (
         f"{INOCULATE} --model.revision=abc",
-        "model.revision abc: embedded is not on the Hub, so it has no revisions; leave it out",
+        "model.revision abc: dictionary-lm is not on the Hub, so it has no revisions; leave it out",
     ),
     (f"{INOCULATE} --probe hypernymy", "give --probe.name hypernymy"),
     (f"{INOCULATE} --model.nam x", "--model.nam (did you mean --model.name?)"),

@@ -63,7 +63,7 @@ def test_a_fit_whose_result_was_lost_leaves_the_same_again(fitted: Path) -> None
 def test_the_result_is_a_record_with_the_last_and_the_best_validation(fitted: Path) -> None:
     record = RunRecord.read(fitted / "result.json")
     assert (record.model, record.probe, record.seeds) == (
-        "MaskedChoice embedded",
+        "MaskedChoice dictionary-lm",
         "age_small",
         (0,),
     )

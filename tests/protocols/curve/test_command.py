@@ -68,7 +68,7 @@ def test_finished_points_are_not_computed_again(
     assert {p for p in after if after[p] != before[p]} == {removed}
     assert json.loads(removed.read_text())["rows"] == kept
     assert cli.main(arguments(traced)) == 0
-    assert "age_small: curve of embedded complete" in capsys.readouterr().out
+    assert "age_small: curve of dictionary-lm complete" in capsys.readouterr().out
 
 
 def test_the_mapping_of_the_control_is_said(traced: Path) -> None:
@@ -116,7 +116,7 @@ def test_each_kind_of_model_has_its_own_rate_and_epochs_in_one_command(tmp_path:
     command = [
         "curve",
         "--probes=age_small",
-        "--models=embedded,mlm_baseline",
+        "--models=dictionary-lm,mlm_baseline",
         "--grid.sizes=[8]",
         "--grid.seeds=[1]",
         "--grid.modes=[mlp]",
@@ -133,7 +133,7 @@ def test_each_kind_of_model_has_its_own_rate_and_epochs_in_one_command(tmp_path:
         for row in read_results(folder / "results.csv")
         if (row["metric"], row["num_train"], row["subset"]) == ("accuracy", "8", "")
     }
-    assert found == {("embedded", "0.001", "2"), ("MLM-baseline", "0.0002", "3")}
+    assert found == {("dictionary-lm", "0.001", "2"), ("MLM-baseline", "0.0002", "3")}
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,10 @@ def test_names_configs_and_folders_stand_for_models(
     path = tmp_path / "mine.yaml"
     path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
     models = chosen_models(
-        f"embedded,bert-base-uncased,{path},other/one".split(","), ModelSettings(), False
+        f"dictionary-lm,bert-base-uncased,{path},other/one".split(","), ModelSettings(), False
     )
     assert [(m.name_or_path, m.head, m.max_length) for m in models] == [
-        ("embedded", "mlp", 256),
+        ("dictionary-lm", "mlp", 256),
         ("bert-base-uncased", "mlp", 256),
         ("some/model", "pooler", 64),
         ("other/one", "mlp", 256),
@@ -46,24 +46,24 @@ def test_names_configs_and_folders_stand_for_models(
 
 def test_what_else_is_said_of_the_model_holds_for_all_that_are_named() -> None:
     shared = ModelSettings(multi_token="skip", max_length=64, vectors="v.txt")
-    embedded, esim = chosen_models(["embedded", "esim"], shared, False)
-    assert (embedded.multi_token, embedded.max_length, embedded.vectors) == ("skip", 64, "embedded")
+    bundled, esim = chosen_models(["dictionary-lm", "esim"], shared, False)
+    assert (bundled.multi_token, bundled.max_length, bundled.vectors) == ("skip", 64, "embedded")
     assert (esim.kind, esim.max_length, esim.vectors) == ("esim", 64, "v.txt")
 
 
 def test_every_transformer_gets_its_random_weights_control() -> None:
     esim = ModelSettings(kind="esim")
     models = chosen_models((), ModelSettings(), True) + chosen_models((), esim, True)
-    assert [m.label for m in models[:2]] == ["embedded", "embedded (random weights)"]
+    assert [m.label for m in models[:2]] == ["dictionary-lm", "dictionary-lm (random weights)"]
     assert models[2:] == [esim]
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     for field, value in (("name_or_path", "x"), ("random_weights", True), ("kind", "causal")):
         with pytest.raises(UsageError, match=rf"either --models a,b or --model\.{field}, not both"):
-            chosen_models(["embedded"], ModelSettings(**{field: value}), False)
-    with pytest.raises(UsageError, match="two models are called 'embedded'"):
-        chosen_models(["embedded", "embedded"], ModelSettings(), False)
+            chosen_models(["dictionary-lm"], ModelSettings(**{field: value}), False)
+    with pytest.raises(UsageError, match="two models are called 'dictionary-lm'"):
+        chosen_models(["dictionary-lm", "dictionary-lm"], ModelSettings(), False)
     with pytest.raises(UsageError, match=r"none\.yaml: there is no such file"):
         model_of(str(tmp_path / "none.yaml"))
     path = tmp_path / "wrong.yaml"
@@ -74,8 +74,8 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 
 def test_folders_of_one_name_are_told_apart_by_path(tmp_path: Path) -> None:
     one, other = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
-    models = chosen_models(f"{one},{other},embedded".split(","), ModelSettings(), True)
-    names = ["a/best", "b/best", "embedded"]
+    models = chosen_models(f"{one},{other},dictionary-lm".split(","), ModelSettings(), True)
+    names = ["a/best", "b/best", "dictionary-lm"]
     assert [m.label for m in models] == [*names, *(f"{name} (random weights)" for name in names)]
     assert models[2].name is None
 
@@ -109,7 +109,7 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
         ("org/name@step2000", "configuration of 'org/name@step2000' .a name on the Hub"),
         ("org/name@", "org/name@: give NAME@REVISION"),
         ("@step1", "@step1: give NAME@REVISION"),
-        ("embedded@step1", "embedded is not on the Hub, so it has no revisions"),
+        ("dictionary-lm@step1", "dictionary-lm is not on the Hub, so it has no revisions"),
         ("esim@step1", "esim is not on the Hub, so it has no revisions"),
         ("tests@nowhere/model", "tests is not on the Hub.*a folder with @ in its name must be"),
         ("a@b.yaml", "a@b.yaml: there is no such file"),

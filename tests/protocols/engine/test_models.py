@@ -130,7 +130,7 @@ def test_a_scorer_is_checked_without_its_weights() -> None:
     records = [SPLIT, replace(SPLIT, choices=("large", "small"))]
     check_scorer(skipping, "mc_mlm", [records], lambda _, kept: posed.extend(kept))
     assert posed == [1]
-    with pytest.raises(RecordError, match=r"^embedded: 7@0: the candidate 'zzyzxian' is"):
+    with pytest.raises(RecordError, match=r"^dictionary-lm: 7@0: the candidate 'zzyzxian' is"):
         check_scorer(ModelSettings(), "mc_mlm", [records])
     check_scorer(ModelSettings(), "mc_qa", [records])
     with pytest.raises(PretrainedError, match="no folder"):

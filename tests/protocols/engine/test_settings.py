@@ -64,7 +64,7 @@ def test_a_baseline_is_refused_where_nothing_is_trained(
 
 def test_a_grid_of_several_models_computes_none_before_it_refuses_one(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    command = ["grid", "--models=embedded,mlm_baseline", f"--output_dir={folder}"]
+    command = ["grid", "--models=dictionary-lm,mlm_baseline", f"--output_dir={folder}"]
     assert cli.main(command) == cli.USAGE_ERROR
     assert not folder.exists()
 
@@ -113,7 +113,7 @@ def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
     folder = str(tmp_path / "esim")
     module_for(pairs, "mc_qa").save_pretrained(folder)
     check_questions(pairs, folder)
-    with pytest.raises(UsageError, match=r"holds a model of kind esim.*called embedded.*kind esim"):
+    with pytest.raises(UsageError, match=r"kind esim.*called dictionary-lm.*kind esim"):
         check_questions(ModelSettings(), folder)
     (tmp_path / "transformer").mkdir()
     check_questions(ModelSettings(), str(tmp_path / "transformer"))
@@ -202,7 +202,7 @@ def test_an_entry_of_the_registry_names_what_is_there(name: str) -> None:
 @pytest.mark.parametrize(
     ("model", "label"),
     [
-        (ModelSettings(), "embedded"),
+        (ModelSettings(), "dictionary-lm"),
         (ModelSettings(name_or_path="group/bert/"), "bert"),
         (ModelSettings(name_or_path="a/b", random_weights=True), "b (random weights)"),
         (ModelSettings(name_or_path="a/b", name=" mine "), "mine"),

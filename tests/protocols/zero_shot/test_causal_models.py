@@ -53,7 +53,9 @@ def test_white_space_around_texts_is_not_scored_and_said_once(
 ) -> None:
     # As minicons and lm-evaluation-harness have it, a blank at the end would be a token.
     texts = [("the cat is larger . ", "the cat is a larger ."), ("a dog", "\ta a dog")]
-    model = {"causal": causal_folder("gpt2"), "seq2seq": curve_lm("t5"), "masked": "embedded"}[kind]
+    model = {"causal": causal_folder("gpt2"), "seq2seq": curve_lm("t5"), "masked": "dictionary-lm"}[
+        kind
+    ]
     found = []
     for pairs in (texts, [(good.strip(), bad.strip()) for good, bad in texts]):
         own, out = tmp_path / "pairs.jsonl", tmp_path / str(len(found))

@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from probelight.metrics.intervals import wilson
-from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
@@ -36,8 +36,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_accuracy_is_that_of_the_full_model_at_the_mask(scored: Path) -> None:
-    model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
+    model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
     [path] = scored.glob("runs/zero-shot-taxonomy_small-*/predictions.jsonl")
     said = [json.loads(line) for line in path.read_text().splitlines()]
     records = load_probe("taxonomy_small", "dev").records
@@ -376,9 +376,9 @@ def test_every_model_is_checked_before_the_first_is_scored(
 def test_models_and_a_model_are_one_too_many(
     tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = [*colours(tmp_path / "my.jsonl", "red", "green"), "--models=embedded"]
+    command = [*colours(tmp_path / "my.jsonl", "red", "green"), "--models=dictionary-lm"]
     code = cli.main([*command, f"--model.name_or_path={tiny_model}"])
     assert code == cli.USAGE_ERROR
     assert "either --models a,b or --model" in capsys.readouterr().err
-    assert cli.main([*command[:-1], "--models=embedded,mlm_baseline"]) == cli.USAGE_ERROR
+    assert cli.main([*command[:-1], "--models=dictionary-lm,mlm_baseline"]) == cli.USAGE_ERROR
     assert "MLM-baseline" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 from probelight.io.errors import UsageError
 from probelight.metrics.scoring_rules import RULES
-from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.models.scorer import Scorer, TrainedScorer
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.models import scorer_for
@@ -39,8 +39,8 @@ QA = [
 @pytest.fixture(scope="module")
 def log_likelihood() -> LogLikelihood:
     """Sum of log p of each piece of an answer, masked alone, and the number of pieces."""
-    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
-    model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
+    model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
 
     def found(before: str, answer: str, after: str) -> tuple[float, int]:
         parts = [

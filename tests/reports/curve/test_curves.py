@@ -141,8 +141,8 @@ def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(
     found = {(curve.model, curve.mode): curve for curve in curves(results)}
     assert {place: curve.means() for place, curve in found.items()} == {
         ("alone", "causal_likelihood"): {0: 0.4},
-        ("embedded", "linear"): {0: 0.5, 62: 0.61},
-        ("embedded", "mlp"): {0: 0.5, 62: 0.6},
+        ("dictionary-lm", "linear"): {0: 0.5, 62: 0.61},
+        ("dictionary-lm", "mlp"): {0: 0.5, 62: 0.6},
     }
     table = curve_table(results)
     assert table is not None
@@ -150,10 +150,10 @@ def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(
     likely = "causal_likelihood"
     assert shown == [
         ("alone", likely, 0),
-        ("embedded", likely, 0),
-        ("embedded", "linear", 62),
-        ("embedded", likely, 0),
-        ("embedded", "mlp", 62),
+        ("dictionary-lm", likely, 0),
+        ("dictionary-lm", "linear", 62),
+        ("dictionary-lm", likely, 0),
+        ("dictionary-lm", "mlp", 62),
     ]
     parts = parts_table(results)
     assert parts is not None

@@ -67,7 +67,7 @@ def test_a_control_that_has_no_look_of_its_own_is_drawn_under_its_name(
 
 
 def test_models_stand_side_by_side(tmp_path: Path, write_curve_runs: Write) -> None:
-    for model in ("roberta-large", "embedded"):
+    for model in ("roberta-large", "dictionary-lm"):
         write_curve_runs(tmp_path, shares, model=model, sizes=(62, 125))
     results = load_results(tmp_path)
     models = models_figure(results)
@@ -75,9 +75,9 @@ def test_models_stand_side_by_side(tmp_path: Path, write_curve_runs: Write) -> N
     [controls] = control_figures(results)
     assert (models.name, controls.name) == ("learning_curve_models", "learning_curve")
     said = texts_of(models)
-    assert {"RoBERTa-L", "embedded", "age comparison", "MLP · dev"} <= set(said)
+    assert {"RoBERTa-L", "dictionary-lm", "age comparison", "MLP · dev"} <= set(said)
     assert "no language" not in said
-    assert {"RoBERTa-L", "embedded"} <= set(texts_of(controls))
+    assert {"RoBERTa-L", "dictionary-lm"} <= set(texts_of(controls))
 
 
 def test_a_heading_leaves_out_what_all_panels_share(

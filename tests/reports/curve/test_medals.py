@@ -76,7 +76,7 @@ def test_random_weights_are_a_hurdle_where_they_are_there(
     write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
     assert medal(tmp_path)[0] == "full"
     assert medal(tmp_path, MedalRule(need_random=True))[0] == "not judged"
-    write_curve_runs(tmp_path, line(0.92, 0.5), model="embedded (random weights)", sizes=(62,))
+    write_curve_runs(tmp_path, line(0.92, 0.5), model="dictionary-lm (random weights)", sizes=(62,))
     assert medal(tmp_path) == ("partial", (True, False, True))
 
 
@@ -124,7 +124,7 @@ def test_table_says_the_rule_and_what_was_met(tmp_path: Path, write_curve_runs: 
     rule.write_text("high: 0.25\n")
     table = medals_table(load_results(tmp_path), rule)
     assert table is not None
-    assert labels(table) == ["probe", "trained", "embedded: medal"]
+    assert labels(table) == ["probe", "trained", "dictionary-lm: medal"]
     assert not_judged(load_results(tmp_path)) == ""
     (row,) = table.rows
     assert (row[0].text, row[0].detail) == ("age_comparison", "dev")

@@ -70,7 +70,7 @@ def test_the_paper_stands_beside_the_same_model_and_points(
     own = {"probe": "age_comparison", "train": "train of age_comparison"}
     write_curve_runs(tmp_path, shares, model="roberta-large", **own)
     write_curve_runs(tmp_path, shares, model="bert-base-uncased", **own, sizes=(0, 62, 125))
-    write_curve_runs(tmp_path, shares, model="embedded", **own)
+    write_curve_runs(tmp_path, shares, model="dictionary-lm", **own)
     divided = {"split": "part of dev", "train": "grouped split of dev, share 0.6"}
     write_curve_runs(tmp_path, shares, model="roberta-base", **divided)
     lent = "train of age_small, not the probe's own"
@@ -84,7 +84,7 @@ def test_the_paper_stands_beside_the_same_model_and_points(
     assert few.sizes == [62, 125]
     borrowed = found["bert-large-uncased"]
     assert (beside_paper(borrowed, ZERO_SHOT), beside_paper(borrowed, WS)) == (0.5, None)
-    assert found["embedded"].paper_model is None
+    assert found["dictionary-lm"].paper_model is None
     assert beside_paper(found["roberta-base"], ZERO_SHOT) is None
 
 
@@ -222,15 +222,16 @@ def test_the_paragraph_names_what_was_known_and_learned(
     write_curve_runs(tmp_path, line(0.63, 0.9, 0.9), probe="frequent", **sizes, num_items=240)
     for path in tmp_path.glob("runs/curve-frequent*/result.json"):
         path.write_text(path.read_text().replace('"value": 0.52', '"value": 0.62'))
-    random = {"model": "embedded (random weights)"}
+    random = {"model": "dictionary-lm (random weights)"}
     write_curve_runs(tmp_path, line(0.9, 0.6, 0.5), probe="new", **sizes, **random)
     before, after = summary(load_results(tmp_path)).split(" At its largest N, ")
     assert before == (
-        "Before any training, embedded was no better than always giving the most frequent answer "
+        "Before any training, dictionary-lm was no better than always giving the most frequent "
+        "answer "
         "on frequent; above chance on known; not distinguishable from chance on new and wrong."
     )
     assert after == (
-        "embedded was above chance and not distinguishable from its no language control on "
+        "dictionary-lm was above chance and not distinguishable from its no language control on "
         "frequent; above chance and above its no language control on known and new; below chance "
         "and below its no language control on wrong."
     )
@@ -248,7 +249,8 @@ def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(
         write_run(tmp_path, f"{probe}c", rows.zero_shot(probe, 60, 100, 2))
     chance = "not distinguishable from chance and"
     assert summary(load_results(tmp_path)) == (
-        f"At its largest N, embedded was {chance} not distinguishable from its no language control "
+        f"At its largest N, dictionary-lm was {chance} not distinguishable from its no "
+        f"language control "
         f"on p; {chance} above its no language control on q; not distinguishable from chance on r."
     )
 
@@ -268,6 +270,6 @@ def test_the_paragraph_has_baselines_alone_and_settings_of_a_probe_apart(
 def test_a_folder_without_curves_has_no_paragraph(demo_folder: Path) -> None:
     assert summary(Results("empty", ())) == ""
     assert summary(load_results(demo_folder)) == (
-        "At its largest N, embedded was above chance and above its no language control on "
+        "At its largest N, dictionary-lm was above chance and above its no language control on "
         "age_comparison."
     )

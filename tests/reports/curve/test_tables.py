@@ -156,13 +156,13 @@ def test_intervals_of_two_seeds_are_too_few(tmp_path: Path, write_curve_runs: Wr
 def test_what_pre_training_gave(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, shares, sizes=(0, 62, 125))
     lower = {"sizes": (0, 62), "controls": ["standard"]}
-    random = "embedded (random weights)"
+    random = "dictionary-lm (random weights)"
     write_curve_runs(tmp_path, lambda *place: shares(*place) - 0.2, model=random, **lower)
     write_curve_runs(tmp_path, shares, model="MLM-baseline (word_vectors)", sizes=(0, 62, 125))
     table = against_table(load_results(tmp_path))
     assert table is not None
     first, second = named(table, 0), named(table, 1)
-    assert first["against"] == Cell("embedded (random weights)")
+    assert first["against"] == Cell("dictionary-lm (random weights)")
     assert first["points"] == Cell("62")
     assert first["zero-shot: difference"].text == "+20.0"
     assert first["WS: difference"].text == "+20.0"

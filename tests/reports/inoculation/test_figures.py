@@ -83,7 +83,7 @@ def test_trajectory_names_the_original_task_and_rings_the_chosen_checkpoint(
     assert figure is not None
     texts = texts_of(figure)
     assert {"hypernymy, k = 1,000", "chosen"} <= set(texts)
-    assert texts.count("embedded · original task: definitions") == 2
+    assert texts.count("dictionary-lm · original task: definitions") == 2
     assert texts.count("rate 2e-5 · seed 1") == 2
     assert "share no item with the report, but where a panel says" in figure.caption
     assert figure.canvas is not None

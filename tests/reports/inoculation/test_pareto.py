@@ -41,7 +41,7 @@ def test_table_holds_the_front_and_the_csv_everything(sweep: Results) -> None:
     assert sum(table.frame.chosen) == 1
     assert table.runs[0][0].startswith("fast-")
     assert {row[0] for row in table.rows} == {
-        Cell("hypernymy", "embedded, originally definitions, test")
+        Cell("hypernymy", "dictionary-lm, originally definitions, test")
     }
 
 
@@ -76,7 +76,7 @@ def test_figure_names_its_tasks_marks_and_choice(sweep: Results) -> None:
     assert figure is not None
     said = set(texts_of(figure))
     assert {"hypernymy, k = 100", "definitions, accuracy %", "hypernymy, accuracy %"} <= said
-    assert "embedded · test" in said
+    assert "dictionary-lm · test" in said
     assert {"extra none", "extra x1", "M*"} <= said
     assert "seed 1" not in said  # with one seed there is nothing to tell apart
     assert pareto_figure(sweep) == figure

@@ -30,8 +30,8 @@ def test_demo_is_gathered(demo_folder: Path) -> None:
     first, second = inoculations(load_results(demo_folder))
     assert (first.dose, second.dose) == (100, 1000)
     assert (first.epoch, first.extra) == (2, "none")
-    assert first.series == Series("embedded", "hypernymy", "definitions")
-    assert first.series.about == "embedded, originally definitions"
+    assert first.series == Series("dictionary-lm", "hypernymy", "definitions")
+    assert first.series.about == "dictionary-lm, originally definitions"
     assert first.measured["probe_accuracy_before"].value == 0.291
     assert first.measured["original_accuracy_after"].value == 297 / 500
     assert first.trajectory["aggregate"][2] == pytest.approx(0.505)
@@ -67,7 +67,7 @@ def test_best_setting_is_chosen_on_the_selection_split(
 def test_the_best_setting_is_over_extras_too(inoculated: Callable[..., Results]) -> None:
     better = {"extra": "x2", "selection": [(0.2, 0.6), (0.9, 0.9)]}
     lines = doses(inoculations(inoculated({}, better)))
-    assert list(lines) == [Series("embedded", "hypernymy", "")]
+    assert list(lines) == [Series("dictionary-lm", "hypernymy", "")]
     ((dose,),) = lines.values()
     assert [run.extra for run in dose.runs] == ["x2"]
 

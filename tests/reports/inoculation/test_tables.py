@@ -17,7 +17,7 @@ WriteRun = Callable[..., Path]
 def test_inoculation_row_by_hand(demo_folder: Path) -> None:
     table = tables(demo_folder)["inoculation"]
     row = dict(zip(labels(table), table.rows[1], strict=True))
-    assert row["probe"] == Cell("hypernymy", "embedded, originally definitions")
+    assert row["probe"] == Cell("hypernymy", "dictionary-lm, originally definitions")
     assert row["k"] == Cell("1,000")
     assert row["setting"] == Cell("rate 2e-5, epoch 3", "extra none, seed 1")
     assert row["probe %: before"].text == "29.1"
@@ -152,7 +152,7 @@ def test_large_clusters_are_one_row_of_the_parts(
     write_run(tmp_path, "a", found, **facts)
     table = tables(tmp_path)["inoculation_parts"]
     first, second = table.rows
-    detail = "embedded, originally definitions, chosen on the reported items (dev)"
+    detail = "dictionary-lm, originally definitions, chosen on the reported items (dev)"
     assert first[0] == second[0] == Cell("hypernymy", detail)
     assert [cell.text for cell in first[4:]] == ["clusters of 4", "20.0", "40.0", "40"]
     # 3 of 20 before and 6 of 20 after, with Wilson's intervals.
@@ -187,7 +187,7 @@ def test_cost_of_a_data_set_is_read_by_its_own_chance(
 def test_the_largest_dose_is_judged(demo_folder: Path) -> None:
     # 55.3% where chance is 20%; 3.8 points of cost, 3 each way.
     [summary] = [text for text in findings(demo_folder) if text.startswith("With the largest k")]
-    name = "hypernymy (embedded, originally definitions)"
+    name = "hypernymy (dictionary-lm, originally definitions)"
     assert summary == (
         f"With the largest k, accuracy on the probe was above chance for {name}. The cost on the "
         f"original task was above none for {name}."
@@ -225,8 +225,9 @@ def test_verdicts_on_gain_and_cost(
 ) -> None:
     inoculated(run, cost_interpretable=is_interpretable)
     assert findings(tmp_path) == [
-        f"With the largest k, accuracy on the probe was {probe} for hypernymy (embedded). The cost "
-        f"on the original task was {original} for hypernymy (embedded){added}."
+        f"With the largest k, accuracy on the probe was {probe} for hypernymy (dictionary-lm). "
+        f"The cost "
+        f"on the original task was {original} for hypernymy (dictionary-lm){added}."
     ]
 
 
@@ -236,7 +237,7 @@ def test_seeds_without_their_items_have_no_interval(
     inoculated(*({"seed": seed} for seed in (1, 2)))
     assert findings(tmp_path) == [
         "Means over seeds have no interval, because runs did not record what each item counted, "
-        "for hypernymy (embedded)."
+        "for hypernymy (dictionary-lm)."
     ]
 
 
@@ -248,7 +249,7 @@ def test_checkpoint_worse_than_the_model_before_is_told(
     inoculated({"seed": 1, "selection": [(0.2, 0.6), after[1]]})
     told = (
         "On the selection items the chosen checkpoint's average of both tasks was below that of "
-        "the model before inoculation for hypernymy (embedded)"
+        "the model before inoculation for hypernymy (dictionary-lm)"
     )
     assert findings(tmp_path)[0].endswith(f"{told}.")
     inoculated(*({"seed": seed, "selection": [(0.2, 0.6), after[seed]]} for seed in (2, 3)))
@@ -259,8 +260,8 @@ def test_many_inoculations_are_told_briefly(
     tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
     inoculated(*({"probe": f"p{i}"} for i in range(8)))
-    names = ", ".join(f"p{i} (embedded)" for i in range(5))
-    assert f"above chance for {names} and p5 (embedded)." in findings(tmp_path)[0]
+    names = ", ".join(f"p{i} (dictionary-lm)" for i in range(5))
+    assert f"above chance for {names} and p5 (dictionary-lm)." in findings(tmp_path)[0]
     assert findings(tmp_path)[0].endswith("The tables have 2 more.")
 
 

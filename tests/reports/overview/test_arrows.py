@@ -40,7 +40,7 @@ def test_models_and_probes_are_told_apart_by_a_legend(inoculated: Inoculated) ->
     found = inoculated({"probe": "hypernymy"}, {"probe": "hyponymy"})
     assert {"hypernymy", "hyponymy"} <= set(texts_of(arrows_figure(found)))
     more = inoculated({"probe": "hypernymy", "model": "other_one"})
-    assert {"embedded", "other_one"} <= set(texts_of(arrows_figure(more)))
+    assert {"dictionary-lm", "other_one"} <= set(texts_of(arrows_figure(more)))
 
 
 def test_many_arrows_have_no_labels_and_the_rest_is_said(

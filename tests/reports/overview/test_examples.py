@@ -64,12 +64,12 @@ def test_the_example_is_the_item_of_the_median_margin(
     write_lines(run, *ITEMS)
     assert the_example(tmp_path) == Example(
         question="near",
-        choices=(("c0", True, ("embedded",)), ("c1", False, ())),
+        choices=(("c0", True, ("dictionary-lm",)), ("c1", False, ())),
         when="before training",
         silent=(),
         more_choices=0,
         more_models=0,
-        address="#items?probe=p_small&model=embedded&item=%23near@1",
+        address="#items?probe=p_small&model=dictionary-lm&item=%23near@1",
     )
 
 
@@ -116,7 +116,7 @@ def test_what_an_inoculation_taught_is_shown_as_answered_after_it(
     write_lines(run, before, other, item("q", [1, 0], set="report_probe"))
     shown = the_example(tmp_path)
     assert (shown.question, shown.when) == ("q", "after 100 examples")
-    assert shown.choices[0] == ("c0", True, ("embedded",))
+    assert shown.choices[0] == ("c0", True, ("dictionary-lm",))
 
 
 def test_a_damaged_file_leaves_its_row_without_an_example(

@@ -29,13 +29,13 @@ def told(found: tuple[SkillVerdict, ...]) -> dict[tuple[str, str], str]:
 def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> None:
     found = verdicts(load_results(demo_folder))
     assert told(found) == {
-        ("age_comparison", "embedded"): "learned it",  # 85.1% after, no language 62.3%
-        ("always_never", "embedded"): "not shown",  # 35.0%, the most frequent answer 36.1%
-        ("antonym_negation", "embedded"): "not shown",  # 54.2%, from 49.8
-        ("multihop_composition", "embedded"): "not shown",
-        ("objects_comparison", "embedded"): "not shown",  # 43.6%, below chance
-        ("taxonomy_conjunction", "embedded"): "cannot tell",  # 61.3% of 3 choices, no control
-        ("hypernymy", "embedded"): "cannot tell",  # 29.1% to 55.3% of 5 choices, no control
+        ("age_comparison", "dictionary-lm"): "learned it",  # 85.1% after, no language 62.3%
+        ("always_never", "dictionary-lm"): "not shown",  # 35.0%, the most frequent answer 36.1%
+        ("antonym_negation", "dictionary-lm"): "not shown",  # 54.2%, from 49.8
+        ("multihop_composition", "dictionary-lm"): "not shown",
+        ("objects_comparison", "dictionary-lm"): "not shown",  # 43.6%, below chance
+        ("taxonomy_conjunction", "dictionary-lm"): "cannot tell",  # 61.3% of 3 choices, no control
+        ("hypernymy", "dictionary-lm"): "cannot tell",  # 29.1% to 55.3% of 5 choices, no control
     }
     by_kind = [one.skill.kind for one in found]
     assert by_kind == ["asked"] * 6 + ["inoculated"]
@@ -80,10 +80,10 @@ def test_of_several_curves_it_says_which_was_judged(
 def test_random_weights_that_learn_as_much_leave_it_open(
     tmp_path: Path, write_curve_runs: Write, shares: Callable[..., float], word: str, best: float
 ) -> None:
-    for model, line in (("embedded", rising), ("embedded (random weights)", shares)):
+    for model, line in (("dictionary-lm", rising), ("dictionary-lm (random weights)", shares)):
         write_curve_runs(tmp_path, line, model=model, sizes=(0, 62), controls=("standard",))
     (found,) = verdicts(load_results(tmp_path))
-    assert (found.model, found.word) == ("embedded", word)
+    assert (found.model, found.word) == ("dictionary-lm", word)
     label, value = found.evidence[1]
     assert (label, round(value, 9)) == ("with random weights", best)
 
@@ -198,7 +198,7 @@ def test_the_demo_with_its_audit_beside_it(
 
 def test_random_weights_are_a_control_of_an_inoculation(tmp_path: Path, inoculate: Write) -> None:
     inoculate(tmp_path, (200, 440))
-    inoculate(tmp_path, (200, 250), model="embedded (random weights)")
+    inoculate(tmp_path, (200, 250), model="dictionary-lm (random weights)")
     (found,) = verdicts(load_results(tmp_path))
     assert found.words == "learned it, in part"
     assert found.evidence[1] == ("with random weights", 0.25)
@@ -210,11 +210,13 @@ def test_a_choice_only_run_stands_against_a_zero_shot_score(
     zero_shot = [
         {**row, "split": "test"} for row in rows.zero_shot("hypernymy", 400, 1000, 5, majority=0.2)
     ]
-    random = [{**row, "model": "embedded (random weights)"} for row in zero_shot]
+    random = [{**row, "model": "dictionary-lm (random weights)"} for row in zero_shot]
     random[0] |= rows.accuracy(200, 1000)
     write_run(tmp_path, "a", zero_shot)
     write_run(tmp_path, "b", random)
-    assert told(verdicts(load_results(tmp_path))) == {("hypernymy", "embedded"): "knew it, in part"}
+    assert told(verdicts(load_results(tmp_path))) == {
+        ("hypernymy", "dictionary-lm"): "knew it, in part"
+    }
     inoculate(tmp_path, (200, 390), "choice_only", dose=500)
     found, *_ = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
@@ -243,7 +245,9 @@ def test_no_further_evidence_in_the_folders_raises_a_verdict(
             lambda at: audit(at, near(200), "vec_similarity", "VecSimilarity (w)"),
             lambda at: inoculate(at, (near(200), near(250)), "choice_only", dose=50),
             lambda at: inoculate(at, (near(200), near(250)), "choice_only", dose=2000),
-            lambda at: inoculate(at, (near(200), near(250)), model="embedded (random weights)"),
+            lambda at: inoculate(
+                at, (near(200), near(250)), model="dictionary-lm (random weights)"
+            ),
         ]
         draw.shuffle(further)
         for add in further:

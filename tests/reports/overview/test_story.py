@@ -26,7 +26,9 @@ def test_bars_stand_between_their_ends() -> None:
 
 def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -> None:
     lines = story(load_results(demo_folder))
-    assert lines[0] == "What embedded knew, what it learned, and what that cost (accuracy in %)"
+    assert (
+        lines[0] == "What dictionary-lm knew, what it learned, and what that cost (accuracy in %)"
+    )
     assert max(map(len, lines)) <= WIDTH
     verdicts = {line.split("  ")[0]: line for line in lines[2:9]}
     # 367 of 599 were right, and a third and 1% more by the most frequent answer.

@@ -109,8 +109,8 @@ def test_page_asks_for_nothing_outside(page: Page, demo_report: Path) -> None:
 
 def test_page_opens_with_what_was_found(page: Page) -> None:
     text = page.text
-    assert text.index("What embedded knew, and what inoculation cost") < text.index(
-        "Before any training, embedded was above chance on taxonomy_conjunction"
+    assert text.index("What dictionary-lm knew, and what inoculation cost") < text.index(
+        "Before any training, dictionary-lm was above chance on taxonomy_conjunction"
     )
     assert "not distinguishable from chance" in text.lower()
     assert "891896c" in text
@@ -153,7 +153,7 @@ def test_section_without_numbers_is_left_out(
 ) -> None:
     write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2))
     page = Page(build_report(tmp_path).read_text(encoding="utf-8"))
-    assert "What embedded knew before training" in page.text
+    assert "What dictionary-lm knew before training" in page.text
     assert "curves" not in page.ids
     assert "inoculation" not in page.ids
     assert not (tmp_path / "figures" / "inoculation.png").exists()

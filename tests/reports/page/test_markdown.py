@@ -16,7 +16,7 @@ from tests.fixtures.results import WriteRun
 
 def test_the_report_opens_with_the_verdicts_and_links_its_files(demo_report: Path) -> None:
     text = (demo_report / "report.md").read_text(encoding="utf-8")
-    assert "embedded was above chance on taxonomy_conjunction" in text
+    assert "dictionary-lm was above chance on taxonomy_conjunction" in text
     for name in re.findall(r"\]\(((?:figures|tables)/[^)]+)\)", text):
         assert (demo_report / name).is_file()
     before, _, folded = text.partition("<details")

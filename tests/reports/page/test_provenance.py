@@ -43,13 +43,13 @@ def test_everything_is_listed_once(
         seconds=None,
     )
     made = tables(tmp_path)
-    assert texts(made["models"]) == [["embedded", "zero shot", "w1", "3"]]
+    assert texts(made["models"]) == [["dictionary-lm", "zero shot", "w1", "3"]]
     # Read for p by two runs and for q by one, so it cannot be told whose it is.
     assert texts(made["data"]) == [["p_dev.jsonl", "1,234", "d1"]]
     assert texts(made["software"]) == [["torch", "2, 3"], ["Probelight, git commit", "abc"]]
     assert made["data"].frame.num_items.tolist() == [1234]
     last = texts(made["runs"])[-1]
-    assert last[1:] == ["zero shot", "embedded", "q", "items 10, scored 9", "1, 2", "–"]
+    assert last[1:] == ["zero shot", "dictionary-lm", "q", "items 10, scored 9", "1, 2", "–"]
     assert made["runs"].note.startswith("25.0 s of computing")
 
 
@@ -60,8 +60,8 @@ def test_weights_are_told_apart_by_what_ran(
     write_run(tmp_path, "b", rows.inoculation(), model_sha256="trained")
     table = tables(tmp_path)["models"]
     assert texts(table) == [
-        ["embedded", "inoculation", "trained", "1"],
-        ["embedded", "zero shot", "given", "1"],
+        ["dictionary-lm", "inoculation", "trained", "1"],
+        ["dictionary-lm", "zero shot", "given", "1"],
     ]
     assert "started from" not in table.note
     assert "kept at the end" in table.note
@@ -84,7 +84,7 @@ def test_what_a_run_does_not_record_is_not_shown(
     made = tables(tmp_path)
     assert "data" not in made
     assert "software" not in made
-    assert texts(made["models"]) == [["embedded", "zero shot", "1"]]
+    assert texts(made["models"]) == [["dictionary-lm", "zero shot", "1"]]
     assert "sha256" in made["models"].frame
     assert texts(made["runs"])[0][4:6] == ["original report 3,000, train 3", "7, 8"]
 

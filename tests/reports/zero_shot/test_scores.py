@@ -46,9 +46,9 @@ def test_models_of_one_name_are_named_by_weights_or_by_run(
         write_run(tmp_path, sha, rows.zero_shot("p", 5, 10, 2), model_sha256=sha)
     paths = [write_run(tmp_path, name, rows.zero_shot("q", 5, 10, 2)) for name in ("x", "y")]
     assert zero_shots(load_results(tmp_path)).model.tolist() == [
-        "embedded (aaaaaaaa)",
-        "embedded (bbbbbbbb)",
-        *(f"embedded ({path.name})" for path in paths),
+        "dictionary-lm (aaaaaaaa)",
+        "dictionary-lm (bbbbbbbb)",
+        *(f"dictionary-lm ({path.name})" for path in paths),
     ]
 
 
@@ -60,8 +60,9 @@ def test_chance_goes_by_the_real_choices(
     write_run(tmp_path, "a", found)
     table = tables(tmp_path)["zero_shot"]
     assert labels(table)[1:] == [
-        "chance", "majority", "embedded: accuracy %", "embedded: macro %", "embedded: n",
-        "embedded: chance, empty choices too", "embedded: against chance",
+        "chance", "majority",
+        "dictionary-lm: accuracy %", "dictionary-lm: macro %", "dictionary-lm: n",
+        "dictionary-lm: chance, empty choices too", "dictionary-lm: against chance",
     ]  # fmt: skip
     assert (table.rows[0][1].text, table.rows[0][6].text) == ("25.0", "20.0")
     assert "Empty choices that a model was given compete" in table.note
@@ -163,7 +164,7 @@ def test_ranks_are_in_another_table(
     table = ranks_table(load_results(tmp_path))
     assert table is not None
     assert [[cell.text for cell in row] for row in table.rows] == [
-        ["age", "embedded", "1,234.5", "25.0", "10.0", "60"]
+        ["age", "dictionary-lm", "1,234.5", "25.0", "10.0", "60"]
     ]
     assert records(table)[0]["all_in_top10"] == 0.1
 
@@ -263,7 +264,8 @@ def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
 
 def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
     assert summary(load_results(demo_folder)) == (
-        "Before any training, embedded was above chance on taxonomy_conjunction; no better than "
+        "Before any training, dictionary-lm was above chance on taxonomy_conjunction; no "
+        "better than "
         "always giving the most frequent answer on always_never; not distinguishable from chance "
         "on age_comparison, antonym_negation and multihop_composition; below chance on "
         "objects_comparison."
@@ -277,7 +279,7 @@ def test_what_another_program_measured_comes_first(
     write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
     assert summary(load_results(tmp_path)) == (
         "Whether imported models were trained on anything of the kind before is not known. As "
-        "imported, embedded was above chance on taxonomy_conjunction."
+        "imported, dictionary-lm was above chance on taxonomy_conjunction."
     )
 
 
@@ -289,7 +291,7 @@ def test_a_model_that_always_says_the_same_is_named(
     found = [{**row, "value": shares.get(row.get("subset"), row["value"])} for row in found]
     write_run(tmp_path, "a", found)
     assert summary(load_results(tmp_path)).endswith(
-        "Almost always the same answer: choice 1 of embedded on age_comparison."
+        "Almost always the same answer: choice 1 of dictionary-lm on age_comparison."
     )
 
 
