@@ -133,12 +133,8 @@ def answer_batch(
 def scores_by_item(batch: Batch, *, per_choice: bool = True) -> dict[int, list[float]]:
     """Return the scores of each item by the place of its record, without padding items.
 
-    Of scores of choices those that a record does not have are left out by `choice_mask`: -inf and
-    NaN are scores of choices that it has. An empty choice that pads a question is one that it has.
-
-    Args:
-        batch: From `answer_batch`.
-        per_choice: Whether scores are those of choices.
+    Scores `per_choice` are those of the choices in `choice_mask`: -inf and NaN are scores too, and
+    an empty choice that pads a question is a choice.
     """
     rows = zip(*(batch[name].tolist() for name in ("item", "scores", "choice_mask")), strict=True)
     return {
@@ -149,11 +145,7 @@ def scores_by_item(batch: Batch, *, per_choice: bool = True) -> dict[int, list[f
 
 
 def refuse_empty(name: str, encoded: EncodedSet) -> EncodedSet:
-    """Return a set, refused where no record of it can be posed or scored by pieces.
-
-    Raises:
-        ValueError: If it is empty.
-    """
+    """Return a set; raise ValueError where no record of it can be posed or scored by pieces."""
     if len(encoded) == 0 and not encoded.needs_pll:
         raise ValueError(
             f"{name}: no records to batch ({len(encoded.skipped)} were skipped by the tokenizer)"
@@ -203,11 +195,9 @@ def give_memory_back() -> None:
 
 
 def batch_scores(batch: Batch, scores: Tensor) -> Batch:
-    """Return the scores of a batch with what is needed to assign them to items, on the CPU.
+    """Return `item` (B,), `scores` (B, ...) in single precision, `choice_mask` (B, K) on the CPU.
 
-    Returns:
-        `item` (B,), `scores` (B, ...) in single precision, `choice_mask` (B, K): which choices
-        there are is not told by a score, which may be -inf or NaN.
+    Which choices there are is not told by a score, which may be -inf or NaN.
     """
     found = {"item": batch["item"], "scores": scores.float(), "choice_mask": batch["choice_mask"]}
     return {name: value.cpu() for name, value in found.items()}

@@ -232,11 +232,7 @@ def _verify(head: CandidateHead) -> None:
 
 
 def head_layout(model: PreTrainedModel) -> HeadLayout:
-    """Return the layout of a model's head.
-
-    Raises:
-        UnsupportedHeadError: If it has none that is known; the message names the model's class.
-    """
+    """Return the layout of a model's head; raise UnsupportedHeadError if none is known."""
     for layout in _HEADS:
         steps = [step for step in layout.transform if isinstance(step, str)]
         paths = (*steps, layout.decoder, layout.bias)  # there may be a bias that is None

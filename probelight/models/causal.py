@@ -128,9 +128,6 @@ class CausalScorer(LikelihoodScorer):
 class NextTokens:
     """Asks a causal language model what it expects, at some places only.
 
-    The model runs as it is, up to its head: what the head is given is cut down to the places that
-    are asked for, so that whatever the model makes of logits (scales, caps) is its own.
-
     A beginning that several texts share is run once, and its keys and values are handed to each of
     them, without padding in between: the model then numbers the places itself, and a window that
     slides over them is as it is over the whole text. Models that keep something else of a text
@@ -317,11 +314,10 @@ def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
 
 
 def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> CausalScorer:
-    """Return what answers probes of a setup; questions by the mean over an answer's tokens.
+    """Return what answers probes of a setup; questions go by the mean over an answer's tokens.
 
     Raises:
-        PretrainedError: If there is no such model, it is no causal one, or its tokenizer is no fast
-            one.
+        PretrainedError: If there is no such causal model, or its tokenizer is no fast one.
     """
     name, random_weights = settings.name_or_path, settings.random_weights
     model, tokenizer = load_pretrained(CAUSAL_LM, name, settings.revision, random_weights, seed)
@@ -332,11 +328,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> CausalScorer:
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
-    """Refuse models that `load` would refuse, without reading their weights.
-
-    Raises:
-        PretrainedError: As `load`.
-    """
+    """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
     found = check_pretrained(CAUSAL_LM, name, settings.revision, random_weights)
     _refuse_slow(name, found.tokenizer)

@@ -96,11 +96,7 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse settings of our own models whose inputs could not be made.
-
-    Raises:
-        PretrainedError: If `max_length` or `num_choices` is no number that it can be.
-    """
+    """Raise PretrainedError where `max_length` or `num_choices` is no number that it can be."""
     for name, least in (("max_length", 1), ("num_choices", 2)):
         value = settings.get(name)
         if value is not None and not (type(value) is int and value >= least):
@@ -110,11 +106,7 @@ def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
 
 
 def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | None:
-    """Return what is asked for, or what a model was saved with where nothing is asked for.
-
-    Raises:
-        PretrainedError: If both are there and differ.
-    """
+    """Return what is asked for, or else what a model was saved with; refuse two that differ."""
     if given is not None and saved is not None and given != saved:
         raise PretrainedError(
             f"{folder} was saved with {setting} {saved!r}; {setting}={given!r} does not fit it"
@@ -179,11 +171,7 @@ def check_config(folder: Path) -> dict[str, Any]:
 
 
 def check_tokenizer_files(folder: Path) -> None:
-    """Refuse a folder without a tokenizer, which would be loaded with an empty vocabulary.
-
-    Raises:
-        PretrainedError: If none of the files that tokenizers are kept in is there.
-    """
+    """Raise PretrainedError for a folder without a tokenizer: it would be an empty vocabulary."""
     found = {path for name in _TOKENIZER_FILES for path in folder.glob(name)}
     for path in sorted({*found, *folder.glob("*.json")}):
         if not path.is_file():  # a pipe would be waited for
@@ -196,10 +184,7 @@ def check_tokenizer_files(folder: Path) -> None:
 
 
 def check_weights(folder: Path) -> int:
-    """Look at the files of a folder's weights without loading them.
-
-    Returns:
-        Their bytes in all.
+    """Return how many bytes a folder's weights have, without loading them.
 
     Raises:
         PretrainedError: If there are none, or a list of shards names what is not in the folder.

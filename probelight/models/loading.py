@@ -62,7 +62,7 @@ class Form:
 
 
 def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
-    """Return a test of configs: of one of transformers' mappings, and read in both directions."""
+    """Return a test of configs: in one of transformers' mappings, and read in both directions."""
 
     def admits(config: PreTrainedConfig) -> bool:
         one_way = any(getattr(config, n, False) for n in ("is_encoder_decoder", "is_decoder"))
@@ -209,7 +209,7 @@ class Checkpoint:
     """A checkpoint whose weights were not read.
 
     Attributes:
-        form: What of it is meant.
+        form: In which it is loaded.
         source: Its folder, or its name on the Hub.
         options: What `from_pretrained` is given for it.
         config: Its settings.
@@ -237,7 +237,7 @@ def describe(
 
     Raises:
         PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
-            supported, or its settings are of a model that its files, or this machine, cannot hold.
+            supported, or its model is larger than its files or this machine.
     """
     source, config = resolve(name_or_path), read_config(name_or_path, revision)
     refuse_other_families(form, config, source)
@@ -274,11 +274,7 @@ def check_pretrained(
 
 
 def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
-    """Return whether a checkpoint was saved as one of transformers' models for multiple choice.
-
-    Raises:
-        PretrainedError: If its config cannot be read, or is of a type that is not supported.
-    """
+    """Return whether a checkpoint was saved as one of transformers' models for multiple choice."""
     source = resolve(name_or_path)
     if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
         return False
@@ -290,11 +286,7 @@ def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
 
 @quiet_transformers()
 def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a checkpoint without its weights.
-
-    Raises:
-        PretrainedError: If there is none, or it cannot be read.
-    """
+    """Load the tokenizer of a checkpoint; raise PretrainedError if it cannot be read."""
     source = resolve(name_or_path)
     with one_error(source, "tokenizer"):
         if Path(source).is_dir():
@@ -330,11 +322,7 @@ def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedCon
 
 
 def refuse_other_families(form: Form, config: Any, source: str) -> None:
-    """Refuse a model that cannot be loaded in a form.
-
-    Raises:
-        PretrainedError: The message names its type.
-    """
+    """Raise PretrainedError, which names its type, for a model that has no such form."""
     if form.admits(config):
         return
     name = f"{source}: {config.model_type} ({type(config).__name__}) is"
@@ -359,11 +347,7 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
 def refuse_foreign_tokenizer(
     form: Form, source: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    """Refuse a tokenizer whose vocabulary is not that of the model, or lacks a token needed.
-
-    Raises:
-        PretrainedError: If it does not fit.
-    """
+    """Raise PretrainedError for a tokenizer of another vocabulary, or without a token needed."""
     with one_error(source, "tokenizer"):
         num_rows = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
         entries = tokenizer.get_vocab()

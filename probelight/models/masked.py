@@ -273,11 +273,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
-    """Refuse models that `load` would refuse, without reading their weights.
-
-    Raises:
-        PretrainedError: If there is no such model, or it is no masked LM.
-    """
+    """Refuse models that `load` would refuse, without reading their weights."""
     name, revision = settings.name_or_path, settings.revision
     fine_tuned = setup == "mc_qa" and answers_questions(name, revision)
     form = ENCODER if fine_tuned else MASKED_LM

@@ -78,11 +78,7 @@ def read_by_head(head: nn.Module, select: Callable[[Tensor], Tensor]) -> Iterato
 
 
 def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> None:
-    """Refuse weights that are NaN or infinite: every score would be.
-
-    Raises:
-        PretrainedError: If there is one; the message names it.
-    """
+    """Raise PretrainedError, which names it, for a weight that is NaN or infinite."""
     for name, weight in weights:
         if not weight.is_floating_point() or weight.numel() == 0 or weight.is_meta:
             continue

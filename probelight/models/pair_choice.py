@@ -206,13 +206,9 @@ def fresh_head(kind: str, config: Any, seed: int) -> nn.Sequential:
 def save_head(
     folder: Path, kind: str, weights: Mapping[str, Tensor], settings: Mapping[str, int | None]
 ) -> None:
-    """Write a head beside its encoder: its settings, and its weights unless the encoder has them.
+    """Write a head into its encoder's folder, with settings such as `num_choices`.
 
-    Args:
-        folder: The encoder's folder.
-        kind: The head.
-        weights: Of the head.
-        settings: What else is saved with it, such as `num_choices`.
+    Its weights are not written where the encoder has them.
     """
     if kind != CHECKPOINT_HEAD:
         whole = {name: value.contiguous() for name, value in weights.items()}
@@ -222,20 +218,12 @@ def save_head(
 
 
 def restore_head(head: nn.Module, folder: Path) -> None:
-    """Give a head the weights that `save_head` wrote.
-
-    Raises:
-        PretrainedError: If there are none, they are damaged, or of another head.
-    """
+    """Give a head the weights that `save_head` wrote; refuse those of another head."""
     with one_error(folder, "head"):
         head.load_state_dict(load_file(folder / HEAD_WEIGHTS))
     check_numbers(folder, head.named_parameters())
 
 
 def answers_questions(name_or_path: str, revision: str | None = None) -> bool:
-    """Return whether a checkpoint was trained to choose among answers, here or by transformers.
-
-    Raises:
-        PretrainedError: If its config cannot be read, or is of a type that is not supported.
-    """
+    """Return whether a checkpoint was trained to choose among answers, here or by transformers."""
     return is_sentence_choice_folder(name_or_path) or has_choice_head(name_or_path, revision)

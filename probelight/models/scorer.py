@@ -54,9 +54,9 @@ class Question:
 class Scorer(ABC):
     """A language model as it is, which answers questions without being trained.
 
-    Every model type answers the questions below, or refuses them by name: nothing is answered by
-    something near it. A question takes records and poses them itself, so that everything which
-    depends on a tokenizer is here: callers hand over words as people write them.
+    Every model type answers the questions below, or refuses them by name with a `UsageError`:
+    nothing is answered by something near it. A question takes records and poses them itself, so
+    that everything which depends on a tokenizer is here: callers give words as people write them.
 
     - The leading space belongs to the answer, and the scorer puts it there: whatever space is
       around a choice is dropped, and the choice is looked up, or written behind its context, as it
@@ -100,9 +100,6 @@ class Scorer(ABC):
         They are over the entries of the encoder's `tokenizer`. Batches hold `candidate_ids` (B, K),
         the entries of the item's choices; items with a choice that is not one entry are skipped.
         An item may have one choice, or none.
-
-        Raises:
-            UsageError: If this model type has none.
         """
         self._refuse("log-probabilities over a vocabulary")
 
@@ -112,9 +109,6 @@ class Scorer(ABC):
         The place is the mask of the stem, or behind the stem and a space. Choices of any number of
         pieces are answered; a text of one's own is a stem with one choice. Of several `[MASK]` the
         last is the place, and the others are text.
-
-        Raises:
-            UsageError: If this model type has none.
         """
         self._refuse("log-likelihoods of a continuation")
 
@@ -123,9 +117,6 @@ class Scorer(ABC):
 
         A type that reads both ways, or fills blanks, is read at the place of `vocabulary`; one that
         reads from left to right behind the whole stem, so that all of its words are seen.
-
-        Raises:
-            UsageError: If this model type has none.
         """
         self._refuse("features")
 
@@ -135,7 +126,6 @@ class Scorer(ABC):
         They are those of the model's own head at the word's one piece, or the mean of its pieces'.
 
         Raises:
-            UsageError: If this model type has none.
             RecordError: If a word has no pieces.
         """
         self._refuse("rows of words")
@@ -263,14 +253,11 @@ class ScorerSettings(Protocol):
 
 
 class ModelTypeModule(Protocol):
-    """What the module of a model type holds; the registry of model types names it.
-
-    Attributes:
-        FORMS: The form in which a checkpoint is loaded for each setup, if the type has one.
-    """
+    """What the module of a model type holds; the registry of model types names it."""
 
     @property
-    def FORMS(self) -> Mapping[Setup, Form]: ...
+    def FORMS(self) -> Mapping[Setup, Form]:
+        """The form in which a checkpoint is loaded for each setup, if the type has one."""
 
     def load(self, settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
         """Return the scorer that answers probes of a setup, its random weights of a seed.
@@ -281,9 +268,4 @@ class ModelTypeModule(Protocol):
         """
 
     def check(self, settings: ScorerSettings, setup: Setup) -> Posable:
-        """Refuse what `load` would, as far as it can be told without reading weights.
-
-        Raises:
-            PretrainedError: As `load`.
-            UsageError: As `load`.
-        """
+        """Refuse what `load` would, as far as it can be told without reading weights."""

@@ -209,8 +209,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Seq2SeqScorer
     """Return what fills blanks; questions go by the mean, as the sum would prefer short answers.
 
     Raises:
-        PretrainedError: If there is no such model, it is no encoder-decoder LM, or it was not
-            taught to fill blanks.
+        PretrainedError: If there is no such model that was taught to fill blanks.
     """
     name, random_weights = settings.name_or_path, settings.random_weights
     model, tokenizer = load_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights, seed)
@@ -219,11 +218,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Seq2SeqScorer
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
-    """Refuse models that `load` would refuse, without reading their weights.
-
-    Raises:
-        PretrainedError: As `load`.
-    """
+    """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
     found = check_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights)
     infilling_of(found.outline(), found.tokenizer)

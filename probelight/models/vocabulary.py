@@ -26,9 +26,6 @@ def candidate_ranks(scorer: Scorer) -> Question:
 
     Rank 1 is the model's first guess; words of the same log-probability share the better rank, -inf
     is where an item has no such choice.
-
-    Raises:
-        UsageError: If the scorer's model type has no log-probabilities over a vocabulary.
     """
     asked = scorer.vocabulary()
 
@@ -63,9 +60,6 @@ def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Ques
         k: How many entries, at most those that there are.
         asked: (N, up to W) of each record that will be posed, entries whose log-probabilities are
             asked for too; where there are fewer than W, what is behind them means nothing.
-
-    Raises:
-        UsageError: If the scorer's model type has no log-probabilities over a vocabulary.
     """
     vocabulary = scorer.vocabulary()
     width = max(map(len, asked), default=0)
@@ -89,9 +83,6 @@ def entries_of(question: Question, places: Sequence[tuple[str, str]]) -> list[in
     Args:
         question: Of a scorer, about its vocabulary.
         places: Stem, with its mask, and word.
-
-    Raises:
-        RecordError: If a stem cannot be posed.
     """
     records = [Record(str(i), stem, (word,), 0) for i, (stem, word) in enumerate(places)]
     encoded = question.encoder.encode(records)
