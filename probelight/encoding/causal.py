@@ -133,11 +133,7 @@ def right_padding(tokenizer: Any) -> Padding:
 
 
 def start_token(tokenizer: Any) -> Ids:
-    """Return what is before the first token (1,) where the tokenizer itself sets nothing.
-
-    Raises:
-        RecordError: If the tokenizer has neither a BOS nor an EOS token.
-    """
+    """Return the BOS or EOS token (1,), for texts before which a tokenizer sets none itself."""
     for token_id in (tokenizer.bos_token_id, tokenizer.eos_token_id):
         if token_id is not None:
             return np.array([token_id], dtype=np.int64)
@@ -208,11 +204,7 @@ class StemEncoder:
         self.padding = right_padding(tokenizer)
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Tokenise records; see the class for those that are skipped.
-
-        Raises:
-            RecordError: If two candidates are the same vocabulary item.
-        """
+        """Tokenise records; refuse one with two candidates that are the same vocabulary item."""
         carriers = [
             Blank.of(r.stem if MASK in r.stem else f"{r.stem} {MASK}", MASK).carrier
             for r in records

@@ -49,10 +49,9 @@ def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...
 
 
 def white_space_notice(records: Sequence[Record]) -> tuple[str, ...]:
-    """Say how many records have white space around a text that likelihoods leave out.
+    """Say how many records have white space that likelihoods leave out.
 
-    That is white space behind a choice, behind a stem without a mask (one space is there), and
-    around a whole sentence.
+    That is behind a choice, behind a stem without a mask, and around a whole sentence.
     """
     concerned = [
         record
@@ -83,11 +82,7 @@ class Padding:
 
     @classmethod
     def of(cls, tokenizer: Any) -> Padding:
-        """The padding of a tokenizer.
-
-        Raises:
-            ValueError: If it has no padding token.
-        """
+        """Return the padding of a tokenizer; raise ValueError if it has no padding token."""
         if tokenizer.pad_token_id is None:
             raise ValueError(f"{type(tokenizer).__name__} has no padding token; set pad_token")
         return cls(
@@ -97,12 +92,7 @@ class Padding:
         )
 
     def apply(self, rows: Sequence[tuple[Ids, Ids]]) -> dict[str, Tensor]:
-        """Stacks (ids, types) of each row.
-
-        Returns:
-            `input_ids`, `attention_mask` and, for models that take them, `token_type_ids`,
-            each (R, L).
-        """
+        """Return (ids, types) of rows as `input_ids`, `attention_mask`, `token_type_ids` (R, L)."""
         ids, types = zip(*rows, strict=True)
         attention = [np.ones(len(row), dtype=np.int64) for row in ids]
         batch = {"input_ids": stacked(ids, self.token_id), "attention_mask": stacked(attention, 0)}
@@ -260,11 +250,7 @@ def padding_notice(records: Sequence[Record], num_choices: int | None) -> tuple[
 
 
 def masked_stem(record: Record) -> str:
-    """Return the sentence of an MC-MLM record.
-
-    Raises:
-        RecordError: If it has not exactly one mask; the message names the record's place.
-    """
+    """Return the sentence of an MC-MLM record; raise RecordError unless it has one mask."""
     try:
         check_mask(record.stem)
     except RecordError as error:
@@ -282,12 +268,7 @@ class ChoiceEncoder(Protocol):
     cache_dir: str | Path | None
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Tokenises records.
-
-        Raises:
-            RecordError: If the tokenizer can't pose a record; the message names it.
-        """
-        ...
+        """Tokenise records; raise RecordError, which names it, for one that cannot be posed."""
 
 
 def token_budget_batches(
@@ -337,7 +318,7 @@ def evaluation_batches(
     num_sequences: ArrayLike | None = None,
     share: Share = ALL,
 ) -> list[list[int]]:
-    """One process's batches for measuring: long items first, similar lengths together.
+    """Return one process's batches for measuring: long items first, similar lengths together.
 
     Processes take whole batches in turn, so every item is computed in the same company, and has
     bit for bit the same scores, whatever the number of processes. A process that comes out short

@@ -137,30 +137,16 @@ class Written(NamedTuple):
 
 
 class PosedTexts:
-    """Records with their blanks, tokenised.
-
-    Args:
-        tokenizer: The tokenizer.
-        form: How the model fills blanks.
-        records: N records.
-        answer_prefix: As in `CandidateTable`.
-        cache_dir: Folder of the tokens' cache, if they are to be kept.
+    """Records with their blanks, as an encoder's tokenizer cuts them.
 
     Attributes:
         texts: (N,) the text with a blank of each record, as a place in `store`.
         store: Tokens.
+        notices: What the tokens' cache has to say.
     """
 
-    def __init__(
-        self,
-        tokenizer: Any,
-        form: Infilling,
-        records: Sequence[Record],
-        answer_prefix: str,
-        cache_dir: str | Path | None,
-    ) -> None:
-        self.tokenizer, self.form = tokenizer, form
-        self._white_space = white_space_notice(records)
+    def __init__(self, encoder: InfillingEncoder, records: Sequence[Record]) -> None:
+        self.tokenizer, self.form = encoder.tokenizer, encoder.form
         self.records = [replace(r, choices=tuple(c.strip() for c in r.choices)) for r in records]
         self.stems = []
         for record in records:
@@ -170,18 +156,18 @@ class PosedTexts:
             else:  # the blank is behind a question, and alone where there is none
                 question = record.stem.rstrip()
                 self.stems.append(f"{question} {MASK}" if question else MASK)
-        blanks = [Blank.of(stem, form.blank) for stem in self.stems]
+        blanks = [Blank.of(stem, self.form.blank) for stem in self.stems]
         # A sentinel ends the word before it, so an answer attached to a word begins anew.
         self.carriers = [
-            blank.carrier if form.repeats_context or blank.carrier[-1:] == " " else ""
+            blank.carrier if self.form.repeats_context or blank.carrier[-1:] == " " else ""
             for blank in blanks
         ]
-        self.table = CandidateTable(tokenizer, answer_prefix)
+        self.table = CandidateTable(self.tokenizer, encoder.answer_prefix)
         for record, carrier in zip(self.records, self.carriers, strict=True):
             self.table.add(carrier, *record.choices)
         texts = dict(self.table.texts)
         self.texts = [texts.setdefault(blank.text, len(texts)) for blank in blanks]
-        self.store, self._notices = tokenise(tokenizer, list(texts), cache_dir)
+        self.store, self.notices = tokenise(self.tokenizer, list(texts), encoder.cache_dir)
 
     def blank_in_text(self, i: int) -> tuple[int, int]:
         """Return the number of tokens of a record's text, and the place of its blank."""
@@ -193,13 +179,6 @@ class PosedTexts:
                 f"it contain {self.form.blank.strip()!r} itself?"
             )
         return len(ids), int(found[0])
-
-    def blanks_written(self) -> list[list[Written]]:
-        """Return what is before the blank of each record; any token may come in it."""
-        return [
-            [Written(tuple(self.store[text][: self.blank_in_text(i)[1]].tolist()), _ANYTHING)]
-            for i, text in enumerate(self.texts)
-        ]
 
     def choices_written(self) -> list[list[Written]]:
         """Return what is before the blank, and the pieces, of each choice of each record."""
@@ -241,12 +220,6 @@ class PosedTexts:
             written.append(Written(ids[:first], ids[first:last]))
         rest = iter(written)
         return [[next(rest) for _ in record.choices] for record in self.records]
-
-    def notices(self, kept: Sequence[int]) -> tuple[str, ...]:
-        """Return what there is to say of the texts of the records kept."""
-        texts = [[self.texts[i]] for i in kept]
-        unknown = unknown_notice(self.tokenizer, self.store, texts, "texts")
-        return (*self._notices, *unknown, *self._white_space)
 
 
 class InfillingEncoder:
@@ -291,11 +264,7 @@ class InfillingEncoder:
             raise ValueError(f"max_length={max_length} leaves no room for the blank")
 
     def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
-        """Return the number of tokens of each choice of each record, `closing` included.
-
-        Raises:
-            RecordError: As `encode`.
-        """
+        """Return the number of tokens of each choice of each record, `closing` included."""
         encoded = self.encode(records)
         return [[len(encoded.targets[i].asked) for i in row if i >= 0] for row in encoded.places]
 
@@ -306,32 +275,46 @@ class InfillingEncoder:
             RecordError: If a stem has several masks, an answer has no tokens or is longer than
                 `max_length`, or two candidates are the same entry.
         """
-        posed = PosedTexts(self.tokenizer, self.form, records, self.answer_prefix, self.cache_dir)
-        kept = list(range(len(records)))
+        posed = PosedTexts(self, records)
+        kept, kept_records = list(range(len(records))), posed.records
         skipped: list[Skipped] = []
+        candidates = None
         if self.asks == "entries":
             kept, skipped = posed.table.single_entries(posed.records, posed.carriers, posed.store)
-        written = posed.choices_written() if self.asks == "choices" else posed.blanks_written()
-        kept_records = [posed.records[i] for i in kept]
-        candidates, exists = None, existing_choices(kept_records)
-        if self.asks == "entries":
-            candidates, _ = posed.table.entries(
-                kept_records, [posed.carriers[i] for i in kept], posed.store
-            )
+            kept_records = [posed.records[i] for i in kept]
+            carriers = [posed.carriers[i] for i in kept]
+            candidates, _ = posed.table.entries(kept_records, carriers, posed.store)
+        if self.asks == "choices":
+            written = posed.choices_written()
+        else:
+            written = []
+            for i, text in enumerate(posed.texts):
+                before = posed.store[text][: posed.blank_in_text(i)[1]]
+                written.append([Written(tuple(before.tolist()), _ANYTHING)])
+        exists = existing_choices(kept_records)
         width = exists.shape[1]
         places = np.full((len(kept), width if self.asks == "choices" else 1), -1, dtype=np.int64)
         lengths = np.zeros(len(kept), dtype=np.int64)
         sources: dict[tuple[int, int, int], int] = {}
         targets: dict[Target, int] = {}
         for row, i in enumerate(kept):
-            window = self._window(records[i], *posed.blank_in_text(i), written[i])
-            source = sources.setdefault((posed.texts[i], *window), len(sources))
-            lengths[row] = window[1] - window[0] + self.template.num_special
+            begin, end = self._window(records[i], *posed.blank_in_text(i), written[i])
+            source = sources.setdefault((posed.texts[i], begin, end), len(sources))
+            lengths[row] = end - begin + self.template.num_special
             for column, choice in enumerate(written[i]):
-                target = self._target(source, window[0], choice)
+                before = choice.before[begin:] if self.form.repeats_context else ()
+                room = self.max_length - len(self.form.opening) - len(choice.answer)
+                before = before[max(0, len(before) - room) :]
+                given = self.form.opening + before
+                target = Target(source, given, choice.answer + self.closing)
                 places[row, column] = targets.setdefault(target, len(targets))
                 lengths[row] = max(lengths[row], len(target.given) + len(target.asked) - 1)
-        notices = posed.notices(kept) + skip_notices(len(records), skipped)
+        notices = (
+            *posed.notices,
+            *unknown_notice(self.tokenizer, posed.store, [[posed.texts[i]] for i in kept], "texts"),
+            *white_space_notice(records),
+            *skip_notices(len(records), skipped),
+        )
         if num_cut := sum(end - begin < len(posed.store[text]) for text, begin, end in sources):
             notices += (
                 f"{num_cut} of {len(sources)} texts were cut to {self.max_length} tokens around "
@@ -377,10 +360,3 @@ class InfillingEncoder:
         if form.repeats_context:
             before = min(before, room)
         return at - before, at + after + 1
-
-    def _target(self, source: int, num_dropped: int, written: Written) -> Target:
-        form = self.form
-        before = written.before[num_dropped:] if form.repeats_context else ()
-        room = self.max_length - len(form.opening) - len(written.answer)
-        before = before[max(0, len(before) - room) :]
-        return Target(source, form.opening + before, written.answer + self.closing)

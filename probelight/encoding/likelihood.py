@@ -136,11 +136,7 @@ class LikelihoodEncoder:
         self.padding = padding or Padding.of(tokenizer)
 
     def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
-        """Return the number of tokens of each choice of each record, which its score sums.
-
-        Raises:
-            RecordError: As `encode`.
-        """
+        """Return the number of tokens of each choice of each record, which its score sums."""
         encoded = self.encode(records)
         return [
             [encoded.texts[i].end - encoded.texts[i].begin for i in row if i >= 0]
@@ -193,7 +189,7 @@ class LikelihoodEncoder:
         )
 
     def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
-        """Return how many sequences (N,) each item takes: here, one for each token of an answer."""
+        """Return how many sequences (N,) each item takes: one for each token of an answer."""
         return num_scored
 
     def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:

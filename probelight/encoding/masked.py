@@ -148,11 +148,7 @@ class MaskedChoiceEncoder:
         )
 
     def check(self, records: Sequence[Record]) -> list[int]:
-        """Return the places of the records that `encode` would keep, without their sentences.
-
-        Raises:
-            RecordError: As `encode`, for a stem or a candidate.
-        """
+        """Return the places of the records that `encode` would keep; refuse what it would."""
         _, carriers, table = self._table(records)
         store, _ = tokenise(self.tokenizer, list(table.texts))
         kept, _, _ = self._sort_out(records, carriers, table, store)

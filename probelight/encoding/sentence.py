@@ -103,11 +103,7 @@ class SentenceChoiceEncoder:
             raise ValueError(f"max_length={max_length} leaves no room for a question and an answer")
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Tokenise records.
-
-        Raises:
-            RecordError: If a record has more choices than `num_choices`.
-        """
+        """Tokenise records; refuse one with more choices than `num_choices`."""
         mask = self.tokenizer.mask_token or MASK
         texts, stems, choices = distinct_texts(
             records, lambda record: record.stem.replace(MASK, mask), self.num_choices

@@ -41,7 +41,7 @@ class TokenStore:
         return self.ids[self.starts[index] : self.starts[index + 1]]
 
     def lengths(self) -> NDArray[np.int64]:
-        """(S,) tokens of each text."""
+        """Return the number of tokens (S,) of each text."""
         return np.diff(self.starts)
 
 
@@ -182,11 +182,7 @@ class Template:
 
     @classmethod
     def of(cls, tokenizer: Any, num_texts: Literal[1, 2]) -> Template:
-        """Read the template off an encoded dummy.
-
-        Raises:
-            ValueError: If the tokenizer does not keep texts in one piece and in order.
-        """
+        """Read the template off an encoded dummy; refuse a tokenizer that changes its texts."""
         dummies = ("one", "two three")[:num_texts]
         alone = [
             np.asarray(tokenizer(dummy, add_special_tokens=False, verbose=False)["input_ids"])

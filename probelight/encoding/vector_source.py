@@ -13,7 +13,7 @@ EMBEDDED_PATH = ASSETS / "word_vectors.txt"
 
 
 def vectors_label(source: str) -> str:
-    """A short name of vectors for tables, such as "glove.6B.50d" or "bert-base-cased, frozen"."""
+    """Return a short name for tables, such as "glove.6B.50d" or "bert-base-cased, frozen"."""
     kind, name = vectors_kind(source)
     if kind:
         last = name.rstrip("/").rsplit("/", 1)[-1]
@@ -26,13 +26,13 @@ def vectors_label(source: str) -> str:
 
 
 def vectors_kind(source: str) -> tuple[str, str]:
-    """What is before the colon and behind it, as in "encoder:NAME"; a file has no kind."""
+    """Return kind and name of "encoder:NAME"; a file has no kind."""
     kind, colon, name = source.partition(":")
     return (kind, name) if colon and kind in CONTEXTUAL and name else ("", source)
 
 
 def located(source: str) -> tuple[Path, str | None]:
-    """The file that is meant, and the member of it where it is an archive and one is named."""
+    """Return the file that is meant, and the member that is named of an archive."""
     if source == EMBEDDED:
         return EMBEDDED_PATH, None
     archive, colon, member = source.partition(".zip:")

@@ -73,12 +73,12 @@ class WordVectors:
 
     @property
     def name(self) -> str:
-        """The file's path, with the member of an archive."""
+        """Return the file's path, with the member of an archive."""
         return f"{self.path}:{self.member}" if self.member else str(self.path)
 
     @property
     def label(self) -> str:
-        """A short name for tables: the file's name without its endings."""
+        """Return a short name for tables: the file's name without its endings."""
         return vectors_label(self.source)
 
     @cached_property
@@ -96,7 +96,7 @@ class WordVectors:
         return float(np.sqrt(np.mean(np.square(rows))))
 
     def find(self, words: Iterable[str]) -> dict[str, Vector]:
-        """The vectors (dimension,) of those words that have one.
+        """Return the vectors (dimension,) of those words that have one.
 
         Raises:
             WordVectorsError: If a line is not a word and `dimension` numbers; file and line are
@@ -127,7 +127,8 @@ class WordVectors:
 
     def _lines(self) -> Iterator[tuple[int, str]]:
         for number, line in read_lines(self.path, self.member, LARGE):
-            if number == 1 and _is_header(line):
+            counts = line.split() if number == 1 else []
+            if len(counts) == 2 and all(map(str.isdecimal, counts)):  # a header
                 continue
             if line:
                 yield number, line.rstrip(" ")
@@ -163,11 +164,7 @@ class WordVectors:
 def word_vectors(
     source: str = EMBEDDED, dimension: int | None = None, sha256: str | None = None
 ) -> WordVectors:
-    """`WordVectors`, shared by all who ask for the same file: each word is read once.
-
-    Raises:
-        WordVectorsError: As `WordVectors`.
-    """
+    """Return `WordVectors` that all share who ask for the same file: each word is read once."""
     path, _ = located(source)
     state = path.stat() if path.is_file() else None
     return _opened(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))
@@ -181,7 +178,7 @@ def _opened(
 
 
 def _member_of(path: Path, wanted: str | None) -> str | None:
-    """The text file of an archive to read; None for a file that is no archive."""
+    """Return the text file of an archive to read; None for a file that is no archive."""
     if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:
@@ -195,8 +192,3 @@ def _member_of(path: Path, wanted: str | None) -> str | None:
             f"read, as {path}:{names[0] if names else 'vectors.txt'}"
         )
     return names[0]
-
-
-def _is_header(line: str) -> bool:
-    fields = line.split()
-    return len(fields) == 2 and all(field.isdecimal() for field in fields)

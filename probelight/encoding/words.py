@@ -115,11 +115,7 @@ class WordMaskedEncoder:
         self.cache_dir: str | Path | None = None  # splitting at spaces is not worth keeping
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Look up the words of records.
-
-        Raises:
-            RecordError: If a stem has not exactly one mask, or two choices are the same word.
-        """
+        """Look up the words of records; refuse one without one mask, or with equal choices."""
         sentences = [words_of(masked_stem(record)) for record in records]
         num_cut = sum(len(words) > self.num_tokens for words in sentences)
         sentences = [words[: self.num_tokens] for words in sentences]
@@ -229,11 +225,7 @@ class WordPairEncoder:
         self.cache_dir: str | Path | None = None  # splitting at spaces is not worth keeping
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Look up the words of records.
-
-        Raises:
-            RecordError: If a record has more choices than `num_choices`.
-        """
+        """Look up the words of records; refuse one with more choices than `num_choices`."""
         whole, stems, choices = distinct_texts(records, attrgetter("stem"), self.num_choices)
         words = [self.split(text) for text in whole]
         num_cut = sum(len(text) > self.max_length for text in words)

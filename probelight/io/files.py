@@ -62,12 +62,7 @@ RATIO_FREE = 16 * MIB  # that much any packed file may hold
 
 
 def regular_file(path: str | Path) -> Path:
-    """Return the path of a file that has an end.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        RecordError: If it is a folder, a device or a pipe.
-    """
+    """Return the path of a file that has an end; refuse a folder, a device or a pipe."""
     path = Path(path)
     try:
         mode = path.stat().st_mode
@@ -97,16 +92,11 @@ class Meter:
 
     @property
     def here(self) -> str:
-        """File and line of what is read now."""
+        """Return file and line of what is read now."""
         return f"{self.path}:{self.num_lines + 1}"
 
     def count(self, data: bytes) -> None:
-        """Take note of what was read.
-
-        Raises:
-            RecordError: If the file holds more than its kind may, or more than was ever packed
-                into a file of its size.
-        """
+        """Take note of what was read; raise RecordError when no file of its kind holds as much."""
         self.num_bytes += len(data)
         if self.num_bytes > self.limit.num_bytes:
             raise RecordError(
@@ -253,13 +243,10 @@ def read_lines(
     r"""Yield (line number from 1, text without its line end) of a text file, compressed or not.
 
     Only `\n` and `\r\n` end a line, as in JSON lines; a byte order mark at the start is dropped.
-    `member` names the file to read of a zip archive that holds several; `watched` is as in
-    `open_content`.
+    `member` and `watched` are as in `open_content`.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        RecordError: If it is no regular file, larger than the limit, not UTF-8, or compressed and
-            damaged or cut off; the message names the file and the line.
+        RecordError: As `read_blocks`, or if it is not UTF-8; the message names file and line.
     """
     path = regular_file(path)
     meter = Meter(path, limit)

@@ -42,7 +42,7 @@ class WandbSettings:
 
     @property
     def disabled(self) -> bool:
-        """Whether W&B is switched off, for all that the settings say."""
+        """Return whether W&B is switched off, whatever the settings say."""
         return os.environ.get("WANDB_MODE") == "disabled"
 
     def offline(self) -> bool:
