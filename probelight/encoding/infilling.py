@@ -289,8 +289,8 @@ class InfillingEncoder:
         else:
             written = []
             for i, text in enumerate(posed.texts):
-                before = posed.store[text][: posed.blank_in_text(i)[1]]
-                written.append([Written(tuple(before.tolist()), _ANYTHING)])
+                ids = posed.store[text][: posed.blank_in_text(i)[1]].tolist()
+                written.append([Written(tuple(ids), _ANYTHING)])
         exists = existing_choices(kept_records)
         width = exists.shape[1]
         places = np.full((len(kept), width if self.asks == "choices" else 1), -1, dtype=np.int64)
