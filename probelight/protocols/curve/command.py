@@ -181,7 +181,8 @@ def trace_curves(
         for job in plan:
             # A start may have been killed behind a point's result, before its states were removed.
             if job.config.get("mode") == FULL and folder.result(job.key) is not None:
-                forget_states(folder.run(job.name, job.config))
+                states = folder.run(job.name, job.config).checkpoint_dir
+                shutil.rmtree(states, ignore_errors=True)
     jobs = [
         replace(job, bar=f"{curve.data.config.name}, {curve.model.label}")
         for curve, plan in zip(curves, plans, strict=True)
@@ -199,11 +200,6 @@ def _check_model(curve: Curve) -> None:
 
     rows = [part for control in curve.settings.controls for part in curve.rows.under(control)]
     check_scorer(curve.model, "mc_mlm", rows, refuse_unposed)
-
-
-def forget_states(run: RunFolder) -> None:
-    """Remove the training states of a finished point: a large model's are gigabytes."""
-    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
 
 
 def curve_jobs(curve: Curve) -> list[Job]:
@@ -343,8 +339,8 @@ def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> R
     record = train_point(run, curve, **point, start=start)
 
     def remove_states(end: RunRecord | BaseException) -> None:
-        if isinstance(end, RunRecord):
-            forget_states(run)
+        if isinstance(end, RunRecord):  # a large model's are gigabytes
+            shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
 
     run.listeners.append(remove_states)  # once result.json is there
     return record

@@ -155,7 +155,7 @@ def shared_rows(
         NonsenseError: If no meaningless words suit all models.
         RecordError: If a control does not fit a row.
     """
-    data = probe_rows(context, probe, settings, options)
+    data = load_curve_data(context, probe, settings, options)
     controls = settings.controls
     replaced = {CONTROLS[name].replaces for name in controls if name != STANDARD}
     if "the candidates" in replaced:
@@ -175,21 +175,8 @@ def shared_rows(
     return replace(data, notices=(*data.notices, notice))
 
 
-@kept(most=None)
-def probe_rows(
-    context: RunContext, probe: str, settings: CurveSettings, options: ProbeOptions
-) -> CurveData:
-    """Return a probe's rows as the files have them."""
-    return load_curve_data(context.probe(probe), settings, options, context.mirror)
-
-
 @kept(most=1)
 def first_stage_facts(context: RunContext, name: str) -> ProbeData:
-    """Return the facts of a first stage."""
-    return load_facts(name, context.mirror)
-
-
-def load_facts(name: str, mirror: str | None) -> ProbeData:
     """Load the questions of a first stage: a file, or a probe's split as `name:split`.
 
     Raises:
@@ -198,7 +185,7 @@ def load_facts(name: str, mirror: str | None) -> ProbeData:
     if Path(name).is_file() and Path(name).suffix not in {".yaml", ".yml"}:
         return load_file(name, "mc_qa")
     probe, _, split = name.partition(":")
-    facts = load_probe(probe, split or "train", mirror=mirror)
+    facts = load_probe(probe, split or "train", mirror=context.mirror)
     if facts.config.setup != "mc_qa":
         raise UsageError(f"--first_stage {name}: it must be questions with answers (mc_qa)")
     return facts
@@ -220,7 +207,7 @@ def check_rows(
     """
     num_curves, setups = 0, set()
     for name in probes:
-        data = probe_rows(context, name, settings, options)
+        data = load_curve_data(context, name, settings, options)
         setups.add(data.setup)
         for model in models:
             if model_type_of(model).heads and data.setup == "mc_qa":

@@ -17,8 +17,7 @@ from probelight.probes.splits import SplitError, share_of
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import model_type_of
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
-
-PERTURBATION_SEED = 0
+from probelight.protocols.jobs.job import RunContext, kept
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class CurveData:
     @cached_property
     def substitutes(self) -> dict[str, str]:
         """Key word to the meaningless word in its place, seeded by the probe's name."""
-        return draw_substitutes(self.config, PERTURBATION_SEED)
+        return draw_substitutes(self.config, seed=0)
 
     @cached_property
     def groups(self) -> list[int]:
@@ -104,11 +103,9 @@ class CurveData:
         return [chosen.change(record, config, words) for record in records]
 
 
+@kept(most=None)
 def load_curve_data(
-    probe: str | ProbeConfig,
-    settings: CurveSettings,
-    options: ProbeOptions,
-    mirror: str | None,
+    context: RunContext, probe: str, settings: CurveSettings, options: ProbeOptions
 ) -> CurveData:
     """Load a probe's train and evaluation rows as the settings say.
 
@@ -116,22 +113,22 @@ def load_curve_data(
         UsageError: If both `train_from` and `train_probe` are given for the probe, or the other
             probe cannot stand in for it.
     """
-    name = probe if isinstance(probe, str) else probe.name
-    divided, lender = settings.train_from_of(name), settings.train_probe_of(name)
+    divided, lender = settings.train_from_of(probe), settings.train_probe_of(probe)
     if divided and lender:
-        raise UsageError(f"{name}: give either grid.train_from or grid.train_probe, not both")
+        raise UsageError(f"{probe}: give either grid.train_from or grid.train_probe, not both")
 
-    def load(source: str | ProbeConfig, split: str, option: str) -> ProbeData:
+    def load(probe: str | ProbeConfig, split: str, option: str) -> ProbeData:
         other = f"{option} one of them, or --grid.train_from one of them to divide it"
-        data = load_probe(source, split, mirror=mirror, option=other)
+        data = load_probe(probe, split, mirror=context.mirror, option=other)
         return vary(data, options.variant) if options.variant else data
 
+    source = context.probe(probe)
     if divided:
-        data = _divided(load(probe, divided, "--grid.train_from"), divided, settings)
+        data = _divided(load(source, divided, "--grid.train_from"), divided, settings)
     else:
-        evaluation = load(probe, settings.split, "--grid.split")
+        evaluation = load(source, settings.split, "--grid.split")
         try:
-            train = load(lender or probe, settings.train_split, "--grid.train_split")
+            train = load(lender or source, settings.train_split, "--grid.train_split")
         except NotThereError as error:
             raise NotThereError(
                 f"{error}. Without a train file, divide what is there (--grid.train_from "

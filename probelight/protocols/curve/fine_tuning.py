@@ -16,7 +16,7 @@ from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import groups_of
 from probelight.protocols.curve.curve import Curve, FirstStage
 from probelight.protocols.curve.data import CurveData
-from probelight.protocols.curve.rows import Measurement, Point, early_stopping, write_point
+from probelight.protocols.curve.rows import Measurement, early_stopping, write_point
 from probelight.protocols.curve.settings import FIRST_STAGE, FULL, PROTOCOL
 from probelight.protocols.engine.models import module_for, saved_module, source_of
 from probelight.protocols.engine.predictions import grouped_row, predict
@@ -123,5 +123,14 @@ def train_point(
             ),
         ),
     )
-    point = Point(model, FULL, size, settings.learning_rate, with_levels)
-    return write_point(run, data, point, [measured], record)
+    return write_point(
+        run,
+        data,
+        model,
+        [measured],
+        record,
+        mode=FULL,
+        size=size,
+        learning_rate=settings.learning_rate,
+        with_levels=with_levels,
+    )

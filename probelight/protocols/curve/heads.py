@@ -30,13 +30,7 @@ from probelight.models.scorer import Scorer
 from probelight.probes.record import Record
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import CurveData
-from probelight.protocols.curve.rows import (
-    Measurement,
-    Point,
-    by_seed,
-    early_stopping,
-    write_point,
-)
+from probelight.protocols.curve.rows import Measurement, by_seed, early_stopping, write_point
 from probelight.protocols.curve.settings import PROTOCOL, CurveSettings
 from probelight.protocols.engine.models import loaded_scorer, model_type_of, module_for, scorer_for
 from probelight.protocols.engine.predictions import Predictions, predict
@@ -74,9 +68,10 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
         model_sha256=next(iter(fingerprints.values())),
         details=(CurveDetails(sha256_by_seed=by_seed(fingerprints)),),
     )
-    point = Point(curve.model, scorer.mode, 0, None, with_levels=True)
     measured.sort(key=lambda one: settings.controls.index(one.control))
-    return write_point(run, data, point, measured, record)
+    return write_point(
+        run, data, curve.model, measured, record, mode=scorer.mode, size=0, with_levels=True
+    )
 
 
 def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunRecord:
@@ -97,8 +92,17 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
             CurveDetails(early_stopping=stopping, sha256_by_seed=by_seed(probe.fingerprints)),
         ),
     )
-    point = Point(curve.model, mode, size, rate, with_levels=size == 0)
-    return write_point(run, curve.rows, point, measured, record)
+    return write_point(
+        run,
+        curve.rows,
+        curve.model,
+        measured,
+        record,
+        mode=mode,
+        size=size,
+        learning_rate=rate,
+        with_levels=size == 0,
+    )
 
 
 @kept(most=1)
@@ -113,7 +117,8 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
 
     def draw(seed: int) -> Frozen:
         if words is None:
-            return frozen_module(model, seed).to(device)
+            return module_for(model, "mc_mlm", mode="mlp", seed=seed).to(device)
+        # The scorer of the first seed is kept: the model's next probe is read with it too.
         scorer = frozen_scorer(curve, seed)
         scorer.network.to(device)
         return FrozenFeatures(scorer, words)
@@ -124,10 +129,7 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
 
 
 def frozen_scorer(curve: Curve, seed: int) -> Scorer:
-    """Return the scorer that a curve's features are of; its random weights, if any, of the seed.
-
-    That of the first seed is kept: the model's next probe is read with it too.
-    """
+    """Return the scorer that a curve's features are of; its random weights, if any, of the seed."""
     if seed == curve.settings.seeds[0]:
         return loaded_scorer(curve.context, curve.model, "mc_mlm", seed)
     return scorer_for(curve.model, "mc_mlm", seed)
@@ -136,11 +138,6 @@ def frozen_scorer(curve: Curve, seed: int) -> Scorer:
 @kept(most=1)
 def first_module(context: RunContext, model: ModelSettings, seed: int) -> ChoiceModule:
     """Return the module of the first seed, with which the model's next probe is read too."""
-    return frozen_module(model, seed)
-
-
-def frozen_module(model: ModelSettings, seed: int) -> ChoiceModule:
-    """Return a module whose heads are trained, with random weights, if any, of a seed."""
     return module_for(model, "mc_mlm", mode="mlp", seed=seed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from probelight.io.atomic import write_text_atomic
@@ -35,25 +35,6 @@ from probelight.results.run_folder import RunFolder
 
 HITS = "hits.json"
 MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set of choices
-
-
-@dataclass(frozen=True)
-class Point:
-    """Where on a curve a run is.
-
-    Attributes:
-        model: The model.
-        mode: "mlp", "linear" or "full", or the mode of a scorer, which is not trained.
-        size: N; 0 is zero-shot.
-        learning_rate: Peak rate; None where nothing is trained.
-        with_levels: Whether it gives chance and the majority's accuracy, which a curve has once.
-    """
-
-    model: ModelSettings
-    mode: str
-    size: int
-    learning_rate: float | None
-    with_levels: bool
 
 
 @dataclass(frozen=True)
@@ -97,18 +78,27 @@ def early_stopping(data: CurveData, settings: FitSettings, epochs: Sequence[int]
 def write_point(
     run: RunFolder,
     data: CurveData,
-    point: Point,
+    model: ModelSettings,
     measured: Sequence[Measurement],
     record: RunRecord,
+    *,
+    mode: str,
+    size: int,
+    learning_rate: float | None = None,
+    with_levels: bool = False,
 ) -> RunRecord:
     """Write predictions, hits and metrics of a run, and return its record.
 
     Args:
         run: Its folder.
         data: The probe's rows.
-        point: Where on the curve it is.
+        model: The model.
         measured: The scores under each control and seed.
         record: What is known of how they were made.
+        mode: "mlp", "linear" or "full", or the mode of a scorer, which is not trained.
+        size: N; 0 is zero-shot.
+        learning_rate: Peak rate; None where nothing is trained.
+        with_levels: Whether to give chance and the majority's accuracy, which a curve has once.
     """
     lines = (
         replace(line, control=one.control, seed=one.seed)
@@ -122,19 +112,30 @@ def write_point(
     text = json.dumps({"groups": data.groups, "hits": hits})
     write_text_atomic(run.path / HITS, text + "\n")
     row = replace(
-        point.model.row,
+        model.row,
         protocol=PROTOCOL,
         probe=data.config.name,
         control=STANDARD,
-        mode=point.mode,
-        num_train=point.size,
+        mode=mode,
+        num_train=size,
         split=data.split,
     )
     rows: list[Row] = []
     for one in measured:
-        trained = replace(row, learning_rate=point.learning_rate)
-        rows += _measured_rows(data, one, trained)
-    if point.with_levels:
+        predictions, groups = one.predictions, data.groups
+        trained = replace(
+            row, control=one.control, learning_rate=learning_rate, epoch=one.epoch, seed=one.seed
+        )
+        rows += [accuracy_row(predictions, groups, trained), tied_row(predictions, trained)]
+        if (sample := one.on_sample) is not None:
+            sampled = groups_of(sample.records, data.train_config.group_by)
+            named = replace(trained, metric="train_accuracy")
+            rows.append(grouped_row(sample.credit, sampled, named))
+        if one.control == STANDARD:
+            records, trained = predictions.records, replace(trained, metric="accuracy")
+            for part in (templates_of(records), choice_sets(records), untouched_of(data.untouched)):
+                rows += subset_rows(predictions, groups, part, trained)
+    if with_levels:
         records = data.evaluation
         by_position = classes_are_positions(data.config, records)
         gold = [f"choice {r.answer + 1}" if by_position else r.gold for r in records]
@@ -157,32 +158,16 @@ def write_point(
     details = replace(details, train=data.train_source, control_words=words)
     return replace(
         record.with_details(details),
-        model=point.model.label,
+        model=model.label,
         probe=data.config.name,
         rows=tuple(rows),
         counts={"train": len(data.train), "evaluation": len(data.evaluation)},
         notices=tuple(notices),
         seeds=tuple(sorted({one.seed for one in measured if one.seed is not None})),
         data=data_files(data.files),
-        source=source_of(point.model),
+        source=source_of(model),
         hits_file=HITS,
     )
-
-
-def _measured_rows(data: CurveData, measured: Measurement, row: Row) -> Iterator[Row]:
-    """Give accuracy and ties of a measurement; under no control also of parts of the rows."""
-    predictions = measured.predictions
-    row = replace(row, control=measured.control, epoch=measured.epoch, seed=measured.seed)
-    yield accuracy_row(predictions, data.groups, row)
-    yield tied_row(predictions, row)
-    if (sample := measured.on_sample) is not None:
-        groups = groups_of(sample.records, data.train_config.group_by)
-        yield grouped_row(sample.credit, groups, replace(row, metric="train_accuracy"))
-    if measured.control != STANDARD:
-        return
-    records, row = predictions.records, replace(row, metric="accuracy")
-    for subsets in (templates_of(records), choice_sets(records), untouched_of(data.untouched)):
-        yield from subset_rows(predictions, data.groups, subsets, row)
 
 
 def choice_sets(records: Sequence[Record]) -> list[Subset | None]:

@@ -13,12 +13,13 @@ from probelight.probes.record import Record, group_of
 from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, check_grid
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.job import RunContext
 
 
 def load(folder: Path, name: str, **settings: object) -> CurveData:
     grid = CurveSettings(**settings)  # type: ignore[arg-type]
     path = str(folder / f"{name}.yaml")
-    return load_curve_data(path, grid, ProbeOptions(), str(folder / "mirror"))
+    return load_curve_data(RunContext(mirror=str(folder / "mirror")), path, grid, ProbeOptions())
 
 
 def groups(data: CurveData, rows: str) -> set[str]:
@@ -116,13 +117,17 @@ def test_what_cannot_be_is_refused(curve_probes: Path) -> None:
 def test_a_train_file_that_cannot_be_had_says_what_else_to_train_on(tmp_path: Path) -> None:
     (tmp_path / "olmpics").mkdir()
     with pytest.raises(NotThereError, match=r"there is no .*_dev\.jsonl"):
-        load_curve_data("antonym_negation", CurveSettings(), ProbeOptions(), str(tmp_path))
+        load_curve_data(
+            RunContext(mirror=str(tmp_path)), "antonym_negation", CurveSettings(), ProbeOptions()
+        )
     path = tmp_path / "olmpics/challenge/antonym_synonym_negation"
     path.mkdir(parents=True)
     record = Record("1", "It was [MASK] hot , it was really cold .", ("not", "really"), 0)
     write_ai2(path / "antonym_synonym_negation_dev.jsonl", [record])
     with pytest.raises(NotThereError, match=r"_train.jsonl.*--grid.train_from dev\).*train_probe"):
-        load_curve_data("antonym_negation", CurveSettings(), ProbeOptions(), str(tmp_path))
+        load_curve_data(
+            RunContext(mirror=str(tmp_path)), "antonym_negation", CurveSettings(), ProbeOptions()
+        )
 
 
 def test_controls_keep_the_place_of_every_item(curve_probes: Path) -> None:
@@ -160,7 +165,9 @@ def test_a_variant_has_rows_controls_and_a_name_of_its_own(tmp_path: Path) -> No
         record = Record("1", stem, pen, 0, notes)
         write_ai2(folder / f"conjunction_filt4_{split}.jsonl", [record])
     options = ProbeOptions(variant="but_not")
-    data = load_curve_data("property_conjunction", CurveSettings(sizes=[1]), options, str(tmp_path))
+    data = load_curve_data(
+        RunContext(mirror=str(tmp_path)), "property_conjunction", CurveSettings(sizes=[1]), options
+    )
     [record] = data.evaluation
     assert data.config.name == "property_conjunction_but_not"
     assert record.stem == "What is usually located at hand but not used for writing?"

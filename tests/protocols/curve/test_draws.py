@@ -20,6 +20,7 @@ from probelight.protocols.curve.rows import early_stopping
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs.job import RunContext
 from tests.fixtures.rows import read_results
 
 SEEDS = (1, 2)
@@ -66,10 +67,10 @@ def test_the_baseline_stops_on_held_out_rows_and_says_so(
     assert len(epochs) == 4  # two seeds under two controls
     assert all(1 <= epoch <= 9 for epoch in epochs)
     data = load_curve_data(
+        RunContext(mirror=str(curve_probes / "mirror")),
         str(curve_probes / "pairs.yaml"),
         CurveSettings(),
         ProbeOptions(),
-        str(curve_probes / "mirror"),
     )
     kept = hold_out(data, FitSettings(patience=2, held_out=0.2), 0)
     said = str(result["curve"]["early_stopping"])
@@ -140,7 +141,7 @@ def test_random_weights_are_drawn_for_each_seed(
 
 def test_groups_that_cannot_be_held_out_are_said(curve_probes: Path) -> None:
     path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
-    data = load_curve_data(path, CurveSettings(), ProbeOptions(), mirror)
+    data = load_curve_data(RunContext(mirror=mirror), path, CurveSettings(), ProbeOptions())
     few = replace(data, train=data.train[:2])
     with pytest.raises(UsageError, match=r"pairs: no train rows can be held out.*patience null"):
         hold_out(few, FitSettings(patience=1), 0)

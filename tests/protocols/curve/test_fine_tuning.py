@@ -24,9 +24,9 @@ from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import group_of
-from probelight.probes.source import load_probe
+from probelight.probes.source import ProbeData
 from probelight.protocols import cli
-from probelight.protocols.curve.curve import FirstStage, load_facts
+from probelight.protocols.curve.curve import FirstStage, first_stage_facts
 from probelight.protocols.curve.data import hold_out, load_curve_data
 from probelight.protocols.curve.fine_tuning import train_facts
 from probelight.protocols.curve.heads import CurveProbe
@@ -262,7 +262,7 @@ def test_every_point_begins_with_the_model_of_the_first_stage(
 
 def test_held_out_rows_are_in_no_sample(curve_probes: Path) -> None:
     path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
-    data = load_curve_data(path, CurveSettings(), ProbeOptions(), mirror)
+    data = load_curve_data(RunContext(mirror=mirror), path, CurveSettings(), ProbeOptions())
     rows = hold_out(data, FitSettings(patience=3, held_out=0.2), seed=0)
     assert (len(rows.held_out), len(rows.train)) == (8, 32)
     held, pool = (
@@ -323,19 +323,24 @@ def sharded(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainerSettings]:
     StrategyRegistry.remove("fsdp_in_parts")
 
 
+def facts_of(folder: Path) -> ProbeData:
+    context = RunContext(mirror=str(folder / "mirror"))
+    return first_stage_facts(context, f"{folder / 'asked.yaml'}:dev")
+
+
 def test_facts_are_a_split_of_a_probe_or_a_file(curve_probes: Path) -> None:
-    path, mirror = curve_probes / "asked.yaml", str(curve_probes / "mirror")
+    path, context = curve_probes / "asked.yaml", RunContext(mirror=str(curve_probes / "mirror"))
     file = curve_probes / "mirror" / "tiny" / "asked-dev.jsonl"
-    for facts in (load_facts(f"{path}:dev", mirror), load_facts(str(file), None)):
+    for name in (f"{path}:dev", str(file)):
+        facts = first_stage_facts(context, name)
         assert [record.id for record in facts.records] == [f"asked-2-{n}" for n in range(12)]
-    assert len(load_facts(str(path), mirror).records) == 40  # train, where none is named
+    assert len(first_stage_facts(context, str(path)).records) == 40  # train, where none is named
     with pytest.raises(UsageError, match=r"--first_stage .*pairs.yaml:dev: it must be questions"):
-        load_facts(f"{curve_probes / 'pairs.yaml'}:dev", mirror)
+        first_stage_facts(context, f"{curve_probes / 'pairs.yaml'}:dev")
 
 
 def test_facts_are_put_under_the_controls_that_fit_them(curve_probes: Path) -> None:
-    asked = str(curve_probes / "asked.yaml")
-    facts = load_probe(asked, "dev", mirror=str(curve_probes / "mirror"))
+    facts = facts_of(curve_probes)
     stage = FirstStage(facts, FIT, seed=1)
     assert stage.control_of("standard") == "standard"
     assert stage.control_of("perturbed_language") == "perturbed_language"
@@ -346,7 +351,7 @@ def test_facts_are_put_under_the_controls_that_fit_them(curve_probes: Path) -> N
 def test_the_facts_are_learned_and_their_accuracy_is_that_of_the_model_kept(
     curve_probes: Path, curve_model: Path, tmp_path: Path
 ) -> None:
-    facts = load_facts(f"{curve_probes / 'asked.yaml'}:dev", str(curve_probes / "mirror"))
+    facts = facts_of(curve_probes)
     run = RunFolder(tmp_path, "stage", {"seed": 3})
     model = ModelSettings(str(curve_model), name="tiny")
     stage = FirstStage(facts, FIT, seed=3)
@@ -364,7 +369,7 @@ def test_the_facts_are_learned_and_their_accuracy_is_that_of_the_model_kept(
 def test_what_sharded_fits_leave_is_whole(
     curve_probes: Path, curve_model: Path, tmp_path: Path, sharded: TrainerSettings
 ) -> None:
-    facts = load_facts(f"{curve_probes / 'asked.yaml'}:dev", str(curve_probes / "mirror"))
+    facts = facts_of(curve_probes)
     model, stage = ModelSettings(str(curve_model), name="tiny"), FirstStage(facts, FIT, seed=3)
     direct = Direct(model, replace(FIT, patience=None), seed=3)
     found = []
@@ -387,7 +392,7 @@ def test_what_sharded_fits_leave_is_whole(
 def test_a_sharded_fit_that_goes_on_from_its_end_leaves_the_model_of_the_state(
     curve_probes: Path, curve_model: Path, tmp_path: Path, sharded: TrainerSettings
 ) -> None:
-    facts = load_facts(f"{curve_probes / 'asked.yaml'}:dev", str(curve_probes / "mirror"))
+    facts = facts_of(curve_probes)
     model, run = ModelSettings(str(curve_model), name="tiny"), RunFolder(tmp_path, "point", {})
     direct = Direct(model, replace(FIT, patience=None), seed=3)
     found = []

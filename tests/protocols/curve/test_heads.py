@@ -37,7 +37,7 @@ def module(curve_model: Path) -> ChoiceModule:
 @pytest.fixture
 def data(curve_probes: Path) -> CurveData:
     path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
-    return load_curve_data(path, SETTINGS, ProbeOptions(), mirror)
+    return load_curve_data(RunContext(mirror=mirror), path, SETTINGS, ProbeOptions())
 
 
 def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) -> None:

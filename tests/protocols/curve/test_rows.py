@@ -9,7 +9,7 @@ from probelight.io.documents import typed
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.protocols.curve.data import CurveData
-from probelight.protocols.curve.rows import Measurement, Point, choice_sets, write_point
+from probelight.protocols.curve.rows import Measurement, choice_sets, write_point
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.results.record import RunRecord
@@ -49,9 +49,11 @@ def result(tmp_path: Path) -> Path:
         Measurement("no_language", 3, 4, said(1, 1, 1, 1)),  # only c is right
     ]
     rows = data(train=(record("A ", SIZES, 0, "one"),))
-    point = Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=True)
     known = RunRecord(protocol="curve", notices=("two words unknown",), model_sha256="abc")
-    run.finish(write_point(run, rows, point, measured, known))
+    model = ModelSettings()
+    run.finish(
+        write_point(run, rows, model, measured, known, mode="mlp", size=62, with_levels=True)
+    )
     return run.path
 
 
@@ -87,9 +89,9 @@ def test_hits_and_groups_are_in_the_order_of_the_rows(result: Path) -> None:
 def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
     tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
-    point = Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=False)
     measured = [Measurement("standard", 3, 4, tied)]
-    run.finish(write_point(run, data(), point, measured, RunRecord(protocol="curve")))
+    known, model = RunRecord(protocol="curve"), ModelSettings()
+    run.finish(write_point(run, data(), model, measured, known, mode="mlp", size=62))
     assert json.loads((run.path / "hits.json").read_text())["hits"] == {
         "standard": {"3": [0.5, 0.0, 1.0, 0.5]}
     }

@@ -126,7 +126,10 @@ def test_stacked_heads_answer_as_heads_trained_one_by_one_on_texts_read_alone(
 ) -> None:
     settings, (_, auto_class, features) = model_of(family), CASES[family]
     data = load_curve_data(
-        str(curve_probes / "pairs.yaml"), SETTINGS, ProbeOptions(), str(curve_probes / "mirror")
+        RunContext(mirror=str(curve_probes / "mirror")),
+        str(curve_probes / "pairs.yaml"),
+        SETTINGS,
+        ProbeOptions(),
     )
     words = candidate_words(data, SETTINGS)
     assert words == WORDS
@@ -200,7 +203,10 @@ def test_n_0_is_what_the_scorer_says_and_no_number_depends_on_batches(
     assert {row.metric for row in first.rows} >= {"chance", "majority_accuracy", "accuracy"}
     assert {record.model_sha256 for record in found.values()} == {first.model_sha256}
     data = load_curve_data(
-        str(curve_probes / "pairs.yaml"), SETTINGS, ProbeOptions(), str(curve_probes / "mirror")
+        RunContext(mirror=str(curve_probes / "mirror")),
+        str(curve_probes / "pairs.yaml"),
+        SETTINGS,
+        ProbeOptions(),
     )
     sets = {control: data.under(control)[1] for control in SETTINGS.controls}
     said = predict(scorer_for(model, "mc_mlm"), sets, TRAINER)
