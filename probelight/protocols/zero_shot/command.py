@@ -45,7 +45,6 @@ from probelight.protocols.jobs.job import (
 )
 from probelight.protocols.jobs.run import run_command
 from probelight.protocols.zero_shot.measures import (
-    Stems,
     pair_notices,
     pair_rows,
     panel_of,
@@ -154,16 +153,15 @@ def chosen_rules(scoring: Sequence[str]) -> list[str]:
     Raises:
         UsageError: If there is no such rule, or one is given twice.
     """
-    given = scoring
-    for rule in given:
+    for rule in scoring:
         if rule not in RULES:
             near = nearest(rule.lower(), RULES)
             raise UsageError(
                 f"--scoring: there is no rule {rule!r}{near}; choose of {', '.join(RULES)}"
             )
-        if given.count(rule) > 1:
+        if scoring.count(rule) > 1:
             raise UsageError(f"--scoring names {rule} twice")
-    return [rule for rule in RULES if rule in given]
+    return [rule for rule in RULES if rule in scoring]
 
 
 class LoadedSet(NamedTuple):
@@ -192,8 +190,7 @@ def load_sets(
             without `data.setup` and is no table, `data.name` comes without `data.path`, or two
             probes have one name.
     """
-    names = probes
-    if bool(names) == bool(data.path):
+    if bool(probes) == bool(data.path):
         raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
     choices = distinct_choices(data.choices)
     if data.path:
@@ -214,7 +211,7 @@ def load_sets(
         raise UsageError(f"--data.{unused} that is given as --data.path")
     found = []
     configs: dict[str, ProbeConfig] = {}
-    for entry in names:
+    for entry in probes:
         name, _, its_split = entry.partition(":")
         chosen, loaded = _load_split(name, its_split or split, mirror)
         config = loaded.config
@@ -303,12 +300,11 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
     data = {(one.name, one.split): one.data for one in sets}
     asked: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
     for job in missing:
-        model, own = (
-            ModelSettings(**job.config["model"]),
-            data[job.config["probe"], job.config["split"]],
-        )
-        asked.setdefault((model, own.config.setup), []).append(own.records)
-        if job.config.get("scoring") and model.kind == TRANSFORMER and own.config.setup == "mc_qa":
+        model = ModelSettings(**job.config["model"])
+        loaded = data[job.config["probe"], job.config["split"]]
+        setup = loaded.config.setup
+        asked.setdefault((model, setup), []).append(loaded.records)
+        if job.config.get("scoring") and model.kind == TRANSFORMER and setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
 
             if answers_questions(model.name_or_path, model.revision):
@@ -361,8 +357,8 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     run.write_metrics(rows)
     # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
     rules = config.get("scoring") or (("mean_token",) if pairs else ())
-    stems = Stems.of(setup, config.get("domain_stem", ""))
-    panel = panel_of(scorer, predictions, rules, stems, context.trainer)
+    domain_stem = config.get("domain_stem", "")
+    panel = panel_of(scorer, predictions, rules, setup, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
     rows += panel.rows(groups, row)
     if pairs:

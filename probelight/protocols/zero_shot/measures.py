@@ -35,7 +35,7 @@ from probelight.results.predictions import ItemLine, RuleAnswer
 from probelight.results.row import Row, Subset
 
 if TYPE_CHECKING:
-    from probelight.models.scorer import Question, Scorer
+    from probelight.models.scorer import Scorer
 TOP = 10
 CONTENT_FREE = ("N/A", MASK, "")
 _OTHER_STEMS = "stems of no item"  # what messages call the choices that are asked for behind them
@@ -202,9 +202,8 @@ class Panel:
         return [replace(line, best=best, by_rule=by_rule) for line, best, by_rule in own]
 
 
-@dataclass(frozen=True)
-class Stems:
-    """The stems of no item that rules ask for.
+def content_free_stems(setup: Setup) -> list[str]:
+    """Return the stems that say nothing of an item, for a setup that has stems itself.
 
     Zhao et al. (2021) put a text without content where the template of a prompt has its input.
     Items here have a stem and no other template, so such a text is in the place of the whole
@@ -212,33 +211,17 @@ class Stems:
     An empty text leaves the answer alone, or "[MASK] .". The text "[MASK]" is before the blank
     as the others do: of two masks the last is the blank, and the first is text. A model whose own
     mask is written so reads its mask there.
-
-    Attributes:
-        domain: That of `pmi`.
-        content_free: Those of `calibrated`.
     """
-
-    domain: str
-    content_free: tuple[str, ...]
-
-    @classmethod
-    def of(cls, setup: Setup, domain: str) -> Stems:
-        """The stems for a setup, which has stems itself."""
-        blank = f"{MASK} ." if setup == "mc_mlm" else MASK
-        return cls(domain, tuple(f"{text} {blank}".strip() for text in CONTENT_FREE))
-
-    def needed(self, rules: Sequence[str]) -> list[str]:
-        """Those that are asked for, each once."""
-        domain = [self.domain] if "pmi" in rules else []
-        free = self.content_free if "calibrated" in rules else ()
-        return list(dict.fromkeys([*domain, *free]))
+    blank = f"{MASK} ." if setup == "mc_mlm" else MASK
+    return [f"{text} {blank}".strip() for text in CONTENT_FREE]
 
 
 def panel_of(
     scorer: Scorer,
     own: Predictions,
     rules: Sequence[str],
-    stems: Stems,
+    setup: Setup,
+    domain_stem: str,
     trainer: TrainerSettings,
 ) -> Panel:
     """Ask for what the rules need and its own scores do not hold, and answer by each of them.
@@ -247,16 +230,20 @@ def panel_of(
         scorer: Who is asked.
         own: Its predictions by its own score.
         rules: Some of `probelight.metrics.scoring_rules.RULES`, or none of them.
-        stems: What stands for the items' stems.
+        setup: How the items are posed.
+        domain_stem: The stem that `pmi` compares with.
         trainer: Device and batch settings.
 
     Raises:
-        UsageError: If its kind has no log-likelihoods, or skips some of the items.
+        UsageError: If its type has no log-likelihoods, or skips some of the items.
     """
     if not rules:
         return Panel(own, {})
     question, records = scorer.log_likelihoods(), own.records
-    others = _other_records(records, stems.needed(rules))
+    free = content_free_stems(setup) if "calibrated" in rules else []
+    stems = dict.fromkeys([*([domain_stem] if "pmi" in rules else []), *free])
+    choices = dict.fromkeys(choice for record in records for choice in record.choices)
+    others = [Record(choice, stem, (choice,), 0) for stem in stems for choice in choices]
     sets = {own.name: records} if scorer.normalise is None else {}
     sets |= {_OTHER_STEMS: others} if others else {}
     answers = ask(scorer, question, sets, trainer) if sets else {}
@@ -265,77 +252,46 @@ def panel_of(
             raise UsageError(
                 f"{name}: --scoring needs all items: {'; '.join(answers[name].notices)}"
             )
-    sums = answers[own.name].scores if own.name in answers else _own_sums(scorer, question, own)
+    assert question.num_tokens is not None  # the log-likelihoods of every model type have it
+    num_tokens = question.num_tokens(records)
+    if own.name in answers:
+        sums = answers[own.name].scores
+    elif scorer.normalise == "sum":
+        sums = own.scores
+    else:
+        rows = zip(own.scores, num_tokens, strict=True)
+        sums = [[mean * size for mean, size in zip(*row, strict=True)] for row in rows]
+
+    by_rule: dict[str, list[list[float]]] = {}
+    notices: list[str] = []
+    sizes = {
+        "sum": [[1] * len(record.choices) for record in records],
+        "mean_token": num_tokens,
+        "mean_char": [[len(c.strip()) for c in record.choices] for record in records],
+    }
+    for rule in (rule for rule in sizes if rule in rules):
+        same = next((other for other in by_rule if same_order(sizes[rule], sizes[other])), None)
+        if same is None:
+            by_rule[rule] = list(map(divided, sums, sizes[rule]))
+        else:
+            notices.append(
+                f"{rule} gives every item of {own.name} the answer of {same}, because an item's "
+                f"choices are equally long by either; only {same} is listed"
+            )
     scores = answers[_OTHER_STEMS].scores if others else []
     known = {(one.stem, one.choices[0]): score for one, [score] in zip(others, scores, strict=True)}
 
     def behind(stem: str, record: Record) -> list[float]:
         return [known[stem, choice] for choice in record.choices]
 
-    kept, notices = _distinct_rules(own.name, _sizes(rules, question, records))
-    by_rule = {rule: list(map(divided, sums, sizes)) for rule, sizes in kept.items()}
+    items = list(zip(sums, records, strict=True))
     if "pmi" in rules:
-        by_rule["pmi"] = [
-            pmi(one, behind(stems.domain, record))
-            for one, record in zip(sums, records, strict=True)
-        ]
+        by_rule["pmi"] = [pmi(one, behind(domain_stem, record)) for one, record in items]
     if "calibrated" in rules:
         by_rule["calibrated"] = [
-            calibrated(one, [behind(stem, record) for stem in stems.content_free])
-            for one, record in zip(sums, records, strict=True)
+            calibrated(one, [behind(stem, record) for stem in free]) for one, record in items
         ]
     found = {rule: Predictions(own.name, records, scores) for rule, scores in by_rule.items()}
     notices += [f"{rule}: {notice}" for rule, one in found.items() for notice in score_notices(one)]
     notices += answers[own.name].notices if own.name in answers else ()
     return Panel(own, found, tuple(notices))
-
-
-def _own_sums(scorer: Scorer, question: Question, own: Predictions) -> Sequence[Sequence[float]]:
-    """The log-likelihoods that a scorer's own scores are, or are the means of."""
-    if scorer.normalise == "sum":
-        return own.scores
-    rows = zip(own.scores, _num_tokens(question, own.records), strict=True)
-    return [[mean * size for mean, size in zip(*row, strict=True)] for row in rows]
-
-
-def _num_tokens(question: Question, records: Sequence[Record]) -> list[list[int]]:
-    assert question.num_tokens is not None  # every kind's log-likelihoods have it
-    return question.num_tokens(records)
-
-
-def _other_records(records: Sequence[Record], stems: Sequence[str]) -> list[Record]:
-    """Each distinct choice behind each stem, as a record of its own."""
-    choices = dict.fromkeys(choice for record in records for choice in record.choices)
-    return [Record(choice, stem, (choice,), 0) for stem in stems for choice in choices]
-
-
-def _sizes(
-    rules: Sequence[str], question: Question, records: Sequence[Record]
-) -> dict[str, list[list[int]]]:
-    """What each rule divides the choices of the items by; those that divide are the only ones."""
-    found = {}
-    if "sum" in rules:
-        found["sum"] = [[1] * len(record.choices) for record in records]
-    if "mean_token" in rules:
-        found["mean_token"] = _num_tokens(question, records)
-    if "mean_char" in rules:
-        found["mean_char"] = [[len(c.strip()) for c in record.choices] for record in records]
-    return found
-
-
-def _distinct_rules(
-    name: str, sizes: Mapping[str, list[list[int]]]
-) -> tuple[dict[str, list[list[int]]], list[str]]:
-    """Return the rules that are not another one by construction, and notices of the others."""
-    kept: dict[str, list[list[int]]] = {}
-    notices = []
-    for rule, own in sizes.items():
-        same = next((other for other, its in kept.items() if same_order(own, its)), None)
-        if same is None:
-            kept[rule] = own
-        else:
-            notices.append(
-                f"{rule} gives every item of {name} the answer of {same}, because an item's "
-                f"choices are equally long by either; only {same} is listed"
-            )
-    return kept, notices

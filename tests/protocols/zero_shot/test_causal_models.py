@@ -39,14 +39,6 @@ def test_a_causal_model_and_its_control_answer_sentences(
     assert len({result["model_sha256"] for result in results}) == 2
 
 
-def test_a_masked_model_is_no_causal_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["zero-shot", "--model.kind=causal", "--probes=age_small", f"--output_dir={tmp_path}"]
-    assert cli.main(command) == 1
-    assert "bert (BertConfig) is a masked language model, and was" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", ["causal", "masked", "seq2seq"])
 def test_white_space_around_texts_is_not_scored_and_said_once(
     kind: str, causal_folder: Folder, curve_lm: Folder, tmp_path: Path

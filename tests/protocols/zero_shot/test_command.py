@@ -25,6 +25,20 @@ from probelight.protocols import cli
 from probelight.results.load import load_results
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_results
+from tests.protocols.conftest import Refused
+
+
+def scores(path: Path, records: list[Record], setup: str = "mc_mlm") -> list[str]:
+    """A file of items, and the command that scores it."""
+    write_ai2(path, records)
+    command = ["zero-shot", f"--data.path={path}", f"--data.setup={setup}"]
+    return [*command, "--trainer.progress_bar=false", f"--output_dir={path.parent / 'out'}"]
+
+
+def colours(path: Path, *choices: str) -> list[str]:
+    """The same of four items."""
+    items = [Record(str(i), "the grass is [MASK] .", choices, i % 2) for i in range(4)]
+    return scores(path, items)
 
 
 @pytest.fixture(scope="module")
@@ -142,12 +156,10 @@ def constant_model(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -
 def test_a_constant_output_scores_chance_where_the_gold_is_always_first(
     setup: str, choices: tuple[str, ...], tmp_path: Path, constant_model: Path
 ) -> None:
-    own = tmp_path / "my.jsonl"
     stem = "the grass is [MASK] ." if setup == "mc_mlm" else "what colour is the grass"
-    write_ai2(own, [Record(str(i), stem, choices, 0) for i in range(6)])
-    command = ["zero-shot", "--data.path", str(own), "--data.setup", setup]
-    command += ["--model.name_or_path", str(constant_model), "--trainer.progress_bar", "false"]
-    assert cli.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    items = [Record(str(i), stem, choices, 0) for i in range(6)]
+    command = scores(tmp_path / "my.jsonl", items, setup)
+    assert cli.main([*command, f"--model.name_or_path={constant_model}"]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     values = {row["metric"]: float(row["value"]) for row in rows}
     assert values["accuracy"] == values["macro_accuracy"] == pytest.approx(1 / len(choices))
@@ -162,51 +174,59 @@ def test_a_constant_output_scores_chance_where_the_gold_is_always_first(
 
 
 def test_mc_qa_without_a_head_is_scored_by_likelihood(tmp_path: Path, tiny_model: Path) -> None:
-    own = tmp_path / "my.jsonl"
     items = [Record(str(i), "what colour is grass", ("red", "green blue"), i % 2) for i in range(4)]
-    write_ai2(own, items)
-    arguments = ["zero-shot", "--data.path", str(own), "--model.name_or_path", str(tiny_model)]
-    arguments += ["--trainer.progress_bar", "false", "--output_dir", str(tmp_path / "out")]
-    assert cli.main([*arguments, "--data.setup", "mc_qa"]) == 0
+    command = scores(tmp_path / "my.jsonl", items, "mc_qa")
+    assert cli.main([*command, f"--model.name_or_path={tiny_model}"]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["mode"] for row in rows} == {"pseudo_log_likelihood"}
 
 
+GIVE = "give either --probes a,b,c or --data.path FILE"
+MISTAKES = [
+    ("--probes=age_smal", "did you mean 'age_small'"),
+    ("--no_such_option=1", ""),
+    ("", GIVE),
+    ("--probes=age_small --data.path=a.jsonl --data.setup=mc_qa", GIVE),
+    ("--data.path=a.jsonl", "--data.path needs --data.setup mc_mlm or"),
+    ("--data.path=a.csv --data.choices=big", "--data.choices big: give two or more"),
+    ("--data.path=a.csv --data.choices='big, big'", "--data.choices big,big: give two or more"),
+    ("--probes=age_small --data.choices=a,b", "--data.choices are of a table"),
+    ("--probes=age_small --models=dictionary-lm,mlm_baseline", "MLM-baseline"),
+    ("--scoring=sum,mean_tokens", "no rule 'mean_tokens' (did you mean 'mean_token'?); choose of"),
+    ("--scoring=PMI", "no rule 'PMI' (did you mean 'pmi'?); choose of sum, mean_token, mean_char"),
+    ("--scoring=sum,pmi,sum", "--scoring names sum twice"),
+    ("--probes=age_small --trainer.accelerator=gpu", "--trainer.accelerator gpu"),
+    ("--probes=age_small --trainer.accelerator=nosuch", "--trainer.accelerator nosuch"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), MISTAKES)
+def test_mistakes(
+    options: str,
+    message: str,
+    refused: Refused,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert message in refused(f"zero-shot --output_dir={tmp_path / 'out'} {options}")
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("options", "named"),
     [
-        (["--probes", "age_smal"], "did you mean 'age_small'"),
-        ([], "give either --probes"),
-        (["--data.path", "x.jsonl"], "--data.setup"),
-        (["--no_such_option", "1"], ""),
+        ("--data.setup=mc_mlm --data.path={}/none.jsonl", "none.jsonl"),
+        ("--probes=age_small --model.name_or_path={}/model", "model"),
+        ("--probes=age_small --model.kind=causal", "bert (BertConfig) is a masked language model"),
     ],
 )
-def test_usage_errors(
-    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["zero-shot", "--output_dir", str(tmp_path / "out"), *arguments]
-    if arguments and arguments[0] == "--no_such_option":
-        with pytest.raises(SystemExit, match="2"):
-            cli.main(command)
-    else:
-        assert cli.main(command) == cli.USAGE_ERROR
-        assert message in capsys.readouterr().err
-
-
-def test_a_missing_file_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["zero-shot", "--output_dir", str(tmp_path / "out"), "--data.setup", "mc_mlm"]
-    assert cli.main([*command, "--data.path", str(tmp_path / "none.jsonl")]) == cli.FAILURE
-    assert "none.jsonl" in capsys.readouterr().err
-
-
-def test_a_model_that_cannot_be_read_is_a_failure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_cannot_be_read_is_a_failure(
+    options: str, named: str, refused: Refused, tmp_path: Path
 ) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{")
-    command = ["zero-shot", "--probes", "age_small", "--output_dir", str(tmp_path / "out")]
-    assert cli.main([*command, "--model.name_or_path", str(tmp_path / "model")]) == cli.FAILURE
-    assert str(tmp_path / "model") in capsys.readouterr().err
+    command = f"zero-shot --output_dir={tmp_path / 'out'} {options.format(tmp_path)}"
+    assert named in refused(command, cli.FAILURE)
 
 
 def test_without_a_dev_file_the_test_file_is_scored(
@@ -222,7 +242,7 @@ def test_without_a_dev_file_the_test_file_is_scored(
 
 
 def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
-    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_model: Path, tmp_path: Path, refused: Refused
 ) -> None:
     folder = tmp_path / "theirs"
     torch.manual_seed(5)
@@ -230,12 +250,11 @@ def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
     theirs.save_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     tokenizer.save_pretrained(folder)
-    own = tmp_path / "my.jsonl"
     stems = ["what colour is grass", "what colour is the snow ."]
-    write_ai2(own, [Record(str(i), stem, ("red", "green"), 1) for i, stem in enumerate(stems)])
-    command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_qa"]
-    command += ["--model.name_or_path", str(folder), "--trainer.progress_bar", "false"]
-    assert cli.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    items = [Record(str(i), stem, ("red", "green"), 1) for i, stem in enumerate(stems)]
+    command = scores(tmp_path / "my.jsonl", items, "mc_qa")
+    command.append(f"--model.name_or_path={folder}")
+    assert cli.main(command) == 0
     [path] = (tmp_path / "out").glob("runs/*/predictions.jsonl")
     for line, stem in zip(path.read_text().splitlines(), stems, strict=True):
         pairs = tokenizer([stem] * 2, ["red", "green"], return_tensors="pt")
@@ -245,62 +264,35 @@ def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["mode"] for row in rows} == {"fine_tuned"}
     # Such a head knows nothing that another rule could go by, which is said before it is asked.
-    scoring = [*command, "--scoring", "sum", "--output_dir", str(tmp_path / "scoring")]
-    assert cli.main(scoring) == cli.USAGE_ERROR
-    assert "fine-tuned with, which gives one number a choice" in capsys.readouterr().err
+    line = refused([*command, "--scoring=sum", f"--output_dir={tmp_path / 'scoring'}"])
+    assert "fine-tuned with, which gives one number a choice" in line
     assert not list((tmp_path / "scoring").glob("runs/*/result.json"))
 
 
 def test_what_a_run_noticed_reaches_the_terminal_once(
     tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = tmp_path / "my.jsonl"
     stems = ["the zebra is [MASK] .", "zebra zebra [MASK] .", "the grass is [MASK] ."]
-    write_ai2(own, [Record(str(i), stem, ("red", "green"), 0) for i, stem in enumerate(stems)])
-    command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_mlm"]
-    command += ["--model.name_or_path", str(tiny_model), "--trainer.progress_bar", "false"]
-    assert cli.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    items = [Record(str(i), stem, ("red", "green"), 0) for i, stem in enumerate(stems)]
+    command = scores(tmp_path / "my.jsonl", items)
+    assert cli.main([*command, f"--model.name_or_path={tiny_model}"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("2 of 3 sentences hold a piece that the tokenizer does not know") == 1
-
-
-@pytest.mark.parametrize("name", ["gpu", "nosuch"])
-def test_a_device_that_is_not_there_is_one_line(
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    command = ["zero-shot", "--probes", "age_small", "--output_dir", str(tmp_path / "out")]
-    assert cli.main([*command, f"--trainer.accelerator={name}"]) == cli.USAGE_ERROR
-    said = capsys.readouterr().err.strip()
-    assert f"--trainer.accelerator {name}" in said
-    assert len(said.splitlines()) == 1
 
 
 def test_two_models_in_folders_of_one_name_are_told_apart_by_path(
     tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = tmp_path / "my.jsonl"
-    write_ai2(own, [Record("1", "the grass is [MASK] .", ("red", "green"), 0)])
+    command = colours(tmp_path / "my.jsonl", "red", "green")
     for name in ("one", "two"):
         folder = Path(shutil.copytree(tiny_model, tmp_path / name / "best"))
-        command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_mlm"]
-        command += ["--model.name_or_path", str(folder), "--trainer.progress_bar", "false"]
-        assert cli.main([*command, "--output_dir", str(tmp_path / "out" / name)]) == 0
-    named = [*command, "--model.name", "a name", "--output_dir", str(tmp_path / "out" / "three")]
+        command = [*command, f"--model.name_or_path={folder}"]
+        assert cli.main([*command, f"--output_dir={tmp_path / 'out' / name}"]) == 0
+    named = [*command, "--model.name=a name", f"--output_dir={tmp_path / 'out' / 'three'}"]
     assert cli.main(named) == 0
     assert "a name" in capsys.readouterr().out
     models = {run.model for run in load_results(tmp_path / "out").runs}
     assert models == {"best (one/best)", "best (two/best)", "a name"}
-
-
-def colours(path: Path, *choices: str) -> list[str]:
-    """A file of four items, and the command that scores it."""
-    write_ai2(path, [Record(str(i), "the grass is [MASK] .", choices, i % 2) for i in range(4)])
-    command = ["zero-shot", "--data.path", str(path), "--data.setup", "mc_mlm"]
-    return [*command, "--trainer.progress_bar", "false", "--output_dir", str(path.parent / "out")]
 
 
 def test_several_models_are_scored_into_one_table(
@@ -317,7 +309,7 @@ def test_several_models_are_scored_into_one_table(
     assert found == {tiny_model.name: "0.5", curve_model.name: "0.5"}
     assert len(list((tmp_path / "out" / "runs").glob("*/result.json"))) == 2
     # Alone it is the same run: what another one scored beside it makes no difference.
-    alone = [*command[:-1], str(tmp_path / "alone"), f"--model.name_or_path={curve_model}"]
+    alone = [*command, f"--output_dir={tmp_path / 'alone'}", f"--model.name_or_path={curve_model}"]
     assert cli.main(alone) == 0
     [own] = (tmp_path / "alone" / "runs").glob("*/predictions.jsonl")
     same = tmp_path / "out" / "runs" / own.parent.name / own.name
@@ -374,11 +366,8 @@ def test_every_model_is_checked_before_the_first_is_scored(
 
 
 def test_models_and_a_model_are_one_too_many(
-    tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, tiny_model: Path, refused: Refused
 ) -> None:
     command = [*colours(tmp_path / "my.jsonl", "red", "green"), "--models=dictionary-lm"]
-    code = cli.main([*command, f"--model.name_or_path={tiny_model}"])
-    assert code == cli.USAGE_ERROR
-    assert "either --models a,b or --model" in capsys.readouterr().err
-    assert cli.main([*command[:-1], "--models=dictionary-lm,mlm_baseline"]) == cli.USAGE_ERROR
-    assert "MLM-baseline" in capsys.readouterr().err
+    line = refused([*command, f"--model.name_or_path={tiny_model}"])
+    assert "either --models a,b or --model" in line

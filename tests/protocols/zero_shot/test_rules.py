@@ -20,7 +20,7 @@ from probelight.protocols.engine.predictions import Predictions, predict
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.command import chosen_rules
-from probelight.protocols.zero_shot.measures import Panel, Stems, panel_of
+from probelight.protocols.zero_shot.measures import Panel, panel_of
 from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
 
@@ -64,7 +64,7 @@ def asked(
 ) -> Panel:
     scorer = scorer_for(model, setup)
     own = predict(scorer, {"mine": records}, TRAINER)["mine"]
-    return panel_of(scorer, own, RULES, Stems.of(setup, domain), TRAINER)
+    return panel_of(scorer, own, RULES, setup, domain, TRAINER)
 
 
 def test_questions_by_every_rule(log_likelihood: LogLikelihood) -> None:
@@ -183,7 +183,7 @@ def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyP
 def test_what_was_not_asked_for_is_not_there() -> None:
     scorer = scorer_for(ModelSettings(), "mc_qa")
     own = predict(scorer, {"mine": QA}, TRAINER)["mine"]
-    found = panel_of(scorer, own, ["mean_char"], Stems.of("mc_qa", ""), TRAINER)
+    found = panel_of(scorer, own, ["mean_char"], "mc_qa", "", TRAINER)
     assert list(found.by_rule) == ["mean_char"]
 
 
@@ -215,7 +215,7 @@ def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
     scorer = TrainedScorer(SentenceChoice("embedded", num_choices=2))
     own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])
     with pytest.raises(UsageError, match=r"TrainedScorer \(mode fine_tuned\) gives no log-likeli"):
-        panel_of(scorer, own, ["sum"], Stems.of("mc_qa", ""), TRAINER)
+        panel_of(scorer, own, ["sum"], "mc_qa", "", TRAINER)
 
 
 @pytest.mark.parametrize(
@@ -228,19 +228,3 @@ def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
 )
 def test_rules_are_those_that_are_named(given: list[str], rules: list[str]) -> None:
     assert chosen_rules(given) == rules
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            "sum,mean_tokens",
-            r"no rule 'mean_tokens' \(did you mean 'mean_token'\?\); choose of sum",
-        ),
-        ("PMI", r"no rule 'PMI' \(did you mean 'pmi'\?\); choose of sum, mean_token, mean_char"),
-        ("sum,pmi,sum", "--scoring names sum twice"),
-    ],
-)
-def test_a_mistaken_rule_is_named(given: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        chosen_rules(given.split(","))

@@ -11,13 +11,15 @@ from probelight.io.errors import UsageError
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
+from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import DEFAULT_FILE, ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.protocols.zero_shot.command import load_sets, score_set, zero_shot_jobs
-from probelight.protocols.zero_shot.measures import zero_shot_rows
+from probelight.protocols.zero_shot.measures import rank_rows, zero_shot_rows
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
+from tests.fixtures.rows import read_results
 
 SIZES = ("smaller", "larger")
 RECORDS = tuple(
@@ -61,6 +63,22 @@ def test_an_accuracy_has_what_it_must_be_read_beside(
     assert {row.model for row in rows} == {"m"}
 
 
+def test_an_empty_choice_that_wins_is_an_answer_without_a_text() -> None:
+    """Two candidates and three empty choices; the right one, the wrong one, and two empty ones."""
+    records = tuple(Record(str(i), f"{i} [MASK]?", ("more", "less"), 0) for i in range(4))
+    config = ProbeConfig("p", "mc_qa", 2, 0.5, candidates=("more", "less"))
+    scores = [[float(place == best) for place in range(5)] for best in (0, 1, 4, 4)]
+    said = Predictions("p", records, scores)
+    rows = zero_shot_rows(said, ProbeData(config, records, (), ()), Row())
+    found = {(row.metric, row.subset_text): row.value for row in rows}
+    assert found["accuracy", ""] == 0.25
+    assert (found["chance", ""], found["floor", ""]) == (pytest.approx(0.2), 0.5)
+    shares = {text: value for (metric, text), value in found.items() if metric == "predicted_share"}
+    assert {text.split("'")[-1]: value for text, value in shares.items()} == shares
+    assert sorted(shares.values()) == [0.25, 0.25, 0.5]
+    assert any("choice 5" in text for text in shares)
+
+
 def test_a_set_that_changed_behind_the_plan_is_refused(tmp_path: Path) -> None:
     context = RunContext(TrainerSettings(accelerator="cpu", progress_bar=False))
     [one] = load_sets(["age_small"], DEFAULT_FILE, None, None)
@@ -70,3 +88,67 @@ def test_a_set_that_changed_behind_the_plan_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="changed since it was planned"):
         score_set(run, config, context)
     assert run.result() is None
+
+
+def test_rows_of_ranks_worked_out_by_hand() -> None:
+    records = [Record(str(i), "a [MASK]", ("x", "y"), i % 2) for i in range(4)]
+    ranks = Predictions("p", records, [[1, 10], [3, 11], [10, 9], [40, 2]])
+    found = rank_rows(ranks, ["a", "b", "c", "c"], Row(model="m"))
+    rows = {row.metric: row for row in found}
+    # Right answers have the ranks 1, 11, 10 and 2.
+    assert rows["median_gold_rank"].value == 6.0
+    assert rows["gold_in_top10"].value == 3 / 4
+    assert rows["all_in_top10"].value == 2 / 4
+    assert {row.num_items for row in rows.values()} == {4}
+    assert [row.num_groups for row in found] == [None, 3, 3]
+    assert {row.model for row in rows.values()} == {"m"}
+
+
+def test_zero_shot_with_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["zero-shot", "--probes", "multihop_small", "--trainer.progress_bar", "false"]
+    assert cli.main([*command, "--output_dir", str(tmp_path), "--ranks", "true"]) == 0
+    rows = {r["metric"]: r for r in read_results(tmp_path / "results.csv") if r["subset"] == ""}
+    assert float(rows["median_gold_rank"]["value"]) >= 1
+    assert rows["all_in_top10"]["num_items"] == rows["accuracy"]["num_items"]
+    assert rows["all_in_top10"]["probe"] == "multihop_small"
+    # Without them it is another command: its runs are others.
+    assert cli.main([*command, "--output_dir", str(tmp_path)]) == cli.USAGE_ERROR
+    assert "ranks" in capsys.readouterr().err
+
+
+MODEL = ModelSettings("somewhere/bert")
+
+
+def test_what_decides_the_numbers_is_in_the_config_and_nothing_else_is() -> None:
+    [one] = load_sets(["age_small"], DEFAULT_FILE, None, None)
+    job = zero_shot_jobs([one], [MODEL], TrainerSettings(max_eval_tokens=64))[0]
+    assert job.config == {
+        "protocol": "zero_shot",
+        "model": MODEL.config(),
+        "probe": "age_small",
+        "split": "dev",
+        "data": [one.data.files[0].sha256],
+        "precision": "32-true",
+    }
+    assert job.key.startswith("zero-shot-age_small-bert-")
+    assert zero_shot_jobs([one], [MODEL], TrainerSettings())[0].key == job.key
+    other = [
+        zero_shot_jobs([one], [MODEL], TrainerSettings(), ranks=True)[0],
+        zero_shot_jobs([one], [MODEL], TrainerSettings(precision="bf16-mixed"))[0],
+        zero_shot_jobs([one._replace(split="test")], [MODEL], TrainerSettings())[0],
+        zero_shot_jobs([one], [MODEL], TrainerSettings(), rules=["sum"])[0],
+    ]
+    assert len({job.key, *(one.key for one in other)}) == 5
+
+
+def test_the_domain_stem_decides_numbers_where_it_is_asked_for() -> None:
+    [one] = load_sets(["age_small"], DEFAULT_FILE, None, None)
+    job = zero_shot_jobs([one], [MODEL], TrainerSettings(), rules=["sum", "pmi"])[0]
+    assert (job.config["scoring"], job.config["domain_stem"]) == (["sum", "pmi"], "[MASK] .")
+    config = replace(one.data.config, domain_stem="Older is [MASK] .")
+    own = one._replace(data=replace(one.data, config=config))
+    assert zero_shot_jobs([own], [MODEL], TrainerSettings(), rules=["sum", "pmi"])[0].key != job.key
+    without = [
+        zero_shot_jobs([this], [MODEL], TrainerSettings(), rules=["sum"])[0] for this in (one, own)
+    ]
+    assert without[0].key == without[1].key

@@ -34,22 +34,6 @@ def test_a_file_of_ones_own_is_called_as_it_is(tmp_path: Path) -> None:
     assert checksums(one.data) == [one.data.files[0].sha256]
 
 
-@pytest.mark.parametrize(
-    ("probes", "data", "said"),
-    [
-        ([], NONE, "give either --probes a,b,c or --data.path FILE"),
-        (["age_small"], FileSettings("a.jsonl", "mc_qa"), "give either --probes a,b,c or"),
-        ([], FileSettings("a.jsonl"), "--data.path needs --data.setup mc_mlm or"),
-        ([], FileSettings("a.csv", choices="big"), "--data.choices big: give two or more"),
-        ([], FileSettings("a.csv", choices="big, big"), "--data.choices big,big: give two or more"),
-        (["age_small"], FileSettings(choices="a,b"), "--data.choices are of a table"),
-    ],
-)
-def test_neither_and_both_are_refused(probes: list[str], data: FileSettings, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        load_sets(probes, data, None, None)
-
-
 def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
     tmp_path: Path, tiny_probes: Path
 ) -> None:
