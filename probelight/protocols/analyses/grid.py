@@ -167,11 +167,7 @@ def stems_sha256(grid: PredictionGrid) -> str:
 
 
 def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of one model and grid.
-
-    Raises:
-        UsageError: If the sentences are others than when the run was planned.
-    """
+    """Make the run of one model and grid, if its sentences are still those that were planned."""
     model = ModelSettings(**config["model"])
     grid = prediction_grids.grid_of(config["grid"], config["values"], config["wording"])
     sentences = DataUse(

@@ -147,12 +147,7 @@ def predictions_sha256(source: Path) -> str:
 
 
 def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run that compares another run's answers with WordNet.
-
-    Raises:
-        UsageError: If predictions or WordNet are others than when the run was planned.
-        ValueError: If the other run's files have changed since it ended.
-    """
+    """Make the run that compares the planned answers of another run with the planned WordNet."""
     found = dict(taxonomy_runs(context, config["run"]))
     planned = [path for path in found if predictions_sha256(path) == config["predictions"]]
     if not planned:

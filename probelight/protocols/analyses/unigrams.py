@@ -118,11 +118,7 @@ def accuracies(results: Results, measure: Measure) -> Accuracies:
 
 
 def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of two models: their differences and the correlation over probes.
-
-    Raises:
-        UsageError: If a file is another one than when the run was planned.
-    """
+    """Make the run of two models: their differences and the correlation over probes."""
     model_a, model_b = config["models"]
     paths = [context.paths[name] for name in COUNTS]
     counts = [DataUse(path=Path(path).name, sha256=sha256_of(path)) for path in paths]

@@ -19,16 +19,9 @@ from probelight.io.ranges import Names, PathText, settings_from
 from probelight.probes.catalog import probe_names
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.probes.record import chance_of, groups_of
-from probelight.protocols.audit.items import (
-    DEFAULT_AUDIT,
-    AuditData,
-    AuditSettings,
-    config_of,
-    load_audit,
-    read_audit,
-    with_control,
-)
+from probelight.protocols.audit import items
 from probelight.protocols.cli.command import Command, command
+from probelight.protocols.engine import predictions
 from probelight.protocols.engine.chosen_models import MODEL_CONFIGS, chosen_models
 from probelight.protocols.engine.models import (
     check_module,
@@ -36,17 +29,6 @@ from probelight.protocols.engine.models import (
     model_type_of,
     scorer_for,
     source_of,
-)
-from probelight.protocols.engine.predictions import (
-    Predictions,
-    accuracy_row,
-    chance_rows,
-    grouped_row,
-    predict,
-    score_notices,
-    subset_rows,
-    tied_row,
-    untouched_of,
 )
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.job import (
@@ -84,7 +66,7 @@ def audit(
     output_dir: PathText | None = None,
     baselines: Names = DEFAULT_BASELINES,
     vectors: str | None = None,
-    training: AuditSettings = DEFAULT_AUDIT,
+    training: items.AuditSettings = items.DEFAULT_AUDIT,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
@@ -125,7 +107,7 @@ def audit(
     models = chosen_models(baselines, DEFAULT_MODEL, random_weights=False)
     if vectors is not None:
         models = [replace(m, vectors=vectors) if model_type_of(m).title else m for m in models]
-    configs = {name: config_of(name) for name in map(str.strip, probes.split(",")) if name}
+    configs = {name: items.config_of(name) for name in map(str.strip, probes.split(",")) if name}
     if not configs:
         raise UsageError("name a probe, or a file of items; `train.py probes list` shows probes")
     names = [config.name for config in configs.values()]
@@ -134,7 +116,7 @@ def audit(
             f"two probes are called {min(repeated)!r}, which tables could not tell apart; audit "
             "them one by one"
         )
-    sets = [load_audit(config, training, mirror) for config in configs.values()]
+    sets = [items.load_audit(config, training, mirror) for config in configs.values()]
     user_configs = {one.name: one for name, one in configs.items() if name not in probe_names()}
     context = RunContext(trainer, mirror=mirror, own=user_configs, engine=engine)
     for model in models:
@@ -157,9 +139,9 @@ def audit(
 
 
 def audit_jobs(
-    data: AuditData,
+    data: items.AuditData,
     models: Sequence[ModelSettings],
-    settings: AuditSettings,
+    settings: items.AuditSettings,
     trainer: TrainerSettings,
 ) -> list[Job]:
     """Return the jobs of a probe, those that take seconds first."""
@@ -192,22 +174,18 @@ def is_trained(model: ModelSettings) -> bool:
 
 
 def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of one baseline on one probe, with one seed.
-
-    Raises:
-        UsageError: If the probe is another one than when the run was planned.
-    """
+    """Make the run of one baseline on one probe, with one seed."""
     # Only now: they import torch and Lightning.
     from probelight.models.scorer import Scorer, TrainedScorer
     from probelight.protocols.engine.training import Direct, fit_directly
 
     model = ModelSettings(**config["model"])
-    settings = settings_from(AuditSettings, config["settings"])
-    data = read_audit(context, config["probe"], settings)
+    settings = settings_from(items.AuditSettings, config["settings"])
+    data = items.read_audit(context, config["probe"], settings)
     check_data(config["data"], data.parts.values())
     notices = list(data.notices)
     control = config.get("control", STANDARD)
-    posed = data if control == STANDARD else with_control(control, data)
+    posed = data if control == STANDARD else items.with_control(control, data)
     row = replace(model.row, protocol=PROTOCOL, probe=data.config.name, control=control)
     seed: int | None = config.get("seed")
     if is_trained(model):
@@ -226,23 +204,23 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         )
     else:
         scorer = scorer_for(model, "mc_qa")
-    found = predict(scorer, posed.measured, context.trainer)
+    found = predictions.predict(scorer, posed.measured, context.trainer)
     # The groups of items depend on their stems, whatever was seen of them.
-    predictions = {
-        split: replace(one, records=data.measured[split]) for split, one in found.items()
-    }
+    scored = [replace(one, records=data.measured[split]) for split, one in found.items()]
     row = replace(row, mode=scorer.mode, seed=seed)
-    notices += [notice for one in predictions.values() for notice in one.notices]
-    notices += score_notices(*predictions.values())
+    notices += [notice for one in scored for notice in one.notices]
+    notices += predictions.score_notices(*scored)
     rows: list[Row] = []
     lines: list[ItemLine] = []
-    for split, one in predictions.items():
+    for one in scored:
         groups = groups_of(one.records, data.config.group_by)
-        untouched = untouched_of(data.untouched(one.records))
-        of_split = replace(row, split=split)
-        rows += [accuracy_row(one, groups, of_split), tied_row(one, of_split)]
-        rows += chance_rows(one, replace(of_split, num_items=len(one.records)))
-        rows += subset_rows(one, groups, untouched, replace(of_split, metric="accuracy"))
+        untouched = predictions.untouched_of(data.untouched(one.records))
+        of_split = replace(row, split=one.name)
+        rows.append(predictions.accuracy_row(one, groups, of_split))
+        rows.append(predictions.tied_row(one, of_split))
+        rows += predictions.chance_rows(one, replace(of_split, num_items=len(one.records)))
+        of_part = replace(of_split, metric="accuracy")
+        rows += predictions.subset_rows(one, groups, untouched, of_part)
         lines += one.lines(groups)
     write_predictions(run, lines)
     if seed is None:
@@ -255,7 +233,7 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         counts={
             "train": len(data.train),
             "held out": len(data.held_out),
-            **{split: len(one.records) for split, one in predictions.items()},
+            **{one.name: len(one.records) for one in scored},
         },
         notices=tuple(dict.fromkeys(notices)),
         seeds=() if seed is None else (seed,),
@@ -268,13 +246,9 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
 
 
 def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run that counts what gives a probe away.
-
-    Raises:
-        UsageError: If the probe is another one than when the run was planned.
-    """
-    settings = settings_from(AuditSettings, config["settings"])
-    data = read_audit(context, config["probe"], settings)
+    """Make the run that counts what gives a probe away."""
+    settings = settings_from(items.AuditSettings, config["settings"])
+    data = items.read_audit(context, config["probe"], settings)
     check_data(config["data"], data.parts.values())
     probe = data.config.name
     base = Row(protocol=PROTOCOL, model=LABEL, probe=probe, control=STANDARD, role="baseline")
@@ -294,7 +268,7 @@ def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunConte
     )
 
 
-def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
+def rule_rows(data: items.AuditData, frequency: str, row: Row) -> Iterator[Row]:
     """Yield the accuracy of each rule that any reader could go by, on each measured split.
 
     Rules of the asked word are left out where the notes of no item name one.
@@ -316,11 +290,11 @@ def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
         for name, rule in rules.items():
             if name in giveaways.ASKED and not names_asked:
                 continue
-            predictions = Predictions(split, records, [rule(record) for record in records])
-            yield accuracy_row(predictions, groups, replace(of_split, scoring=name))
+            scored = predictions.Predictions(split, records, [rule(record) for record in records])
+            yield predictions.accuracy_row(scored, groups, replace(of_split, scoring=name))
 
 
-def part_rows(data: AuditData, kind: str, row: Row) -> Iterator[Row]:
+def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
     """Yield how often the gold has a part that other choices lack, chance, and the PMI of both.
 
     Args:
@@ -341,6 +315,6 @@ def part_rows(data: AuditData, kind: str, row: Row) -> Iterator[Row]:
         subset = Subset.of("answer_part", f"{kind}={part}", of=kind, part=part)
         of_part = replace(row, subset=subset, num_items=one.num_items)
         scores, members = zip(*places[part], strict=True)
-        yield grouped_row(scores, members, replace(of_part, metric="right_share"))
+        yield predictions.grouped_row(scores, members, replace(of_part, metric="right_share"))
         yield replace(of_part, metric="chance", value=one.expected / one.num_items)
         yield replace(of_part, metric="pmi", value=one.pmi)

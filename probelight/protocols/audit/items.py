@@ -69,22 +69,13 @@ DEFAULT_AUDIT = AuditSettings()
 
 @dataclass(frozen=True)
 class AuditData:
-    """A probe's items, and which of them are trained on.
-
-    Attributes:
-        config: Its config.
-        parts: The items as they were read, by split.
-        train: Items to train on.
-        held_out: Train items, whole groups, that stop a training and are trained on by none.
-        measured: Items measured, by the name of their split.
-        notices: What a reader of the results should know.
-    """
+    """A probe's items, and which of them are trained on."""
 
     config: ProbeConfig
-    parts: Mapping[str, ProbeData]
+    parts: Mapping[str, ProbeData]  # the items as they were read, by split
     train: tuple[Record, ...]
-    held_out: tuple[Record, ...]
-    measured: Mapping[str, tuple[Record, ...]]
+    held_out: tuple[Record, ...]  # train items, whole groups, that stop a training
+    measured: Mapping[str, tuple[Record, ...]]  # by the name of their split
     notices: tuple[str, ...]
 
     @property

@@ -38,19 +38,12 @@ SHARED_SETTINGS: Mapping[str, Sequence[Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Block:
-    """Systems that are compared with each other.
+    """Systems that are compared with each other."""
 
-    Attributes:
-        key: The set that they answered.
-        shared: Names of the settings that they share.
-        unsaid: Names of those that go without saying, as all systems of the set share them.
-        systems: In the order of the folders.
-    """
-
-    key: SetKey
-    shared: tuple[str, ...]
-    unsaid: tuple[str, ...]
-    systems: tuple[System, ...]
+    key: SetKey  # the set that they answered
+    shared: tuple[str, ...]  # names of the settings that they share
+    unsaid: tuple[str, ...]  # those that go without saying, as all systems of the set share them
+    systems: tuple[System, ...]  # in the order of the folders
 
     @property
     def title(self) -> str:

@@ -10,9 +10,10 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -143,16 +144,8 @@ def _why_nothing(answers: Sequence[RunAnswers], reasons: Sequence[str]) -> str:
     return "\n  ".join(lines)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A block with what was measured of it.
-
-    Attributes:
-        block: The systems.
-        names: The systems by their names.
-        accuracies: The accuracy of each system.
-        differences: The difference of each two systems, by their names.
-    """
+class Measured(NamedTuple):
+    """A block with what was measured of it, all by the names of its systems."""
 
     block: Block
     names: Mapping[str, System]

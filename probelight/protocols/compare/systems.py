@@ -34,36 +34,20 @@ class SetKey(NamedTuple):
 
 @dataclass(frozen=True)
 class RunAnswers:
-    """The scores of the items of one set that one run answered.
-
-    Attributes:
-        key: The set.
-        folder: Where the run was found, as the user calls it.
-        path: The run's folder below that.
-        model: Its model.
-        setting: What it was trained with.
-        setup: What its training began with, where that distinguishes systems of one name.
-        origin: The weights, including those that a head was trained on; else the run.
-        seed: None where nothing was drawn.
-        sample: Equal where runs of one seed were trained on the same sample; None where that is
-            not known.
-        scores: The score of each item.
-        groups: (N,) the group of each item, in their order; None where each is its own.
-        ungrouped: Whether its items have groups that were not recorded.
-    """
+    """The scores of the items of one set that one run answered."""
 
     key: SetKey
-    folder: str
-    path: str
+    folder: str  # where the run was found, as the user calls it
+    path: str  # the run's folder below that
     model: str
-    setting: Setting
-    setup: str
-    origin: str
-    seed: int | None
-    sample: object
+    setting: Setting  # what it was trained with
+    setup: str  # what its training began with, where that distinguishes systems of one name
+    origin: str  # the weights, including those that a head was trained on; else the run
+    seed: int | None  # None where nothing was drawn
+    sample: object  # equal for runs of one seed that were trained on one sample; None if unknown
     scores: Mapping[Item, float]
-    groups: Groups | None
-    ungrouped: bool
+    groups: Groups | None  # (N,) the group of each item, in their order; None: each is its own
+    ungrouped: bool  # whether its items have groups that were not recorded
 
 
 def answers_of(results: Results, folder: str) -> Iterator[RunAnswers]:
@@ -209,15 +193,10 @@ def _answers(
 
 @dataclass(frozen=True)
 class System:
-    """Runs that differ by their seed alone.
+    """Runs that differ by their seed alone."""
 
-    Attributes:
-        runs: One per seed.
-        elsewhere: Other folders that hold the same system.
-    """
-
-    runs: tuple[RunAnswers, ...]
-    elsewhere: tuple[str, ...] = ()
+    runs: tuple[RunAnswers, ...]  # one per seed
+    elsewhere: tuple[str, ...] = ()  # other folders that hold the same system
 
     @property
     def first(self) -> RunAnswers:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -100,21 +99,13 @@ def _items_of_config(name: str, split: str, mirror: str | None) -> list[ItemFile
     return found
 
 
-@dataclass(frozen=True)
-class SourceOverlap:
-    """What one source has of the items.
-
-    Attributes:
-        name: The source.
-        overlaps: (N,) what it has of each item.
-        shared: (N,) what concepts each item shares with its items; empty of a text.
-        contaminated: (N,) whether that makes an item contaminated.
-    """
+class SourceOverlap(NamedTuple):
+    """What one source has of the items."""
 
     name: str
-    overlaps: Sequence[Overlap]
-    shared: Sequence[Shared]
-    contaminated: Sequence[bool]
+    overlaps: Sequence[Overlap]  # (N,) what it has of each item
+    shared: Sequence[Shared]  # (N,) what concepts each item shares with its items; empty of a text
+    contaminated: Sequence[bool]  # (N,) whether that makes an item contaminated
 
 
 class OverlapSearch:

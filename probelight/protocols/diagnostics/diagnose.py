@@ -188,13 +188,7 @@ def model_job(
 
 
 def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of a model of ours.
-
-    Raises:
-        UsageError: If the set is another one than when the run was planned, or this model type
-            has no probabilities over a vocabulary.
-        RecordError: If a context cannot be posed.
-    """
+    """Make the run of a model of ours, if the set is still the one that was planned."""
     data, model = _read_set(context, config["probe"]), ModelSettings(**config["model"])
     check_data(config["data"], [data])
     shuffles = config.get(SHUFFLES, 0)
@@ -255,12 +249,7 @@ def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
 
 
 def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of outputs that another program recorded.
-
-    Raises:
-        UsageError: If a file is another one than when the run was planned.
-        RecordError: If a file is malformed.
-    """
+    """Make the run of outputs that another program recorded, if no file changed since the plan."""
     data, model = _read_set(context, config["probe"]), config["model"]
     check_data(config["data"], [data])
     folder = context.paths[RECORDED]

@@ -43,63 +43,38 @@ TOPS = (1, 5, 10, 20)
 
 @dataclass(frozen=True)
 class Completion:
-    """A prompt whose completion is held against those that people expect.
+    """A prompt whose completion is compared with those that people expect."""
 
-    Attributes:
-        prompt: Its place.
-        expected: Words that count as right: an expected completion counts by its first word.
-        parts: The parts of the set that it belongs to.
-        subject: The noun that the statement is about; empty where repeating it is not counted.
-    """
-
-    prompt: int
-    expected: tuple[str, ...]
-    parts: tuple[Subset, ...] = ()
-    subject: str = ""
+    prompt: int  # its place
+    expected: tuple[str, ...]  # words that count as right: an expected completion by its first word
+    parts: tuple[Subset, ...] = ()  # the parts of the set that it belongs to
+    subject: str = ""  # the noun that the statement is about; empty where repeating it is no error
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Prompts of which one has a target that is better than those of the others.
+    """Prompts of which one has a target that is better than those of the others."""
 
-    Attributes:
-        good: Place of the better one.
-        bad: Places of the others.
-        parts: The parts of the set that it belongs to.
-    """
-
-    good: int
-    bad: tuple[int, ...]
+    good: int  # place of the better one
+    bad: tuple[int, ...]  # places of the others
     parts: tuple[Subset, ...] = ()
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """A context that ends in an article, which calls for a vowel or a consonant.
+    """A context that ends in an article, which calls for a vowel or a consonant."""
 
-    Attributes:
-        prompt: Its place; of prompts with one context that of the first.
-        article: The article, in lower case.
-        parts: The parts of the set that it belongs to.
-    """
-
-    prompt: int
-    article: str
+    prompt: int  # its place; of prompts with one context that of the first
+    article: str  # in lower case
     parts: tuple[Subset, ...] = ()
 
 
 @dataclass(frozen=True)
 class Negation:
-    """A statement and its negation, with the same article at their ends where there is one.
+    """A statement and its negation, with the same article at their ends where there is one."""
 
-    Attributes:
-        first: Place of the statement.
-        second: Place of its negation.
-        parts: The parts of the set that they belong to.
-    """
-
-    first: int
-    second: int
+    first: int  # place of the statement
+    second: int  # place of its negation
     parts: tuple[Subset, ...] = ()
 
 
@@ -288,17 +263,11 @@ def share_row(outcomes: Sequence[float], row: Row) -> Row:
 
 @dataclass(frozen=True)
 class PerturbedSet:
-    """A set under one perturbation.
+    """A set under one perturbation."""
 
-    Attributes:
-        name: What tables of results call the perturbation.
-        completions: What is held against the model's words; their prompts say of which item.
-        contexts: (R, N) of each draw, the context of each completion; one draw where none is drawn.
-    """
-
-    name: str
-    completions: Sequence[Completion]
-    contexts: Sequence[Sequence[str]]
+    name: str  # what tables call the perturbation
+    completions: Sequence[Completion]  # their prompts name the items
+    contexts: Sequence[Sequence[str]]  # (R, N) the context of each completion, for each draw
 
     def right(self, place: int, predictions: WordPredictions, k: int) -> list[bool]:
         """(R,) in which draws a completion, by its place, is among the model's k best words."""

@@ -36,49 +36,29 @@ class Piece:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Another way to write a candidate, and the pieces that it would be.
-
-    Attributes:
-        text: The candidate so spelled.
-        note: How it is written, where that differs from its place: with or without a space.
-        pieces: One where it is an entry of the vocabulary.
-        is_known: Whether no piece is the one for what the tokenizer does not know.
-    """
+    """Another way to write a candidate, and the pieces that it would be."""
 
     text: str
-    note: str
-    pieces: tuple[Piece, ...]
-    is_known: bool = True
+    note: str  # how it is written, where that differs: behind a space, or without one
+    pieces: tuple[Piece, ...]  # one where it is an entry of the vocabulary
+    is_known: bool = True  # whether no piece stands for what the tokenizer does not know
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One choice of the item.
-
-    Attributes:
-        text: The choice.
-        pieces: What is scored of it, or all that is read with it where a trained head scores it.
-        space: Where the space before it went; None where it is not told.
-        score: What choices are compared by; None where it has none.
-        is_best: Whether its score is the best one, or shares that.
-        log_likelihood: Sum over `num_tokens` tokens, in nats.
-        entry: The one entry of the vocabulary that it is in its place.
-        probability: Of that entry.
-        rank: Of that entry in the whole vocabulary, 1 is the model's first guess.
-        spellings: Other ways to write it.
-    """
+    """One choice of the item."""
 
     text: str
-    pieces: tuple[Piece, ...] = ()
-    space: Space | None = None
-    score: float | None = None
-    is_best: bool = False
-    log_likelihood: float | None = None
+    pieces: tuple[Piece, ...] = ()  # those scored; a trained head scores all that is read with it
+    space: Space | None = None  # where the space before it is; None where that is not known
+    score: float | None = None  # by which choices are compared
+    is_best: bool = False  # whether its score is the best one, or shares that
+    log_likelihood: float | None = None  # the sum over `num_tokens` tokens, in nats
     num_tokens: int | None = None
-    entry: Piece | None = None
-    probability: float | None = None
-    rank: int | None = None
-    spellings: tuple[Spelling, ...] = ()
+    entry: Piece | None = None  # the one entry of the vocabulary that it is in its place
+    probability: float | None = None  # of that entry
+    rank: int | None = None  # of that entry in the whole vocabulary, 1 is the best
+    spellings: tuple[Spelling, ...] = ()  # other ways to write it
 
 
 @dataclass(frozen=True)
@@ -92,23 +72,14 @@ class Guess:
 
 @dataclass(frozen=True)
 class Explained:
-    """One model on one item.
+    """One model on one item."""
 
-    Attributes:
-        row: What tables call the model; its `mode` is how choices get their scores.
-        reads: What goes in, with special tokens: name and pieces of each sequence.
-        candidates: The choices, in the order of the file.
-        best: The model's best words in the place.
-        vocabulary_size: Entries that a rank is among; None where there is no vocabulary.
-        notes: What it could not answer, was cut or left out.
-    """
-
-    row: Row
-    reads: tuple[tuple[str, tuple[Piece, ...]], ...]
-    candidates: tuple[Candidate, ...]
-    best: tuple[Guess, ...] = ()
-    vocabulary_size: int | None = None
-    notes: tuple[str, ...] = ()
+    row: Row  # what tables call the model; its `mode` is how choices get their scores
+    reads: tuple[tuple[str, tuple[Piece, ...]], ...]  # each sequence with its special tokens
+    candidates: tuple[Candidate, ...]  # the choices, in the order of the file
+    best: tuple[Guess, ...] = ()  # the model's best words in the place
+    vocabulary_size: int | None = None  # None where there is no vocabulary
+    notes: tuple[str, ...] = ()  # what it could not answer, was cut or left out
 
 
 def print_explained(

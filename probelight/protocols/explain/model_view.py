@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
@@ -28,14 +28,8 @@ from probelight.probes.record import MASK, Record, Setup
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import ask, ask_about
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.explain.explanation import (
-    Candidate,
-    Explained,
-    Guess,
-    Piece,
-    Space,
-    Spelling,
-)
+from probelight.protocols.explain import explanation
+from probelight.protocols.explain.explanation import Candidate, Explained, Guess, Piece, Spelling
 from probelight.protocols.jobs.job import TrainerSettings
 
 T = TypeVar("T")
@@ -59,7 +53,8 @@ def explained(
     candidates = asking.scored_candidates()
     if vocabulary is None:
         reads = asking.attempt(lambda: input_pieces(scorer.choice_scores(), record))
-        return Explained(row, reads or (), tuple(candidates), notes=tuple(asking.notices))
+        notices = tuple(dict.fromkeys(asking.notices))
+        return Explained(row, reads or (), tuple(candidates), notes=notices)
     tokenizer = tokenizer_of(vocabulary)
     for place, candidate in enumerate(candidates):
         if len(candidate.text.split()) == 1:  # one word, which could be written in other ways
@@ -70,33 +65,31 @@ def explained(
     bare = replace(record, choices=(), answer=0)
     if reads := asking.attempt(lambda: input_pieces(vocabulary, bare)):
         candidates, best = asking.vocabulary_entries(vocabulary, bare, candidates)
-    notices = tuple(asking.notices)
+    notices = tuple(dict.fromkeys(asking.notices))
     return Explained(row, reads or (), tuple(candidates), best, len(tokenizer), notices)
 
 
+@dataclass
 class _Asking:
     """A scorer that is asked about a record, and notices of what it could not answer."""
 
-    def __init__(self, scorer: Scorer, record: Record, trainer: TrainerSettings) -> None:
-        self.scorer, self.record, self.trainer = scorer, record, trainer
-        self.notices: list[str] = []
+    scorer: Scorer
+    record: Record
+    trainer: TrainerSettings
+    notices: list[str] = field(default_factory=list)
 
     def attempt(self, answer: Callable[[], T]) -> T | None:
-        """Return an answer, or None where this model type refuses it, which is noted."""
+        """Return an answer, or None and a notice where this model type refuses it."""
         try:
             return answer()
         except (UsageError, RecordError) as error:
-            self.note(str(error))
+            self.notices.append(str(error))
             return None
-
-    def note(self, *lines: str) -> None:
-        """Keep each line once."""
-        self.notices += [line for line in lines if line not in self.notices]
 
     def numbers(self, question: Question, records: Sequence[Record]) -> dict[str, list[float]]:
         """Return, by id, the numbers of those records that the question poses."""
         [found] = ask(self.scorer, question, {"the item": records}, self.trainer).values()
-        self.note(*found.notices)
+        self.notices += found.notices
         pairs = zip(found.records, found.scores, strict=True)
         return {record.id: list(scores) for record, scores in pairs}
 
@@ -148,7 +141,7 @@ class _Asking:
         depth = min(BEST_WORDS, len(tokenizer))
         question = best_entries(self.scorer, depth, [[*posed.values()]])
         rows, notices = ask_about(self.scorer, question, [bare], self.trainer)
-        self.note(*notices)
+        self.notices += notices
         ids = [int(entry) for entry in rows[0][:depth]]
         probabilities = [min(math.exp(log), 1.0) for log in rows[0][depth:]]  # NaN stays NaN
         found = list(candidates)
@@ -210,7 +203,7 @@ def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]
     return [pieces_of(tokenizer, own) for own in ids]
 
 
-def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> Space | None:
+def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> explanation.Space | None:
     """Return where the space before an answer is: in its first piece, its own, or nowhere."""
     if not pieces:
         return None

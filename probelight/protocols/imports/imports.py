@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
@@ -142,7 +142,7 @@ def import_results(
         )
     # Where choices are in the order of one model's scores, positions are ranks for all models.
     ranked = {one.items.name for one in imports if one.ranked}
-    imports = [replace(one, ranked=one.items.name in ranked) for one in imports]
+    imports = [one._replace(ranked=one.items.name in ranked) for one in imports]
     config = {"command": "import", "runs": [dict(one.config) for one in imports]}
     used = [file for one in imports for file in one.files]
     folder = CommandFolder(Path(output_dir), config, used)
@@ -193,27 +193,16 @@ def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tup
     return found
 
 
-@dataclass(frozen=True)
-class Import:
-    """A run to make.
+class Import(NamedTuple):
+    """A run to make."""
 
-    Attributes:
-        model: What tables call the model.
-        config: The config that names the run.
-        items: The set.
-        predictions: The scores of its items, in their order.
-        files: The files that the numbers come from.
-        notices: Where they come from, and notices about the files.
-        ranked: Whether each item's choices are in the order of these scores.
-    """
-
-    model: str
+    model: str  # what tables call the model
     config: Mapping[str, Any]
     items: LoadedSet
-    predictions: Predictions
-    files: tuple[FromFiles, ...]
-    notices: tuple[str, ...]
-    ranked: bool
+    predictions: Predictions  # the scores of its items, in their order
+    files: tuple[FromFiles, ...]  # those that the numbers come from
+    notices: tuple[str, ...]  # where the numbers come from, and about the files
+    ranked: bool  # whether each item's choices are in the order of these scores
 
 
 def import_of(
