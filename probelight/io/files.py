@@ -119,11 +119,11 @@ Watched = Callable[[Path], AbstractContextManager[IO[bytes]]]
 
 @dataclass(frozen=True)
 class DataFile:
-    """What was read: where, the SHA-256 of the decompressed content, and how many items."""
+    """A file that was read: its path, the SHA-256 of its decompressed content, and its items."""
 
     path: str
     sha256: str
-    num_items: int
+    num_items: int | None = None
 
 
 def user_path(path: str | Path) -> Path:

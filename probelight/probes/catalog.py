@@ -1,8 +1,6 @@
 """The catalogue of probes and original-task sets: one YAML file each, in configs/probe/.
 
-The keys of such a file are the fields of `ProbeConfig`. It is checked strictly: a key that does
-not exist, a value of the wrong type or a chance level that does not fit is an error that names the
-file and the key.
+The keys of such a file are the fields of `ProbeConfig`, checked strictly.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import regex  # it can be told when to stop, which `re` cannot
 
@@ -29,17 +27,13 @@ KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it deci
 MAX_PATTERN = 2_000  # characters of a regular expression
 MAX_REPEATS = 10_000  # product of its counted repetitions, which compiling writes out
 MATCH_SECONDS = 1.0  # of processor time for one stem, which takes some microseconds
-_NO_SPAN = (-1, -1)  # of a group that took no part in a match
-# What is asked in place of a stem where a config does not say it; whole sentences have none.
+# Stands in place of a stem where a config has no `domain_stem`; whole sentences have none.
 DOMAIN_STEMS: Mapping[Setup, str] = {"mc_mlm": f"{MASK} .", "mc_qa": "Answer:"}
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """A released file: its path below the base address and the SHA-256 of what it holds.
-
-    The checksum is of the decompressed bytes, so it fits plain and gzipped copies alike.
-    """
+    """A released file: its path below the base address, and the SHA-256 of its content."""
 
     path: str
     sha256: str | None = None
@@ -57,10 +51,25 @@ class HubSource:
 
 @dataclass(frozen=True)
 class VariantConfig:
-    """What a variant of a probe (`probes.controls`) has in place of the probe's own keys."""
+    """What a variant of a probe (`probes.controls`) has in place of the probe's keys."""
 
     arguments: Mapping[str, str]
     key_words: tuple[str, ...]
+
+
+class Arguments(NamedTuple):
+    """The spans in a stem of what its template names, from the left.
+
+    Attributes:
+        template: The name of the template.
+        spans: Of the arguments.
+        kept: Of words that are no arguments and yet decide the answer: "larger" of "A bat is [MASK]
+            larger than a wolf". The pair is one thing with "smaller" too, with opposite answers.
+    """
+
+    template: str
+    spans: list[tuple[int, int]]
+    kept: list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class ProbeConfig:
 
     Attributes:
         name: The name of its file without ".yaml".
-        setup: "mc_mlm" (fill the mask), "mc_qa" (choose the answer) or "minimal_pair" (tell the
+        setup: "mc_mlm" (fill the mask), "mc_qa" (choose the answer) or "minimal_pair" (choose the
             right sentence).
         num_choices: The largest number of choices of an item.
         chance: Accuracy of guessing; 1 / num_choices unless `chance_note` says why not.
@@ -81,19 +90,19 @@ class ProbeConfig:
             absolute here), "embedded", or None (see `hub`, `get`). Where there is no `hub` and no
             `get` either, it is the folder of the YAML file.
         mirror_folder: Folder of a mirror that stands for `base_url`.
-        hub: Where the Hugging Face Hub has it, if it has.
+        hub: Where it is on the Hugging Face Hub.
         get: What to do by hand where there is neither address nor Hub.
         candidates: The closed set of answers; empty where they vary.
-        domain_stem: A stem that says no more than what kind of answer is asked for; `pmi` takes off
-            what a choice has there (`metrics.scoring_rules`). Empty: that of `DOMAIN_STEMS`.
+        domain_stem: A stem that asks for the kind of answer alone, for the rule `pmi`
+            (`metrics.scoring_rules`). Empty: that of `DOMAIN_STEMS`.
         arguments: Template name to the regular expression whose groups are the argument tokens;
             a group named `kept` is none, but the no-language control keeps it too.
         key_words: Words that the perturbed-language control replaces.
         nonsense: Candidate to the meaningless word that stands for it in the no-language control.
         group_by: What must not be divided between splits; None makes each item its own group.
         chance_note: Why the chance level is not 1 / num_choices.
-        leave_out: Split name to lines (or rows of the Hub) that cannot be used; counted and said.
-        ids_repeat: Whether ids of its released files repeat, which elsewhere is an error.
+        leave_out: Split name to lines (or rows of the Hub) that cannot be used.
+        ids_repeat: Whether ids of its released files may repeat.
         variants: Names of the variants that its records allow; see `probelight.probes.controls`.
     """
 
@@ -122,38 +131,16 @@ class ProbeConfig:
     ids_repeat: bool = False
     variants: Mapping[str, VariantConfig] = field(default_factory=dict)
 
-    def find_arguments(self, stem: str) -> tuple[str, list[tuple[int, int]]] | None:
-        """Return the template that a stem follows and the spans of its arguments, from the left.
-
-        None if no template fits the whole stem (white space around it does not count).
-
-        Raises:
-            ConfigError: If an expression backtracks for longer than `MATCH_SECONDS`.
-        """
-        if (found := self._match(stem)) is None:
-            return None
-        template, match = found
-        kept = match.re.groupindex.get(KEPT)
-        spans = [match.span(n) for n in range(1, match.re.groups + 1) if n != kept]
-        return template, sorted(span for span in spans if span != _NO_SPAN)
-
-    def find_kept(self, stem: str) -> list[tuple[int, int]]:
-        """Return the spans of words that are no arguments and yet decide the answer.
-
-        "larger" of "A bat is [MASK] larger than a wolf": the pair is one thing with "smaller" too,
-        but the answers are opposite.
-        """
-        found = self._match(stem)
-        if found is None or KEPT not in found[1].re.groupindex:
-            return []
-        span = found[1].span(KEPT)
-        return [] if span == _NO_SPAN else [span]
-
     @cached_property
     def _patterns(self) -> dict[str, regex.Pattern[str]]:
         return {template: regex.compile(one) for template, one in self.arguments.items()}
 
-    def _match(self, stem: str) -> tuple[str, regex.Match[str]] | None:
+    def find_arguments(self, stem: str) -> Arguments | None:
+        """Return the template that fits a whole stem, white space aside, with its arguments.
+
+        Raises:
+            ConfigError: If an expression backtracks for longer than `MATCH_SECONDS`.
+        """
         start = len(stem) - len(stem.lstrip())
         for template, pattern in self._patterns.items():
             try:
@@ -165,7 +152,10 @@ class ProbeConfig:
                     "repetitions fit the same text"
                 ) from None
             if match:
-                return template, match
+                groups = range(1, pattern.groups + 1)
+                spans = {n: match.span(n) for n in groups if match[n] is not None}
+                kept = spans.pop(pattern.groupindex.get(KEPT, 0), None)
+                return Arguments(template, sorted(spans.values()), [kept] if kept else [])
         return None
 
     @property
@@ -200,10 +190,7 @@ def probe_names() -> tuple[str, ...]:
 
 
 def load_probe_config(name_or_path: str | Path) -> ProbeConfig:
-    """Read and check the config of a probe.
-
-    Args:
-        name_or_path: A name in configs/probe/, or the path of such a .yaml file.
+    """Read and check the config of a probe, by its name in configs/probe/ or its path.
 
     Raises:
         ConfigError: If there is none, or it is malformed.
@@ -268,7 +255,7 @@ def _spelled_out(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
-    """Yield what types do not catch: impossible values, and keys that contradict each other."""
+    """Yield values that are impossible, and keys that contradict each other."""
     if config.name != path.stem:
         yield f"`name` must be the name of the file, {path.stem!r}"
     if visible(path.stem) != path.stem:
@@ -291,8 +278,15 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
         yield "`nonsense` must name each of the candidates, and nothing else"
     if len(set(config.nonsense.values())) < len(config.nonsense):
         yield "`nonsense` gives two candidates the same word"
-    if config.domain_stem and (problem := _domain_problem(config)):
-        yield f"`domain_stem` {problem}"
+    num_masks = config.domain_stem.count(MASK)
+    if config.domain_stem and config.setup not in DOMAIN_STEMS:
+        yield f"`domain_stem` is for stems with choices, and {config.setup} has none; leave it out"
+    elif config.domain_stem and config.setup == "mc_mlm" and num_masks != 1:
+        yield (
+            f"`domain_stem` has {num_masks} {MASK}; it needs exactly one, where the candidates are"
+        )
+    elif config.setup == "mc_qa" and num_masks:
+        yield f"`domain_stem` has a {MASK}; answers are behind it, so leave that out"
     if config.group_by == "arguments" and not config.arguments:
         yield "`group_by` is `arguments`, so `arguments` must say how to find them"
     if config.setup == "minimal_pair":
@@ -307,18 +301,6 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
         for name, expression in arguments.items():
             if problem := _pattern_problem(expression):
                 yield f"`{place}arguments.{name}` {problem}"
-
-
-def _domain_problem(config: ProbeConfig) -> str:
-    """Return why choices cannot be at the domain stem; empty where they can."""
-    num_masks = config.domain_stem.count(MASK)
-    if config.setup not in DOMAIN_STEMS:
-        return f"is for stems with choices, and {config.setup} has none; leave it out"
-    if config.setup == "mc_mlm" and num_masks != 1:
-        return f"has {num_masks} {MASK}; it needs exactly one, where the candidates are"
-    if config.setup == "mc_qa" and num_masks:
-        return f"has a {MASK}; answers are behind it, so leave that out"
-    return ""
 
 
 def _pattern_problem(expression: str) -> str:

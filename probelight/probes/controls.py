@@ -1,7 +1,7 @@
 """Controls and variants of a probe: functions that make a record of a record.
 
-The language controls of Talmor et al. 2020, section 3.3, and others are registered in `CONTROLS`,
-which curves, figures and tables go by. Variants, which change what a probe asks, are in `VARIANTS`.
+Controls (the language controls of Talmor et al. 2020, section 3.3, and others) are registered in
+`CONTROLS`; variants, which change the question of a probe, in `VARIANTS`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from probelight.io.errors import ConfigError, RecordError, nearest
-from probelight.probes.catalog import ProbeConfig
+from probelight.probes.catalog import Arguments, ProbeConfig
 from probelight.probes.record import MASK, Record
 from probelight.probes.source import ProbeData
 
@@ -24,15 +24,15 @@ NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe",
 
 
 class NonsenseError(ConfigError):
-    """Too few meaningless words are usable with the models compared."""
+    """Too few meaningless words are usable with all models."""
 
 
 def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[str, str]:
-    """Choose a meaningless word for each candidate, the config's own where it is usable.
+    """Choose a meaningless word for each candidate, that of the config where it is usable.
 
     Args:
         config: The probe; without a closed set of candidates the mapping is empty.
-        usable: Whether a word is one piece in every model compared.
+        usable: Returns whether a word is one piece in every model.
 
     Raises:
         NonsenseError: If fewer words are usable than there are candidates.
@@ -52,7 +52,7 @@ def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[
 
 
 def draw_substitutes(config: ProbeConfig, seed: int) -> dict[str, str]:
-    """Draw a meaningless word for each of the probe's key words, all different if they can be.
+    """Draw a meaningless word for each of the probe's key words, all different if possible.
 
     Raises:
         ConfigError: If the probe names no key words.
@@ -71,19 +71,20 @@ def draw_substitutes(config: ProbeConfig, seed: int) -> dict[str, str]:
 def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]) -> Record:
     """Keep only `[MASK]` and the arguments, in their order: "24 [MASK] 55".
 
-    A word that the template marks as `kept` stays too, where the answer hangs on it: without
-    "larger" or "smaller", "bat [MASK] larger wolf" would have no answer.
+    A word that the template marks as `kept` stays too: without "larger" or "smaller", "bat [MASK]
+    larger wolf" would have no answer.
 
     Args:
         record: An item of the probe.
-        config: Says where the arguments are.
+        config: Its config, with the templates.
         nonsense: Candidate to meaningless word, one mapping for the whole probe; empty where the
             candidates vary, which leaves them as they are.
 
     Raises:
         RecordError: If no template of the probe fits, a candidate has no word, or nothing changes.
     """
-    spans = [*_arguments(record, config), *config.find_kept(record.stem)]
+    found = _arguments(record, config)
+    spans = found.spans + found.kept
     if MASK in record.stem:
         start = record.stem.index(MASK)
         spans.append((start, start + len(MASK)))
@@ -102,7 +103,7 @@ def perturbed_language(
 
     Args:
         record: An item of the probe.
-        config: Says where the arguments are, which are never replaced.
+        config: Its config, with the templates.
         substitutes: Key word to meaningless word (see `draw_substitutes`).
 
     Raises:
@@ -110,7 +111,7 @@ def perturbed_language(
     """
     if not substitutes:
         raise RecordError(f"{record.where}: there are no words to replace")
-    keep = _arguments(record, config)
+    keep = _arguments(record, config).spans
     by_length = sorted(substitutes, key=len, reverse=True)
     lower = {word.lower(): substitute for word, substitute in substitutes.items()}
     words = "|".join(re.escape(word) for word in by_length)
@@ -126,25 +127,23 @@ def perturbed_language(
 def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
     """Show the choices without their question: an empty stem, or `[MASK]` alone if it has one.
 
-    What a model learns from these a probe gives away, whatever its question (Richardson et al.
-    2020, section 4.1: choice-only over a transformer).
+    A probe gives away what a model learns from these (Richardson et al. 2020, section 4.1).
 
     Args:
         record: An item of the probe.
-        config: Not used: any probe has choices.
+        config: Not used.
         words: Not used.
     """
     return replace(record, stem=MASK if MASK in record.stem else "")
 
 
-def _arguments(record: Record, config: ProbeConfig) -> list[tuple[int, int]]:
-    """Return the spans of the arguments, which a control must keep."""
+def _arguments(record: Record, config: ProbeConfig) -> Arguments:
     found = config.find_arguments(record.stem)
     if found is None:
         raise RecordError(
             f"{record.where}: the arguments of {config.name} are not in {record.stem!r}"
         )
-    return found[1]
+    return found
 
 
 def _changed(record: Record, stem: str, choices: tuple[str, ...]) -> Record:
@@ -158,10 +157,10 @@ class Control:
     """A version of a probe in which a model should fail, or learn no faster, for a known reason.
 
     Attributes:
-        change: A record, its probe's config and the words put in -> the record under the control.
-        replaces: What its meaningless words stand for, so that they are drawn once for a probe:
-            candidates (`choose_nonsense`), key words (`draw_substitutes`), or nothing at all.
-        needs_arguments: Whether it goes by the `arguments` that a probe's config declares.
+        change: A record, its probe's config and the new words -> the record under the control.
+        replaces: What its meaningless words, drawn once for a probe, stand for: candidates
+            (`choose_nonsense`), key words (`draw_substitutes`), or nothing.
+        needs_arguments: Whether it needs the `arguments` of a probe's config.
     """
 
     change: Callable[[Record, ProbeConfig, Mapping[str, str]], Record]
@@ -169,7 +168,7 @@ class Control:
     needs_arguments: bool = True
 
     def fits(self, config: ProbeConfig) -> bool:
-        """Whether the probe's config declares what the control goes by."""
+        """Return whether the probe's config has what the control needs."""
         words_there = bool(config.key_words) or self.replaces != "key words"
         return words_there and (bool(config.arguments) or not self.needs_arguments)
 
@@ -185,7 +184,7 @@ def control_named(name: str) -> Control:
     """Return the control of this name.
 
     Raises:
-        ConfigError: If there is none; the message names those there are.
+        ConfigError: If there is none.
     """
     if name not in CONTROLS:
         known = [STANDARD, *CONTROLS]
@@ -200,24 +199,19 @@ def but_not(record: Record, config: ProbeConfig) -> Record:
 
     "What is usually located at hand and used for writing?" (pen; spoon, computer) becomes "What is
     usually located at hand but not used for writing?", whose answer is the first distractor of the
-    construction: it has the first property and lacks the second. Which one that is only the row
-    can say, in `first_distractor` of its notes: the choices of the released files are shuffled, and
-    they carry nothing else. The choices and their order stay.
-
-    Args:
-        record: An item of the probe.
-        config: Says where its two properties are.
+    construction: it has the first property and lacks the second. The notes of the row must name it
+    as `first_distractor`, as the choices of the released files are shuffled.
 
     Raises:
         RecordError: If the two properties are not found, no "and" is between them, or the record
             does not say which wrong answer has the first property.
     """
     found = config.find_arguments(record.stem)
-    if found is None or len(found[1]) != 2:
+    if found is None or len(found.spans) != 2:
         raise RecordError(
             f"{record.where}: the two arguments of {config.name} are not in {record.stem!r}"
         )
-    (_, end), (start, _) = found[1]
+    (_, end), (start, _) = found.spans
     between, count = re.subn(
         r"\band( is)?\b",
         lambda match: "but is not" if match[1] else "but not",
@@ -260,13 +254,7 @@ def vary(data: ProbeData, variant: str) -> ProbeData:
             f"{config.name} has no variant {variant!r}{nearest(variant, known)}; "
             f"it has {', '.join(known) or 'none'}"
         )
-    own = config.variants[variant]
-    changed = replace(
-        config,
-        name=f"{config.name}_{variant}",
-        arguments=own.arguments,
-        key_words=own.key_words,
-        variants={},
-    )
+    keys = vars(config.variants[variant])
+    changed = replace(config, name=f"{config.name}_{variant}", variants={}, **keys)
     records = tuple(VARIANTS[variant](record, config) for record in data.records)
     return replace(data, config=changed, records=records)

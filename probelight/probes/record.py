@@ -1,7 +1,6 @@
 """The one record type: a multiple-choice item, validated where it is read, and its group.
 
-A minimal pair is one without a stem: its choices are two or more whole sentences, the right one of
-which should be the more likely.
+A minimal pair has no stem; its choices are two or more whole sentences, the right one likelier.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ META_FIELDS = (
     "template",
     "arguments",
     "source",
-    "paradigm",  # what a minimal pair is a pair of, BLiMP's UID; accuracy is given by it
+    "paradigm",  # of a minimal pair, BLiMP's UID
 )
 
 
 class RepeatedSentenceError(RecordError):
-    """An item that asks which of two equal sentences is the right one."""
+    """A minimal pair with two equal sentences."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,14 @@ class Record:
     """A multiple-choice item.
 
     Attributes:
-        id: The id given in the file; ids may repeat, so (`id`, `position`) names an item.
-        stem: Question or sentence; holds exactly one `[MASK]` in MC-MLM probes, and is empty in
-            minimal pairs.
+        id: The id in the file; ids may repeat, so (`id`, `position`) names an item.
+        stem: Question or sentence, with exactly one `[MASK]` in MC-MLM probes; empty in minimal
+            pairs.
         choices: Answer texts, in the order of the file; whole sentences in minimal pairs.
         answer: Index of the gold choice.
-        meta: Named facts about the item, the keys of `META_FIELDS` where they are known.
-        position: 1-based line of the item in its file (0 for an item not read from a file).
-        file: Where it was read, for messages: the same items in another folder are equal.
+        meta: Facts about the item by name, see `META_FIELDS`.
+        position: Line of the item in its file, from 1; 0 for an item not read from a file.
+        file: The file, for messages; the same items of another file are equal.
     """
 
     id: str
@@ -73,12 +72,12 @@ class Record:
 
     @property
     def name(self) -> str:
-        """A name that no other item of the file has."""
+        """A name of its own in the file."""
         return f"{self.id}@{self.position}"
 
     @property
     def where(self) -> str:
-        """The file and line to look at, or the name of an item that is from no file."""
+        """The file and line, or the name of an item that is from no file."""
         return f"{self.file}:{self.position}" if self.file else self.name
 
 
@@ -87,14 +86,12 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
 
     Args:
         record: The item.
-        setup: "mc_mlm" also asks for exactly one `[MASK]` in the stem; "minimal_pair" for none,
-            no stem and sentences that differ.
+        setup: "mc_mlm" needs exactly one `[MASK]` in the stem; "minimal_pair" no mask, no stem and
+            sentences that differ.
 
     Raises:
         RepeatedSentenceError: If two sentences of a minimal pair are the same.
-        RecordError: If the stem is empty, there are fewer than two choices, a choice is blank,
-            the answer is out of range, another choice repeats the gold one, or the number of
-            masks is not the one that is needed.
+        RecordError: If anything else is wrong; the message does not say where.
     """
     choice = "sentence" if setup == "minimal_pair" else "choice"
     if setup != "minimal_pair" and not record.stem.strip():
@@ -138,7 +135,7 @@ def check_mask(stem: str) -> None:
 
 
 def with_mask(text: str) -> str:
-    """Return a text with `[MASK]` for its one blank, however another program writes that."""
+    """Return a text with `[MASK]` for its one blank, as `OTHER_MASK` finds it."""
     found = [] if MASK in text else OTHER_MASK.findall(text)
     return text.replace(found[0], MASK) if len(found) == 1 else text
 
@@ -167,7 +164,7 @@ def group_of(record: Record, group_by: GroupBy | None) -> str:
         RecordError: If the item has no cluster, word or paradigm.
     """
     if group_by is None:
-        return content_of(record)
+        return json.dumps([record.id, record.stem, record.choices, record.answer])
     if group_by == "arguments" and record.meta.get("arguments"):
         return " | ".join(sorted(str(argument) for argument in record.meta["arguments"]))
     if group_by in {"arguments", "stem"}:
@@ -179,10 +176,5 @@ def group_of(record: Record, group_by: GroupBy | None) -> str:
 
 
 def groups_of(records: Iterable[Record], group_by: GroupBy | None) -> list[str]:
-    """Return the group of each item: whole groups are what intervals go by."""
+    """Return the group of each item."""
     return [group_of(record, group_by) for record in records]
-
-
-def content_of(record: Record) -> str:
-    """Return what an item asks, as one text; exact copies have the same."""
-    return json.dumps([record.id, record.stem, record.choices, record.answer])

@@ -1,4 +1,4 @@
-"""Loading one split of a probe from the repository, a mirror, a download, the Hub, or own files."""
+"""Loading a split of a probe from the repository, a mirror, a download, the Hub, or user files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol, Unpack, get_args
 from urllib.parse import unquote, urlsplit
 
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
@@ -16,17 +16,17 @@ from probelight.io.errors import ConfigError, RecordError, nearest
 from probelight.io.files import DataFile, content_sha256, delimiter_of
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
 from probelight.probes.importers.hub import read_hub
-from probelight.probes.importers.items import ItemFile, notices_of, read_ai2
+from probelight.probes.importers.items import ItemFile, Options, notices_of, read_ai2
 from probelight.probes.importers.tables import read_pairs, read_table
 from probelight.probes.record import Record, Setup
 
 
 class Released(Protocol):
-    """What has released files: a probe, as its config says, or a diagnostic set."""
+    """A probe, by its config, or a diagnostic set; both have released files."""
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
 
     @property
     def base_url(self) -> str | None:
@@ -38,7 +38,7 @@ class Released(Protocol):
 
     @property
     def own_folder(self) -> Path | None:
-        """The folder of its own files, where it has one."""
+        """The folder of this machine with its files, where it has one."""
 
     @property
     def get(self) -> str:
@@ -50,7 +50,7 @@ class Located(NamedTuple):
 
     Attributes:
         path: Its local path.
-        url: The address that it was fetched from; None of a file that somebody put there.
+        url: The address that it was fetched from; None for a file that somebody put there.
     """
 
     path: Path
@@ -79,8 +79,12 @@ def locate(
     own = config.own_folder
     if own is not None:
         if path := _in_folder(own, source):
-            if not _is_released(path, source):
-                fetch(path.as_uri(), sha256=source.sha256)  # it says what is wrong
+            try:
+                is_released = source.sha256 in (None, content_sha256(path))
+            except RecordError:  # compressed and damaged
+                is_released = False
+            if not is_released:
+                fetch(path.as_uri(), sha256=source.sha256)  # its error says what is wrong
             return Located(path)
         if not mirror:
             advice = (
@@ -98,7 +102,17 @@ def locate(
         parts = urlsplit(str(mirror))
         if parts.scheme in {"http", "https"}:
             base = f"{str(mirror).rstrip('/')}/{config.mirror_folder}".rstrip("/")
-            return _fetch_either(base, source, cache_dir, offline)
+            first, second = (f"{base}/{path}" for path in _either(source.path))
+            options: dict[str, Any] = {"cache_dir": cache_dir, "offline": offline}
+            try:
+                return Located(fetch(first, sha256=source.sha256, **options), first)
+            except DownloadError as error:
+                if not (isinstance(error, NotThereError) or is_offline(offline)):
+                    raise
+                try:
+                    return Located(fetch(second, sha256=source.sha256, **options), second)
+                except NotThereError:
+                    raise error from None
         folder = Path(unquote(parts.path) if parts.scheme == "file" else mirror).expanduser()
         if not folder.is_dir():
             raise NotThereError(f"{mirror}: the mirror is not a folder")
@@ -121,11 +135,11 @@ def locate(
 def reading(found: Located, source: FileSource, offline: bool | None) -> Iterator[Path]:
     """Give a block the path of a released file to read.
 
-    A download that no checksum vouches for and that cannot be read does not stay in the cache under
-    its name, so that the next start fetches it anew; without a network it stays where it is.
+    A download without a checksum that cannot be read is renamed in the cache, so that the next
+    start fetches it anew; without a network it stays where it is.
 
     Raises:
-        RecordError: As the block; of such a download the message names the address.
+        RecordError: As the block; for such a download the message has the address.
     """
     try:
         yield found.path
@@ -149,13 +163,6 @@ def _either(path: str) -> tuple[str, str]:
     return path, path.removesuffix(".gz") if path.endswith(".gz") else f"{path}.gz"
 
 
-def _is_released(path: Path, source: FileSource) -> bool:
-    try:
-        return content_sha256(path) == source.sha256 or source.sha256 is None
-    except RecordError:  # compressed and damaged
-        return False
-
-
 def _in_folder(folder: Path, source: FileSource) -> Path | None:
     found = (folder / path for path in _either(source.path))
     return next((path for path in found if path.is_file()), None)
@@ -166,39 +173,20 @@ def _not_in(folder: Path, source: FileSource) -> str:
     return f"there is no {folder / first} (nor {Path(second).name})"
 
 
-def _fetch_either(
-    base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
-) -> Located:
-    def fetched(url: str) -> Located:
-        path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-        return Located(path, url)
-
-    first, second = (f"{base}/{path}" for path in _either(source.path))
-    try:
-        return fetched(first)
-    except DownloadError as error:
-        if not (isinstance(error, NotThereError) or is_offline(offline)):
-            raise
-        try:
-            return fetched(second)
-        except NotThereError:
-            raise error from None
-
-
 FORMS = ("jsonl", "csv", "tsv")  # endings of the names of files
 FILE_SPLIT = "file"  # of a file without a config
 
 
 @dataclass(frozen=True)
 class ProbeData:
-    """One split of a probe, with what the results must say about it.
+    """One split of a probe.
 
     Attributes:
         config: The probe's config.
         records: The items in the order of the file. `arguments` and, where the probe has several
             templates, `template` are in their meta.
         files: The files they come from.
-        notices: Facts a reader of the results should know ("505 ids repeat").
+        notices: Notices for a reader of the results ("505 ids repeat").
     """
 
     config: ProbeConfig
@@ -220,16 +208,14 @@ def load_probe(
     """Load one split of a probe or original-task set.
 
     Args:
-        name_or_path: A name in configs/probe/, the path of such a .yaml file, or what it says.
-        split: One of the splits that the config names.
-        mirror: A folder or address (file:// and http(s)://) that holds copies of the released
-            files as <mirror_folder>/<path>, gzipped or not. What lies in a folder of the probe's
-            own (it ships with the repository, or its config says where) is read there.
+        name_or_path: A name in configs/probe/, the path of such a .yaml file, or a config.
+        split: One of the config's splits.
+        mirror: A folder or address (file:// and http(s)://) with copies of the released files as
+            <mirror_folder>/<path>, gzipped or not. A probe's `own_folder` comes before it.
         cache_dir: See `probelight.io.package.cache_folder`.
         offline: See `probelight.io.download.is_offline`.
-        pairs: Whether minimal pairs are taken: nothing can be trained on them, and they have no
-            place to ask for words at.
-        option: What chooses the split, for the message if there is none of it.
+        pairs: Whether minimal pairs are allowed, on which nothing can be trained.
+        option: The option that chooses the split, for the message if there is none.
 
     Raises:
         ConfigError: If there is no such probe or split, or it is of minimal pairs where others are
@@ -256,10 +242,15 @@ def load_probe(
         raise ConfigError(f"{config.name}: no released file of its {split!r} split; leave --mirror")
     source = config.files[split]
     found = locate(config, source, mirror, cache_dir, offline)
-    leave_out = config.leave_out.get(split, ())
-    options: dict[str, Any] = {"leave_out": leave_out, "ids_repeat": config.ids_repeat}
     with reading(found, source, offline) as path:
-        read = read_file(path, config.setup, config.candidates, name=config.name, **options)
+        read = read_file(
+            path,
+            config.setup,
+            config.candidates,
+            name=config.name,
+            leave_out=config.leave_out.get(split, ()),
+            ids_repeat=config.ids_repeat,
+        )
     notices = read.notices
     if source.sha256 and read.sha256 != source.sha256:
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
@@ -280,9 +271,7 @@ def load_probe(
 
 
 def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> ProbeData:
-    """Load a user's own file, with a config that is inferred from its items.
-
-    `load_probe` takes that config too; its one split is `FILE_SPLIT`.
+    """Load a user's file as the `FILE_SPLIT` of a probe, its config inferred from its items.
 
     Args:
         path: A file as `read_file` takes it.
@@ -296,34 +285,32 @@ def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> Pr
     """
     if setup not in get_args(Setup):
         raise ValueError(f"setup {setup!r}: it must be one of {', '.join(get_args(Setup))}")
-    read = _read_own(path, setup, choices)
-    config = replace(
-        config_of(read.path.name.partition(".")[0], setup, read.records, choices),
-        description=f"the file {read.path.name}",
-        base_url="/",  # where the absolute path begins
-        files={FILE_SPLIT: FileSource(str(read.path.absolute()), read.sha256)},
-    )
-    return ProbeData(config, read.records, _data_files(read), read.notices)
+    name = Path(path).name
+    data = load_files(name.partition(".")[0], {FILE_SPLIT: path}, setup, choices)[FILE_SPLIT]
+    return replace(data, config=replace(data.config, description=f"the file {name}"))
 
 
 def load_files(
     name: str, paths: Mapping[str, str | Path], setup: Setup, choices: Sequence[str] = ()
 ) -> dict[str, ProbeData]:
-    """Load a user's own files as the splits of one probe, its config inferred from all items.
-
-    `load_probe` takes that config as it takes one from a YAML file.
+    """Load a user's files as the splits of one probe, its config inferred from all items.
 
     Args:
         name: Its name in tables.
         paths: Split to file, as `read_file` takes it.
-        setup: "mc_mlm" or "mc_qa".
+        setup: "mc_mlm", "mc_qa" or "minimal_pair".
         choices: As in `load_file`.
 
     Raises:
         RecordError: If a file is malformed; the message names file and line.
         FileNotFoundError: If there is no such file.
     """
-    read = {split: _read_own(path, setup, choices) for split, path in paths.items()}
+    read = {split: read_file(path, setup, choices) for split, path in paths.items()}
+    for file in read.values():
+        if choices and not file.choices:
+            raise RecordError(
+                f"{file.path}: its items have choices of their own; leave --data.choices out"
+            )
     records = [record for file in read.values() for record in file.records]
     config = replace(
         config_of(name, setup, records, choices),
@@ -340,17 +327,10 @@ def load_files(
     }
 
 
-def _read_own(path: str | Path, setup: Setup, choices: Sequence[str]) -> ItemFile:
-    read = read_file(path, setup, choices)
-    if choices and not read.choices:
-        raise RecordError(f"{path}: its items have choices of their own; leave --data.choices out")
-    return read
-
-
 def config_of(
     name: str, setup: Setup, records: Sequence[Record], choices: Sequence[str]
 ) -> ProbeConfig:
-    """Infer the config of a probe from its items, and the choices of all if they are given."""
+    """Infer the config of a probe from its items, and from the choices of all if there are any."""
     sets = {frozenset(record.choices) for record in records}
     closed = setup == "mc_mlm" and len(sets) == 1
     return ProbeConfig(
@@ -385,7 +365,7 @@ def _from_hub(
 def _with_arguments(
     config: ProbeConfig, records: Sequence[Record]
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    """Add `arguments` and `template` to the meta, and say how many stems fit no template."""
+    """Add `arguments` and `template` to the meta, with a notice of stems that fit no template."""
     if not config.arguments:
         return tuple(records), ()
     result, unmatched = [], 0
@@ -396,10 +376,10 @@ def _with_arguments(
         except ConfigError as error:
             raise ConfigError(f"{record.where}: {error}") from None
         if found:
-            template, spans = found
-            meta.setdefault("arguments", tuple(record.stem[start:end] for start, end in spans))
+            arguments = tuple(record.stem[start:end] for start, end in found.spans)
+            meta.setdefault("arguments", arguments)
             if len(config.arguments) > 1:
-                meta.setdefault("template", template)
+                meta.setdefault("template", found.template)
         else:
             unmatched += 1
         result.append(replace(record, meta=meta))
@@ -407,26 +387,29 @@ def _with_arguments(
 
 
 def _data_files(read: ItemFile) -> tuple[DataFile, ...]:
-    """Name the file, and the choices if they were given beside it: others make other items."""
+    """Return the file, and the user's choices of all items, which are a part of the data."""
     found = DataFile(str(read.path), read.sha256, len(read.records))
     if not read.choices:
         return (found,)
     sha256 = hashlib.sha256(json.dumps(read.choices).encode()).hexdigest()
-    said = f"choices of all items - {', '.join(read.choices)}"
-    return found, DataFile(said, sha256, len(read.records))
+    name = f"choices of all items - {', '.join(read.choices)}"
+    return found, DataFile(name, sha256, len(read.records))
 
 
 def read_file(
-    path: str | Path, setup: Setup | None = None, candidates: Sequence[str] = (), **options: Any
+    path: str | Path,
+    setup: Setup | None = None,
+    candidates: Sequence[str] = (),
+    **options: Unpack[Options],
 ) -> ItemFile:
     """Read one file of items, in the form that its name and the setup say.
 
     Args:
         path: A .csv or .tsv table (`probes.importers.tables`), minimal pairs, or the AI2 format;
             as it is or compressed.
-        setup: What is asked of the items; none asks for what any of them has.
+        setup: The setup that each item must fit; none allows any.
         candidates: The choices of every item of a table that has no column of them.
-        **options: Of `probelight.probes.importers.items.read_items`.
+        **options: See `probelight.probes.importers.items.Options`.
 
     Raises:
         RecordError: If the file is malformed; the message names file and line.

@@ -1,7 +1,6 @@
 """Seeded splits and samples that depend on the items alone, not on the order of the file.
 
-Released files are sorted and hold several items about one thing; dividing such a group between
-two sides lets the one leak into the other, so splits keep groups whole.
+Splits keep groups of items about one thing whole, which would leak from one side to the other.
 """
 
 from __future__ import annotations
@@ -10,15 +9,16 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import partial
 
-from probelight.probes.record import GroupBy, Record, content_of, group_of
+from probelight.probes.record import GroupBy, Record, group_of
 
 
 class SplitError(ValueError):
     """Items that cannot be divided as asked.
 
     Attributes:
-        nearest: How many items the nearest division that there is keeps; None if there is none.
+        nearest: How many items the nearest possible division keeps; None if there is none.
     """
 
     def __init__(self, message: str, nearest: int | None) -> None:
@@ -47,7 +47,7 @@ def grouped_split(
         seed: Another seed gives other groups.
 
     Raises:
-        ValueError: If not exactly one size is given.
+        ValueError: If not exactly one of the sizes is there.
         SplitError: If a side would be empty.
     """
     if (num_items is None) == (fraction is None):
@@ -56,7 +56,7 @@ def grouped_split(
     groups: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[group_of(record, group_by)].append(record)
-    order = sorted(groups, key=lambda name: _digest(seed, "group", name))
+    order = sorted(groups, key=partial(_digest, seed, "group"))
     num_kept = size = 0
     for group in order:
         larger = size + len(groups[group])
@@ -80,10 +80,10 @@ def grouped_split(
 def share_of(
     records: Sequence[Record], group_by: GroupBy | None, fraction: float, seed: int
 ) -> tuple[list[Record], list[Record], str]:
-    """`grouped_split` by a share, of which few items or large groups need not have any.
+    """Divide items by a share, or as near to it as leaves a group on each side.
 
     Returns:
-        (kept, rest), where each has a group at least, and a sentence if that is not the share.
+        (kept, rest), and a sentence if that is not the share.
 
     Raises:
         SplitError: If all items are of one group.
@@ -94,19 +94,16 @@ def share_of(
         if error.nearest is None:
             raise
         kept, rest = grouped_split(records, group_by, num_items=error.nearest, seed=seed)
-        return (
-            kept,
-            rest,
-            f"{len(kept)} of {len(records)} items in place of a share of {fraction:g}",
-        )
+        notice = f"{len(kept)} of {len(records)} items in place of a share of {fraction:g}"
+        return kept, rest, notice
 
 
 def nested_sample(records: Sequence[Record], seed: int) -> list[Record]:
-    """All items in a seeded order; its prefixes are the nested samples of a learning curve."""
+    """Return all items in a seeded order; its prefixes are the samples of a learning curve."""
     seen: Counter[str] = Counter()
     keyed = []
     for record in records:
-        content = content_of(record)
+        content = group_of(record, None)
         keyed.append((_digest(seed, "item", content, seen[content]), record))
         seen[content] += 1
     return [record for _, record in sorted(keyed, key=lambda pair: pair[0])]

@@ -16,7 +16,7 @@ class ItemDistances:
 
     Attributes:
         edges: Per choice, the edges from either entity; None where it is not above that entity.
-        nearer: The distractors that are nearer to one entity than the gold answer is.
+        nearer: Indices of the distractors that are nearer to one entity than the gold answer is.
         unknown: Words of the item that the taxonomy lacks.
     """
 
@@ -38,7 +38,7 @@ def item_distances(record: Record, entities: tuple[str, str], edges: Edges) -> I
     Args:
         record: The item.
         entities: Its two concepts.
-        edges: Word to the words above it with their edges, None for an unknown word
+        edges: Returns the words above a word with their edges, None for an unknown word
             (`probelight.build.sources.wordnet.hypernym_edges`).
     """
     above = [edges(entity) for entity in entities]

@@ -15,8 +15,8 @@ from probelight.io.errors import RecordError
 from probelight.io.files import LARGE, read_lines
 from probelight.probes.record import Record
 
-# The closed classes of English (Quirk et al. 1985, chapter 2), the paper's list is not published.
-# The answers of some probes ("not", "always", "larger") are content here: they are what is asked.
+# The closed classes of English (Quirk et al. 1985, chapter 2); the paper's list is not published.
+# The answers of some probes ("not", "always", "larger") are content words here.
 FUNCTION_WORDS = frozenset(
     (
         # Articles and determiners.
@@ -56,7 +56,7 @@ def content_words(text: str) -> list[str]:
 
 
 def telling_words(text: str) -> list[str]:
-    """Return the words of any script without function words; all, if it has no others."""
+    """Return the words of a text, of any script, without function words unless it has no others."""
     words = words_in(text)
     return [word for word in words if word not in FUNCTION_WORDS] or words
 
@@ -73,12 +73,9 @@ def stems_in(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=100_000)
 def stem_of(word: str) -> str:
-    """Return the stem of an English word: "poke", "poking" and "poked" have one.
+    """Return the stem of an English word in any case: "poke", "poking" and "poked" have one.
 
     Snowball's English stemmer (Porter 2001). Irregular forms ("broke") keep stems of their own.
-
-    Args:
-        word: In any case.
     """
     stem: str = _stemmer().stemWord(word.lower())
     return stem
@@ -93,10 +90,10 @@ def _stemmer() -> Any:
 
 @dataclass(frozen=True)
 class Unigrams:
-    """Counts of the words asked for, and of all words together.
+    """Counts of some words of a corpus.
 
     Attributes:
-        counts: The words asked for that the corpus has.
+        counts: Those of the words that were needed and that the corpus has.
         num_tokens: Running words of the whole corpus.
         num_types: Different words of the whole corpus.
     """
@@ -104,11 +101,6 @@ class Unigrams:
     counts: Mapping[str, int]
     num_tokens: int
     num_types: int
-
-    def log_probability(self, word: str) -> float:
-        """Natural logarithm of (count + 1) / (tokens + types + 1): add-one, one type unseen."""
-        seen = self.counts.get(word, 0)
-        return math.log(seen + 1) - math.log(self.num_tokens + self.num_types + 1)
 
 
 @dataclass(frozen=True)
@@ -129,11 +121,9 @@ class CorpusFit:
 def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
     """Read a count file: a word, a tab or spaces, and its count on each line.
 
-    Words are counted in lower case. Only those asked for are kept, so the file may be large.
-
     Args:
         path: Plain text, .gz or .zip.
-        words: The words whose counts are needed, in lower case.
+        words: The words whose counts are kept, in lower case.
 
     Raises:
         RecordError: If a line is no word with a count, or there is none; it names file and line.
@@ -173,6 +163,8 @@ def words_of_records(records: Iterable[Record]) -> Counter[str]:
 def corpus_fit(words: Mapping[str, int], corpus: Unigrams) -> CorpusFit:
     """Measure how common a probe's content words are in a corpus.
 
+    A word's probability is (count + 1) / (tokens + types + 1): add-one, with one type unseen.
+
     Args:
         words: Word to the number of times the probe has it (`words_of_records`).
         corpus: Counts of at least these words.
@@ -183,6 +175,9 @@ def corpus_fit(words: Mapping[str, int], corpus: Unigrams) -> CorpusFit:
     total = sum(words.values())
     if not total:
         raise ValueError("the probe has no content words")
-    log_sum = math.fsum(n * corpus.log_probability(word) for word, n in words.items())
+    log_size = math.log(corpus.num_tokens + corpus.num_types + 1)
+    log_sum = math.fsum(
+        n * (math.log(corpus.counts.get(word, 0) + 1) - log_size) for word, n in words.items()
+    )
     unseen = sum(n for word, n in words.items() if not corpus.counts.get(word))
     return CorpusFit(log_sum / total, total, unseen)

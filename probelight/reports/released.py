@@ -9,11 +9,11 @@ import re
 from functools import lru_cache
 from pathlib import PurePath
 
+from probelight.io.files import DataFile
 from probelight.probes.catalog import EMBEDDED, FileSource, load_probe_config, probe_names
 from probelight.reports.published import published
 from probelight.results.details import OriginalParts
 from probelight.results.load import Run
-from probelight.results.record import DataUse
 
 # Outputs that were released with Ettinger (2020), by what the files hold.
 RECORDINGS = {
@@ -69,7 +69,7 @@ def on_paper_task(run: Run) -> bool:
     return set(parts.sets) - {RESERVED} == SCIENCE
 
 
-def released_file(run: Run, split: str = "") -> DataUse | None:
+def released_file(run: Run, split: str = "") -> DataFile | None:
     """Return what a run read of the released file of a split of its probe; None for a namesake.
 
     It goes by the checksum where the probe's config has one, else by the name of the file.

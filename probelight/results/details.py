@@ -1,8 +1,4 @@
-"""What runs of one protocol say of themselves in result.json, beside what all runs say.
-
-Each class is the content of one key of the file. They lie here, below the protocols that write them
-and the reports that read them, because neither of the two rooms may use the other's words.
-"""
+"""What only the runs of one protocol have in result.json: each class is the content of one key."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ class Details:
 
 @dataclass(frozen=True, kw_only=True)
 class OriginalParts(Details):
-    """The questions that an original-task model was trained on, where they are known.
+    """The questions that an original-task model was trained on.
 
     Attributes:
         sets: Names of the sets.
@@ -42,13 +38,13 @@ class OriginalParts(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class CurveDetails(Details):
-    """What a point of a learning curve was trained on.
+    """The training of a point of a learning curve.
 
     Attributes:
-        train: How the train rows were got.
+        train: Origin of the train rows.
         first_stage: Whether the model was trained on other questions first.
         early_stopping: What stopped the training; None where nothing did.
-        control_words: Of each control that puts words in, the word that stands for each.
+        control_words: Of each control that replaces words, word to replacement.
         sha256_by_seed: Checksums of the weights, where each seed has its own.
     """
 
@@ -63,19 +59,19 @@ class CurveDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class InoculationDetails(Details):
-    """What an inoculation began with, chose by and reports on.
+    """The data, settings and choice of an inoculation.
 
     Attributes:
         original_task: Name of the original task.
-        selection: How the selection items were got.
+        selection: Origin of the selection items.
         report_split: Split of the probe reported on; None where there was no such file.
         report_items: How many items of it at most; None for all.
         setup: Equal for runs that begin with the same model and report on the same items.
-        setting: What was trained with; empty before inoculation.
+        setting: Settings of the training; empty before inoculation.
         history: Selection scores of each epoch.
         cost_interpretable: Whether the original task was above chance before; None before the
             report.
-        chosen: Key of the setting that was chosen, where there were several.
+        chosen: Key of the chosen setting, where there were several.
         candidates: Keys of the settings that it was chosen from.
         forgotten: The original-task items that counted more before than after.
     """
@@ -97,11 +93,11 @@ class InoculationDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class UnigramDetails(Details):
-    """What two models' accuracies were correlated by.
+    """A correlation of two models' accuracies.
 
     Attributes:
         models: The two.
-        measure: How good a model is: "max" or "zero_shot".
+        measure: "max" or "zero_shot" accuracy.
     """
 
     key: ClassVar = "unigrams"
@@ -112,13 +108,13 @@ class UnigramDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonDetails(Details):
-    """What systems were compared on.
+    """A comparison of systems.
 
     Attributes:
-        answered: What they answered: "zero shot", "learning curve", ...
+        answered: How they answered: "zero shot", "learning curve", ...
         setting: What they have in common, such as the number of training examples; may be empty.
-        num_runs: By system, how many runs it has: one a seed.
-        num_pairs: How many comparisons the p-values were adjusted for.
+        num_runs: Number of runs, one per seed, by system.
+        num_pairs: Number of comparisons that the p-values were adjusted for.
     """
 
     key: ClassVar = "comparison"
@@ -129,13 +125,4 @@ class ComparisonDetails(Details):
     num_pairs: int
 
 
-DETAILS: Mapping[str, type[Details]] = {  # in the order of the file
-    kind.key: kind
-    for kind in (
-        OriginalParts,
-        CurveDetails,
-        InoculationDetails,
-        UnigramDetails,
-        ComparisonDetails,
-    )
-}
+DETAILS: Mapping[str, type[Details]] = {kind.key: kind for kind in Details.__subclasses__()}

@@ -1,7 +1,6 @@
-"""What a folder's runs measured, as data frames: one of every number, and one of every item.
+"""The results of a folder's runs as two data frames: one of every number, one of every item.
 
-Tables, figures and notebooks read these two. Their columns are those of `NUMBERS` and `ITEMS`, in
-that order, whatever runs there are.
+Their columns are those of `NUMBERS` and `ITEMS`, in that order, whatever runs there are.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place
 
 @lru_cache(maxsize=2)
 def results_frame(results: Results) -> pd.DataFrame:
-    """Return a row for each number of all runs, with the columns of `NUMBERS`.
+    """Return a row for each number of all runs, in their order, with the columns of `NUMBERS`.
 
-    A number that is not there is missing (NA); a text is empty. Rows are in the order of the runs.
+    A number that is not there is missing (NA); a text is empty.
     """
     found = [
         {
@@ -72,9 +71,9 @@ def with_columns(
     """Return a frame with columns of other rows, missing where no row is of the same place.
 
     Args:
-        frame: What the columns are added to.
+        frame: The frame.
         rows: At most one for each place.
-        names: The rows' columns that are taken, with what they are called in the frame.
+        names: The columns to take, with their names in the frame.
         on: The columns that make up a place.
     """
     return frame.merge(rows[[*on, *names]].rename(columns=dict(names)), how="left", on=on)

@@ -1,4 +1,4 @@
-"""Finds the result files below a folder and reads them; says which could not be read, and why."""
+"""Read the results below a folder, and say which could not be read, and why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from probelight.results.run_folder import (
     planned_cells,
 )
 
-GRID_FILE = "grid.json"  # beside the result of a grid: what was said of each pair
+GRID_FILE = "grid.json"  # next to the result of a grid: the prediction for each pair
 INOCULATION = "inoculation"
 MAX_NAMED = 3  # folders in the title's line
 MOST_UNFINISHED = 12  # failed runs, and unfinished ones; a sweep may be planned with hundreds
@@ -40,7 +40,7 @@ class Run(RunRecord):
     Attributes:
         path: Folder of the run, relative to the folder of its `Results`.
         command: The command that made it, as it was typed; empty where it was not recorded.
-        hits: Which items its runs got right, where a curve's run recorded them.
+        hits: What each item counted, where a curve recorded it.
         sides: What each reported item counted before and after, where an inoculation recorded it.
     """
 
@@ -51,7 +51,7 @@ class Run(RunRecord):
 
     @property
     def role(self) -> Role:
-        """What its model is there for."""
+        """The role of its model."""
         return self.rows[0].role if self.rows else ""
 
     @property
@@ -66,11 +66,11 @@ class Results:
 
     Attributes:
         name: Name of the folder, or of several.
-        runs: One a run key, sorted by key.
+        runs: One per run key, sorted by key.
         left_out: Sentences about files that are not part of the report, and why.
-        folder: The folder itself, or the nearest one that all of several lie in; None for results
+        folder: The folder itself, or the nearest one that holds all of several; None for results
             that were not read from one.
-        damaged: Those sentences of `left_out` that are about files that cannot be read.
+        damaged: The sentences of `left_out` about files that cannot be read.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Results:
 
     @cached_property
     def notices(self) -> tuple[str, ...]:
-        """What the runs noticed, each notice once, with its run or the number of its runs."""
+        """Each notice of the runs once, with its run or the number of its runs."""
         keys: dict[str, list[str]] = {}
         for run in self.runs:
             for notice in run.notices:
@@ -106,16 +106,14 @@ class Results:
         return [run for run in self.runs if run.protocol == protocol]
 
     def below(self, message: str) -> str:
-        """Return a message with paths that begin in the folder: a page is read elsewhere too."""
+        """Return a message with paths relative to the folder, as a page is read elsewhere too."""
         return message if self.folder is None else message.replace(f"{self.folder}/", "")
 
     def read(self, run: Run, name: str) -> Any | None:
-        """Read a JSON file beside a run's result.json; None where there is none.
-
-        Of a JSON Lines file it is the list of its lines.
+        """Read a JSON file, or the lines of a JSON Lines file, of a run; None if there is none.
 
         Raises:
-            UnreadableResultError: If it is cut short, is not JSON, or is not what the run left.
+            UnreadableResultError: If it is damaged, or has changed since the run ended.
         """
         if self.folder is None:
             return None
@@ -132,15 +130,12 @@ class Results:
 
 
 def load_results(folder: Path | Sequence[Path]) -> Results:
-    """Read every `runs/*/result.json` below a folder; several output folders in it are fine.
+    """Read every `runs/*/result.json` below one or several folders.
 
-    Args:
-        folder: One, or several whose results are to be together. A run that lies below two of
-            them, or in a copy of its folder, counts once.
+    A run that lies below two of them, or in a copy of its folder, counts once.
 
     Raises:
-        FileNotFoundError: If none is given, one is not there or holds no result, or none of all
-            results can be read.
+        FileNotFoundError: If a folder is not there or holds no result, or no result can be read.
     """
     folders = [folder] if isinstance(folder, Path) else list(dict.fromkeys(folder))
     if not folders:
@@ -158,7 +153,12 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
 
     read: dict[Path, Run] = {}
     left_out: dict[Path, str] = {}
-    damaged_plans = _damaged_plans(every, root)
+    damaged_plans = [
+        f"{os.path.relpath(folder / PLANNED, root)}: damaged, so runs of an earlier plan are "
+        "counted too; give `sweep plan` again"
+        for folder in dict.fromkeys(path.parent.parent.parent for path in every)
+        if (folder / PLANNED).exists() and planned_cells(folder) is None
+    ]
     damaged = [*damaged_plans]
     earlier = of_earlier_plans(every)
     for path in every:
@@ -207,7 +207,7 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
         name: How messages and the report call it; the path where it is None.
 
     Raises:
-        UnreadableResultError: If it is cut short, is not JSON, or lacks what a report needs.
+        UnreadableResultError: If it is damaged, or lacks what a report needs.
     """
     name = name or path.as_posix()
     try:
@@ -235,21 +235,10 @@ def _unreadable(error: OSError | ValueError, path: Path, name: str) -> str:
     return text if text.startswith(name) else f"{name}: {text}"
 
 
-def _damaged_plans(paths: Iterable[Path], root: Path) -> list[str]:
-    """Return a sentence about each sweep whose plan cannot be read."""
-    folders = dict.fromkeys(path.parent.parent.parent for path in paths)
-    return [
-        f"{os.path.relpath(folder / PLANNED, root)}: damaged, so runs of an earlier plan are "
-        "counted too; give `sweep plan` again"
-        for folder in folders
-        if (folder / PLANNED).exists() and planned_cells(folder) is None
-    ]
-
-
 def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
-    """Return one run a key, the first by path, and a sentence about each of the others.
+    """Return the first run of each key by path, and a sentence about each of the others.
 
-    Keys are compared within a protocol, model and probe, so that folders named by hand are safe.
+    Keys are compared within a protocol, model and probe, as folders may be named by hand.
     """
     kept: dict[tuple[str, ...], Run] = {}
     repeated = []
@@ -286,10 +275,10 @@ def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:
 
 
 def distinct_ends(sources: Iterable[str]) -> dict[str, str]:
-    """Return the shortest ends of distinct paths or Hub names that are distinct too.
+    """Return the shortest ends of whole parts by which paths or Hub names are still distinct.
 
-    They are cut between whole parts: of "runs/a/checkpoints/best" and "runs/b/checkpoints/best"
-    they are "a/checkpoints/best" and "b/checkpoints/best".
+    Of "runs/a/checkpoints/best" and "runs/b/checkpoints/best" they are "a/checkpoints/best" and
+    "b/checkpoints/best".
     """
     distinct = list(dict.fromkeys(sources))
     for length in count(1):
@@ -302,10 +291,7 @@ def distinct_ends(sources: Iterable[str]) -> dict[str, str]:
 
 
 def with_distinct_models(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs with models of one name that were loaded from several places renamed.
-
-    Otherwise the rows of different models would be in a table as those of one.
-    """
+    """Return the runs, with models of one name from several places renamed."""
     places: dict[str, set[str]] = {}
     for run in runs:
         if place := run.source.loaded_from:
@@ -332,8 +318,8 @@ def unfinished_notices(folders: Iterable[Path], root: Path) -> list[str]:
     """Return a sentence about each run without a result, or about many of them together.
 
     Args:
-        folders: What the runs are below.
-        root: Sentences call a run by its path from here.
+        folders: Where runs are looked for.
+        root: Runs are called by their paths from here.
     """
     runs = [
         path.parent
@@ -345,22 +331,18 @@ def unfinished_notices(folders: Iterable[Path], root: Path) -> list[str]:
     ]
     failed = [run for run in runs if (run / ERROR).exists()]
     waiting = [run.relative_to(root).as_posix() for run in runs if run not in failed]
-    notices = [
-        f"{run.relative_to(root).as_posix()}: failed, so not in this report ({_reason(run)})"
-        for run in failed[:MOST_UNFINISHED]
-    ]
+    notices = []
+    for run in failed[:MOST_UNFINISHED]:
+        try:  # the last line of the traceback
+            lines = (run / ERROR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            reason = lines[-1] if lines else "without a reason"
+        except OSError as error:  # a folder, say
+            reason = f"{ERROR} cannot be read: {error.strerror}"
+        name = run.relative_to(root).as_posix()
+        notices.append(f"{name}: failed, so not in this report ({reason})")
     if len(failed) > MOST_UNFINISHED:
         notices.append(f"{len(failed) - MOST_UNFINISHED:,} more runs failed; each has its {ERROR}")
     if len(waiting) > MOST_UNFINISHED:
         names = ", ".join(waiting[:MOST_UNFINISHED])
         return [*notices, f"{len(waiting):,} runs are not finished yet: {names}, ..."]
     return [*notices, *(f"{run}: not finished yet, so not in this report" for run in waiting)]
-
-
-def _reason(run: Path) -> str:
-    """Return the last line of the traceback, which says what was wrong."""
-    try:
-        text = (run / ERROR).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError as error:  # a folder, say
-        return f"{ERROR} cannot be read: {error.strerror}"
-    return text.splitlines()[-1] if text else "without a reason"

@@ -1,4 +1,4 @@
-"""What a language model says behind contexts, whoever asked it: us, or another program."""
+"""The words and probabilities of a language model behind contexts, recorded by any program."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from probelight.io.files import DataFile, content_sha256, read_lines
 
 @dataclass(frozen=True)
 class ModelOutputs:
-    """One entry a prompt, in the order of the prompts.
+    """Outputs for each prompt, in the order of the prompts.
 
     Attributes:
         predictions: The words that the model finds most probable, the best one first.
-        depth: How many it was asked for: beyond that nothing is known of it. A list may be shorter,
-            where not every piece of a vocabulary makes a word.
+        depth: How many it was asked for. A list may be shorter, where not every piece of a
+            vocabulary makes a word.
         probabilities: Of the prompt's target, over the whole vocabulary; None for a target that
-            the vocabulary does not have as one word. None in all where they were not recorded.
-        split: Words of the set that the vocabulary does not have as one, where that is known: none
-            of them is among the predictions, and it says nothing of the model.
+            the vocabulary does not have as one word, or in all where they were not recorded.
+        split: Words of the set that the vocabulary does not have as one, where that is known; none
+            of them can be among the predictions.
     """
 
     predictions: tuple[tuple[str, ...], ...]
@@ -38,7 +38,6 @@ Value = TypeVar("Value")
 PREDICTIONS, PROBABILITIES, SPLIT = "modelpreds", "modeltgtprobs", "modelsplit"
 KINDS = (PREDICTIONS, PROBABILITIES, SPLIT)
 LISTS = ("contextlist", "targetlist")
-_NONE = frozenset[str]()
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ class Recorded:
     """The files of one model on one set.
 
     Attributes:
-        recorded_as: What they call the set.
-        model: The model, after their name.
+        recorded_as: The set, as the files call it.
+        model: The model, as the files call it.
         predictions: File of its best words.
         probabilities: File of the targets' probabilities, where the form has one.
         lists: Files of the contexts and of the targets, those that are there.
@@ -71,20 +70,29 @@ class Recorded:
 
 
 def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
-    """The outputs in a folder, in either form or both, by set and model.
+    """Return the outputs in a folder, by set and model, in the forms of two papers.
+
+    These are one folder (Ettinger 2020) and a folder for each set (Shivagunde et al. 2023).
 
     Args:
         folder: The folder.
-        sets: What files of recorded outputs call the sets.
+        sets: The sets, as files of recorded outputs call them.
 
     Raises:
-        UsageError: If there is no such folder, it holds no outputs, or a file's fellow is missing.
+        UsageError: If there is no such folder, it holds no outputs, or one of two files is missing.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder of recorded outputs")
-    found: dict[tuple[str, str], Recorded] = {}
     files = _files(folder, sets)
-    for one in (*_in_one_folder(folder, files), *_in_folders(folder, sets)):
+    in_folders = (
+        Recorded(name, visible(path.name.removesuffix(".txt")), path)
+        for name in sets
+        if (folder / name).is_dir()
+        for path in sorted((folder / name).iterdir())
+        if path.is_file() and not path.name.startswith(".")
+    )
+    found: dict[tuple[str, str], Recorded] = {}
+    for one in (*_in_one_folder(folder, files), *in_folders):
         first = found.setdefault((one.recorded_as, one.model), one)
         if first is not one:
             raise UsageError(
@@ -111,18 +119,26 @@ def read_recorded(one: Recorded, asked: Sequence[tuple[str, str]]) -> ModelOutpu
 
     Args:
         one: Their files.
-        asked: Context and target of each line that there must be.
+        asked: Context and target of each line.
 
     Raises:
-        RecordError: If a file has another number of lines, a line is malformed, or the model was
-            asked something else; the message names file and line, and what is expected.
+        RecordError: If a file has another number of lines, a line is malformed, or the contexts or
+            targets differ; the message names file and line, and what is expected.
     """
     for path in one.lists:
-        _check_list(path, one, asked)
+        place = LISTS.index(path.name.removesuffix(".txt").rpartition("-")[2])
+        lines = _lines(path, one, len(asked))
+        for number, (text, expected) in enumerate(zip(lines, asked, strict=True), start=1):
+            if _plain(text) != _plain(expected[place]):
+                raise RecordError(
+                    f"{path}:{number}: {text!r}, where {expected[place]!r} is expected: the lines "
+                    f"must be those of {one.recorded_as}, in their order"
+                )
     parse = _words if one.probabilities else _python_list
     lists = _read(one.predictions, one, len(asked), parse)
     depth = max(map(len, lists), default=0)
-    split = frozenset(text for _, text in read_lines(one.split) if text) if one.split else _NONE
+    split_lines = read_lines(one.split) if one.split else ()
+    split = frozenset(text for _, text in split_lines if text)
     if one.probabilities is None:
         words = (own[1:] if own and not own[0] else own for own in lists)
         return ModelOutputs(tuple(words), depth, split=split)
@@ -131,18 +147,24 @@ def read_recorded(one: Recorded, asked: Sequence[tuple[str, str]]) -> ModelOutpu
 
 
 def _files(folder: Path, sets: Sequence[str]) -> dict[tuple[str, ...], Path]:
-    """The files whose names say what they hold, of which set and which model."""
+    """Return the files of the first form by what they hold, set and model."""
+    pattern = rf"({'|'.join(KINDS)})-({'|'.join(map(re.escape, sets))})-(.+)"
     paths: dict[tuple[str, ...], Path] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(tuple(f"{kind}-" for kind in KINDS)):
-            first = paths.setdefault(_named(path, sets), path)
+            match = re.fullmatch(pattern, path.name.removesuffix(".txt"))
+            if match is None:
+                raise UsageError(
+                    f"{path}: no set and model can be read from its name; it must end in "
+                    f"-SET-MODEL, where SET is one of {', '.join(sets)}"
+                )
+            first = paths.setdefault(match.groups(), path)
             if first is not path:
                 raise UsageError(f"{path}: {first.name} is there as well; leave one of them there")
     return paths
 
 
 def _in_one_folder(folder: Path, paths: Mapping[tuple[str, ...], Path]) -> Iterator[Recorded]:
-    """The form of Ettinger (2020)."""
     for (kind, name, model), path in paths.items():
         if kind == SPLIT:
             continue
@@ -159,33 +181,11 @@ def _in_one_folder(folder: Path, paths: Mapping[tuple[str, ...], Path]) -> Itera
             yield Recorded(name, visible(model), path, fellow, there)
 
 
-def _named(path: Path, sets: Sequence[str]) -> tuple[str, ...]:
-    """What a file of this form holds, of which set and which model."""
-    pattern = rf"({'|'.join(KINDS)})-({'|'.join(map(re.escape, sets))})-(.+)"
-    match = re.fullmatch(pattern, path.name.removesuffix(".txt"))
-    if match is None:
-        raise UsageError(
-            f"{path}: no set and model can be read from its name; it must end in -SET-MODEL, "
-            f"where SET is one of {', '.join(sets)}"
-        )
-    return match.groups()
-
-
-def _in_folders(folder: Path, sets: Sequence[str]) -> Iterator[Recorded]:
-    """The form of Shivagunde et al. (2023)."""
-    for name in sets:
-        if (folder / name).is_dir():
-            for path in sorted((folder / name).iterdir()):
-                if path.is_file() and not path.name.startswith("."):
-                    yield Recorded(name, visible(path.name.removesuffix(".txt")), path)
-
-
 def _read(
     path: Path, one: Recorded, num_lines: int, parse: Callable[[str], Value]
 ) -> tuple[Value, ...]:
-    lines = _lines(path, one, num_lines)
     values = []
-    for number, text in enumerate(lines, start=1):
+    for number, text in enumerate(_lines(path, one, num_lines), start=1):
         try:
             values.append(parse(text))
         except ValueError as error:
@@ -194,7 +194,7 @@ def _read(
 
 
 def _lines(path: Path, one: Recorded, num_lines: int) -> list[str]:
-    """The lines of a file that must have so many; empty ones at its end do not count."""
+    """Return the lines of a file; empty ones at its end do not count."""
     lines = [text.strip() for _, text in read_lines(path)]
     while lines and not lines[-1] and len(lines) > num_lines:
         lines.pop()
@@ -206,19 +206,8 @@ def _lines(path: Path, one: Recorded, num_lines: int) -> list[str]:
     return lines
 
 
-def _check_list(path: Path, one: Recorded, asked: Sequence[tuple[str, str]]) -> None:
-    place = LISTS.index(path.name.removesuffix(".txt").rpartition("-")[2])
-    said = _lines(path, one, len(asked))
-    for number, (text, expected) in enumerate(zip(said, asked, strict=True), start=1):
-        if _plain(text) != _plain(expected[place]):
-            raise RecordError(
-                f"{path}:{number}: {text!r}, where {expected[place]!r} is expected: the lines must "
-                f"be those of {one.recorded_as}, in their order"
-            )
-
-
 def _plain(text: str) -> list[str]:
-    """The words alone: lists differ in quotes and white space, and some end in the mask."""
+    """Return the words alone: lists differ in quotes, white space and masks."""
     return re.findall(r"\w+", text.replace("[MASK]", " ").casefold())
 
 

@@ -1,12 +1,7 @@
-"""predictions.jsonl of a run: each item as the model was given it, and what it answered.
-
-The schema (`ItemLine`, `ContextLine`), what makes the lines of a set, what writes them, and what
-reads and checks them.
-"""
+"""predictions.jsonl of a run: each item as the model was given it, and what it answered."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -23,7 +18,7 @@ from probelight.results.row import Subset
 from probelight.results.run_folder import RunFolder
 
 PREDICTIONS = "predictions.jsonl"
-# What a file of items says of them may be of another type there: a cluster that is a number.
+# In files of items these may be of another type: a cluster that is a number.
 _FACTS: Mapping[str, Callable[[Any], object]] = {
     "group": str,
     "hops": int,
@@ -57,28 +52,28 @@ class ItemLine:
     line lacks one that has its default.
 
     Attributes:
-        set: The set that it was scored in; a curve's name control and seed, those of an inoculation
-            end in "_before" before it.
+        set: The set that it was scored in; a curve's names control and seed, those of an
+            inoculation end in "_before" before it.
         id: That of its file, where ids may repeat.
         position: Its line there, from 1.
         question: The stem; empty in minimal pairs.
         choices: The answers, "" where one pads a question.
-        scores: One a choice. In the file null stands for -inf, and beside a `prediction` of null
+        scores: One per choice. In the file null stands for -inf, and if `prediction` is null too,
             for NaN; read, both are None.
-        prediction: Index of the first of the best choices; None where nothing was said.
+        prediction: Index of the first of the best choices; None where a score is NaN.
         tied: How many choices share the best score; 1 in files from before ties were counted.
         answer: Index of the gold choice.
         correct: What the item counts: 1 right, 0 wrong, 1/n for one of n best.
-        group: Its concept; written as the item's file has it, where it may be a number.
+        group: Its concept, as the item's file has it.
         hops: Edges between the concept and the right answer.
-        distractor_type: What the wrong answers are to the right one.
+        distractor_type: The relation of the wrong answers to the right one.
         distractor_hops: Edges to the wrong answers.
-        interval_group: Equal for items that intervals do not divide; None where each is its own,
-            and in files from before it was recorded.
+        interval_group: Equal for items that intervals do not divide; None where each is its own
+            group, and in files from before it was recorded.
         best: Indices of all best choices (zero-shot, where it scores by several rules).
         by_rule: The answer by each of those rules.
-        control: What was done to its words (curves, and inoculation under a control); empty where
-            the set says it, or nothing was.
+        control: The control (curves, and inoculation under a control); empty where there is none,
+            or the set names it.
         seed: Of the run that answered (curves); None where nothing was drawn.
     """
 
@@ -106,22 +101,22 @@ class ItemLine:
 
     @property
     def asked(self) -> tuple[str, tuple[str, ...], int]:
-        """What tells items apart: question, choices and which is right, not where they stood."""
+        """Question, choices and answer, which distinguish items wherever they stood."""
         return self.question, self.choices, self.answer
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextLine:
-    """A context that a model was to go on with, and the words it went on with (a diagnostic).
+    """A context of a diagnostic, and the words that a model continued it with.
 
     Attributes:
         context: All before the word.
-        target: The word whose probability was asked for.
+        target: The word whose probability was measured.
         expected: Words that count as right; none where hardly any is wrong.
         predictions: The model's words, the most probable one first.
         probability: That of the target; None where it has none.
         split: Those of target and expected words that the vocabulary does not have as one entry;
-            optional, a line lacks it where there are none.
+            a line lacks it where there are none.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -140,8 +135,8 @@ def write_predictions(
     """Write predictions.jsonl of a run; it appears whole or not at all.
 
     Args:
-        run: The run; the file itself where it is not that of a run.
-        lines: What was answered, in the order of the file.
+        run: The run, or the path of a file that is of no run.
+        lines: The lines.
         always: Optional fields that every line has, null included.
     """
     written = (line_as_json(line, always) for line in lines)
@@ -152,11 +147,11 @@ def write_predictions(
 
 
 def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> dict[str, Any]:
-    """Return a line as it is written, without the optional fields that say nothing.
+    """Return a line as it is written, without the optional fields that have their default.
 
     Args:
         line: The line.
-        always: Optional fields that it has all the same.
+        always: Optional fields that are written even so.
     """
     values = {
         one.name: getattr(line, one.name)
@@ -171,22 +166,19 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
 
 
 def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
-    """The items that a run answered, in the order of its file.
-
-    Nothing where it wrote none, or answered otherwise than by choosing (a diagnostic).
+    """Return the items that a run answered; none where it has no file, or is a diagnostic.
 
     Raises:
-        UnreadableResultError: If the file is damaged, or a line is not what it should be; the
-            message names file and line.
+        UnreadableResultError: If the file or a line is damaged; the message names file and line.
     """
     return _item_lines(results.read(run, PREDICTIONS) or [], f"{run.path}/{PREDICTIONS}")
 
 
 def read_item_file(path: Path) -> tuple[ItemLine, ...]:
-    """The items of a predictions.jsonl whose run was not loaded, as `read_item_lines` has them.
+    """Return the items of a predictions.jsonl whose run was not loaded.
 
     Raises:
-        UnreadableResultError: As of `read_item_lines`.
+        UnreadableResultError: If the file or a line is damaged; the message names file and line.
     """
     try:
         lines = read_json(path)
@@ -196,65 +188,58 @@ def read_item_file(path: Path) -> tuple[ItemLine, ...]:
 
 
 def _item_lines(lines: Iterable[Any], path: str) -> tuple[ItemLine, ...]:
-    return tuple(
-        _item(line, f"{path}:{number}")
-        for number, line in enumerate(lines, start=1)
-        if not _is_context(line)
-    )
+    items = _typed_lines(ItemLine, lines, path)
+    for place, item in items:
+        num_choices = len(item.choices)
+        if len(item.scores) != num_choices or not 0 <= item.answer < num_choices:
+            raise UnreadableResultError(
+                f"{place}: {num_choices} choices, but {len(item.scores)} scores and the answer "
+                f"{item.answer}"
+            )
+        if not 0 <= item.correct <= 1:
+            raise UnreadableResultError(f"{place}: `correct` is {item.correct}, not from 0 to 1")
+    return tuple(item for _, item in items)
 
 
 def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
-    """The contexts that a diagnostic run went on with, in the order of its file.
+    """Return the contexts of a diagnostic run, in the order of its file.
 
     Raises:
-        UnreadableResultError: As of `read_item_lines`.
+        UnreadableResultError: If the file or a line is damaged; the message names file and line.
     """
-    lines = results.read(run, PREDICTIONS) or []
-    return tuple(
-        _typed(ContextLine, line, f"{run.path}/{PREDICTIONS}:{number}")
-        for number, line in enumerate(lines, start=1)
-        if _is_context(line)
-    )
+    lines, path = results.read(run, PREDICTIONS) or [], f"{run.path}/{PREDICTIONS}"
+    return tuple(line for _, line in _typed_lines(ContextLine, lines, path))
 
 
-def _is_context(line: Any) -> bool:
-    return isinstance(line, dict) and "choices" not in line and "context" in line
-
-
-def _typed(kind: type[Line], line: Any, place: str) -> Line:
-    if not isinstance(line, Mapping):
-        raise UnreadableResultError(f"{place}: not an object")
-    names = {one.name for one in fields(kind)}
-    known = {name: all_visible(value) for name, value in line.items() if name in names}
-    try:
-        facts = {name: _FACTS[name](known[name]) for name in known.keys() & _FACTS.keys()}
-        return typed(kind, known | facts, place)
-    except (TypeError, ValueError) as error:
-        said = str(error)
-        raise UnreadableResultError(said if place in said else f"{place}: {said}") from error
-
-
-def _item(line: Any, place: str) -> ItemLine:
-    read = _typed(ItemLine, line, place)
-    choices = len(read.choices)
-    if len(read.scores) != choices or not 0 <= read.answer < choices:
-        raise UnreadableResultError(
-            f"{place}: {choices} choices, but {len(read.scores)} scores and the answer "
-            f"{read.answer}"
-        )
-    if not 0 <= read.correct <= 1 or not math.isfinite(read.correct):
-        raise UnreadableResultError(f"{place}: `correct` is {read.correct}, not between 0 and 1")
-    return read
+def _typed_lines(kind: type[Line], lines: Iterable[Any], path: str) -> list[tuple[str, Line]]:
+    """Return the lines of a kind, each with its place; lines of contexts have no choices."""
+    names, found = {one.name for one in fields(kind)}, []
+    for number, line in enumerate(lines, start=1):
+        place = f"{path}:{number}"
+        is_context = isinstance(line, dict) and "choices" not in line and "context" in line
+        if is_context != (kind is ContextLine):
+            continue
+        if not isinstance(line, Mapping):
+            raise UnreadableResultError(f"{place}: not an object")
+        known = {name: all_visible(value) for name, value in line.items() if name in names}
+        try:
+            facts = {name: _FACTS[name](known[name]) for name in known.keys() & _FACTS.keys()}
+            found.append((place, typed(kind, known | facts, place)))
+        except (TypeError, ValueError) as error:
+            problem = str(error)
+            message = problem if place in problem else f"{place}: {problem}"
+            raise UnreadableResultError(message) from error
+    return found
 
 
 def difficulty_of(notes: Mapping[str, Any]) -> Subset | None:
     """Return an item's cell of the heat maps of Richardson & Sabharwal 2020, figure 3.
 
     Args:
-        notes: What is known of the item. `hops` are the edges between the concept and the right
-            answer, 0 where it asks for the concept; `distractor_type` is "random", "sister",
-            "hypernym" or "hyponym" ("sense" in DictionaryQA), or whatever a data file says;
-            `distractor_hops` are the edges to the wrong answers, 0 for random ones.
+        notes: `hops` are the edges between the concept and the right answer, 0 where it asks for
+            the concept; `distractor_type` is "random", "sister", "hypernym" or "hyponym" ("sense"
+            in DictionaryQA), or any other word of a data file; `distractor_hops` are the edges to
+            the wrong answers, 0 for random ones.
 
     Returns:
         The part of the items that are as difficult; None where the notes do not say.
@@ -272,7 +257,7 @@ def difficulty_of(notes: Mapping[str, Any]) -> Subset | None:
     )
 
 
-# What is known of an item beside its scores, by its name in the record.
+# Facts about an item, by their names in the record.
 _META_NAMES = {
     "cluster": "group",
     "hops": "hops",
@@ -287,19 +272,19 @@ def prediction_lines(
     scores: Sequence[Sequence[float]],
     groups: Sequence[Hashable] | None = None,
 ) -> list[ItemLine]:
-    """Return the lines of a set: its items, every score, the answer, the gold one.
+    """Return the lines of a set.
 
-    `prediction` is the first of the best choices, `tied` their number and `correct` the item's
-    credit (see `metrics.choices`). Where a score is NaN nothing was said: None, 0 and 0.
-    `question` and `choices` are what the model was given: a control's words, not the probe's, and
-    "" for the empty answers that pad a question, so that there is a choice for each score.
+    `prediction` is the first of the best choices, `tied` their number and `correct` what the item
+    counts (see `metrics.choices`): None, 0 and 0 where a score is NaN. `question` and `choices` are
+    what the model was given: a control's words, not the probe's, and "" for the empty answers that
+    pad a question.
 
     Args:
         name: The set's name.
         records: Its items.
-        scores: One list of scores an item, one score a choice.
+        scores: For each item a score per choice.
         groups: (N,) the group of each item, which intervals do not divide: its number becomes the
-            `interval_group`, where not each item is a group of its own.
+            `interval_group`, unless each item is a group of its own.
     """
     lines = []
     for record, given, best in zip(records, scores, best_of_each(scores), strict=True):

@@ -1,7 +1,7 @@
-"""result.json: what a finished run says of itself, what it was made from, and the files it left.
+"""result.json: the record of a finished run, with the data that it read and the files that it left.
 
-It holds, under `files`, the size and checksum of each file of the run that a later one may read:
-its predictions and scores, its config and the model it kept. Who reads one of them asks here first.
+Under `files` are the size and checksum of each file of the run that a later one may read: its
+predictions and scores, its config and the model it kept. They are checked before each use.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _READ_AGAIN = (
     "grid.json",
     "distances.jsonl",
 )
-COMMAND = "command.txt"  # beside config.yaml: what was typed
+COMMAND = "command.txt"  # next to config.yaml: what was typed
 _COMMAND: ContextVar[str] = ContextVar("command", default="")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
@@ -88,19 +88,12 @@ class FromFiles(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class DataUse:
-    """A data file that was read: its name, its checksum and the items in it, where known."""
-
-    path: str
-    sha256: str
-    num_items: int | None = None
-
-
 def set_command(name: str, arguments: Sequence[str]) -> None:
-    """Keep what was asked for, as one types it, for the folders that come of it.
+    """Keep the command as it is typed, for its folders; without users and passwords of addresses.
 
-    What is before the @ of an address (a user, a password) is left out.
+    Args:
+        name: The subcommand.
+        arguments: What follows it.
     """
     _COMMAND.set(_CREDENTIALS.sub("", f"{program()} {name} {shlex.join(arguments)}".strip()))
 
@@ -110,29 +103,26 @@ def command_line() -> str:
     return _COMMAND.get()
 
 
-def data_files(sets: Iterable[FromFiles]) -> tuple[DataUse, ...]:
-    """Return the data files of some sets, each file once."""
+def data_files(sets: Iterable[FromFiles]) -> tuple[DataFile, ...]:
+    """Return the data files of some sets by their names alone, each file once."""
     files = {file.sha256: file for part in sets for file in part.files}
-    return tuple(
-        DataUse(path=Path(file.path).name, sha256=file.sha256, num_items=file.num_items)
-        for file in files.values()
-    )
+    return tuple(replace(file, path=Path(file.path).name) for file in files.values())
 
 
 def checksums(*sets: FromFiles) -> list[str]:
-    """Return what a run's config holds of the files of sets: changed files are another run."""
+    """Return the checksums of the files of sets: with changed files it is another run."""
     return [file.sha256 for part in sets for file in part.files]
 
 
 def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
-    """Refuse other data than a run's key was made with.
+    """Refuse data that have changed since a run was planned.
 
     Args:
-        planned: Checksums of all its files.
+        planned: Checksums of all its files then.
         sets: What was read of them now.
 
     Raises:
-        UsageError: If a file is another one than when the run was planned.
+        UsageError: If a file has changed.
     """
     read = {file.sha256: file.path for part in sets for file in part.files}
     if read.keys() != set(planned):
@@ -141,7 +131,7 @@ def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
 
 
 def changed_since(paths: Iterable[str]) -> UsageError:
-    """Return the error about files that a run was planned with and that are others now."""
+    """Return the error about files that have changed since a run was planned."""
     return UsageError(
         f"{', '.join(paths)}: changed since it was planned; give the command again (of a sweep, "
         "`train.py sweep plan`)"
@@ -155,8 +145,8 @@ class FileState(TypedDict):
     sha256: str
 
 
-def left_files(run: Path) -> dict[str, FileState]:
-    """Return the size and checksum of what a run leaves for others, by path in its folder."""
+def artifacts_of(run: Path) -> dict[str, FileState]:
+    """Return the size and checksum of a run's artifacts, by path in its folder."""
     found: dict[str, FileState] = {}
     paths = (run / name for name in _READ_AGAIN)
     for path in filter(Path.is_file, [*paths, *sorted((run / MODEL).rglob("*"))]):
@@ -183,81 +173,77 @@ def read_result(path: Path) -> Mapping[str, Any]:
     return result
 
 
-def check_left(run: Path, part: str) -> None:
-    """Refuse a file of a finished run, or the files of a folder in it, that have changed since.
+def check_artifact(run: Path, part: str) -> None:
+    """Refuse an artifact of a finished run that has changed since.
 
     Nothing is known of a run that has not ended, or ended before there were records.
 
     Args:
         run: The run's folder.
-        part: A file of it such as "predictions.jsonl", or `MODEL`.
+        part: A file of it such as "predictions.jsonl", or a folder in it such as `MODEL`.
 
     Raises:
-        ValueError: If a file is missing or is not what the run left.
+        ValueError: If a file is missing or has changed.
     """
     if not (run / RESULT).is_file():
         return
     recorded = read_result(run / RESULT).get("files")
-    if isinstance(recorded, dict) and (said := change(run, recorded, part)):
-        raise ValueError(f"{run}/{said}; {remedy(run)}")
+    if isinstance(recorded, dict) and (changed := change(run, recorded, part)):
+        raise ValueError(f"{run}/{changed}; {remedy(run)}")
 
 
 def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
-    """Say what has become of a part of a finished run: "NAME: changed since"; None if nothing has.
+    """Return how a part of a finished run has changed, as "NAME: changed since ..."; None if not.
 
     Args:
         run: The run's folder.
         recorded: What its record holds under `files`.
         part: A file of it, or a folder in it.
     """
-    for name, facts in recorded.items():
-        own = name == part or name.startswith(f"{part}/")
-        if own and (problem := _problem(run / name, facts)):
-            return f"{name}: {problem}"
+    for name, state in recorded.items():
+        if name != part and not name.startswith(f"{part}/"):
+            continue
+        path = run / name
+        if not path.is_file():
+            return f"{name}: missing since the run ended"
+        if not isinstance(state, Mapping) or not state.keys() >= FileState.__required_keys__:
+            return f"{name}: {RESULT} does not say what the run left of it"
+        if (size := path.stat().st_size) != state["size"]:
+            left = state["size"]
+            return f"{name}: changed since the run ended ({size} bytes where it left {left})"
+        if sha256_of(path) != state["sha256"]:
+            return f"{name}: changed since the run ended"
     return None
 
 
 def remedy(run: Path) -> str:
-    """Say what to do where a run is not as it was left."""
+    """Return what to do where a run has changed."""
     return f"remove {run} and give the command that made it again"
 
 
 def check_model(folder: str | Path) -> None:
-    """Refuse a model that a finished run kept and that has changed since, wherever it is used.
-
-    Args:
-        folder: Any model folder; RUN/checkpoints/best is one that a run kept.
+    """Refuse a model that a finished run kept, RUN/checkpoints/best, if it has changed since.
 
     Raises:
-        ValueError: If a file of it is missing or is not what the run left.
+        ValueError: If a file of it is missing or has changed.
     """
     path = user_path(folder).absolute()
     run = path.parent.parent
     if path == run / MODEL:
-        check_left(run, MODEL)
-
-
-def _problem(path: Path, facts: object) -> str | None:
-    if not path.is_file():
-        return "missing since the run ended"
-    if not isinstance(facts, Mapping) or not facts.keys() >= FileState.__required_keys__:
-        return f"{RESULT} does not say what the run left of it"
-    if (size := path.stat().st_size) != facts["size"]:
-        return f"changed since the run ended ({size} bytes where it left {facts['size']})"
-    return None if sha256_of(path) == facts["sha256"] else "changed since the run ended"
+        check_artifact(run, MODEL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
-    """Where a model comes from, so that a report need not go by its name.
+    """Where a model comes from.
 
     Attributes:
         loaded_from: The path or Hub name (with its revision) that it was loaded from, or its word
-            vectors; it tells models of one name apart.
+            vectors; models of one name are distinguished by it.
         hub_id: Its id on the Hub; None for a folder, a baseline or random weights.
-        revision: Branch, tag or commit on the Hub, where one was given.
-        vectors: What its word vectors are called; empty where it has none.
-        control_of: The model whose architecture with random weights it is; empty for any other.
+        revision: Branch, tag or commit on the Hub, if the user gave one.
+        vectors: Name of its word vectors; empty where it has none.
+        control_of: The model whose architecture it has, with random weights; empty for any other.
     """
 
     loaded_from: str = ""
@@ -277,15 +263,15 @@ class RunRecord:
         probe: The probe; empty for an analysis over several.
         rows: What was measured.
         counts: Items of each part.
-        notices: What is to be said of the run, readable.
+        notices: Sentences for the reader of a report.
         seeds: The seeds that it was given.
         data: The files that it read.
         source: Where its model comes from.
         model_sha256: Of the weights: those kept by a run that trains, those given to any other.
         seconds: How long it took.
-        hits_file: Name of the file beside it with what each item counted, if there is one.
-        details: What only runs of its protocol say, a key of the file each.
-        facts: What else there is to say; for readers of the file alone, nothing is made of it.
+        hits_file: Name of the file with what each item counted (`results.hits`), if there is one.
+        details: What only runs of its protocol have, each under a key of its own.
+        facts: Anything else, for readers of the file alone.
         versions: Of Python and the packages that decide the numbers.
         git_commit: Of the checkout.
         key: Name of the run's folder; known when it is finished.
@@ -301,7 +287,7 @@ class RunRecord:
     counts: Mapping[str, int] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
-    data: tuple[DataUse, ...] = ()
+    data: tuple[DataFile, ...] = ()
     source: ModelSource = ModelSource()
     model_sha256: str = ""
     seconds: float | None = None

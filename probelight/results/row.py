@@ -26,14 +26,12 @@ Role = Literal["", "model", "baseline", "control"]
 class Subset:
     """A part of the items that a run measured, or one of the things it counted on them.
 
-    Who measures a part says what it is and how it is called. result.json holds the kind and the
-    fields, so that nobody takes a text apart again; results.csv holds the text, for people. A row
-    of the whole set has none.
+    result.json holds the kind and the fields, for programs; results.csv holds the text, for people.
 
     Attributes:
-        kind: What tells the sorts of parts apart, such as "template".
+        kind: The sort of part, such as "template".
         text: How results.csv and tables call it.
-        fields: What tells it from others of its kind, by name.
+        fields: Names and values that distinguish it from others of its kind.
     """
 
     kind: str
@@ -50,7 +48,7 @@ class Subset:
         return dict(self.fields)[name]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the kind and the fields, with the text unless the kind alone gives it."""
+        """Return the kind and the fields, with the text unless these give it."""
         value = {"kind": self.kind, **dict(self.fields)}
         if self.kind in TEXTS and _text_of_kind(self.kind, dict(self.fields)) == self.text:
             return value
@@ -84,8 +82,8 @@ class Subset:
         return no_info_plain_validator_function(Subset.from_json)
 
 
-# Parts whose text result.json does not hold: their kinds are older than `Subset.text`. Nothing is
-# added here; a new kind is written with its text.
+# Parts whose text result.json does not hold, as their kinds are older than `Subset.text`. A new
+# kind is written with its text and is not added here.
 TEXTS: Mapping[str, tuple[str, Mapping[str, type]]] = {
     "template": ("template={name}", {"name": str}),
     "choices": ("pair={words}", {"words": tuple}),
@@ -111,7 +109,7 @@ TEXTS: Mapping[str, tuple[str, Mapping[str, type]]] = {
 
 
 def _text_of_kind(kind: str, fields: Mapping[str, Any]) -> str | None:
-    """Return the text of a part that is written without; None where its fields do not fit."""
+    """Return the text of a part that is written without it; None where its fields do not fit."""
     template, types = TEXTS.get(kind, ("", None))
     if types is None or fields.keys() != types.keys():
         return None
@@ -128,11 +126,11 @@ def _text_of_kind(kind: str, fields: Mapping[str, Any]) -> str | None:
 
 
 def _is_field(value: object) -> bool:
+    """Return whether JSON gives the value back as it is: no object, and no number without end."""
     if isinstance(value, tuple):
         return all(isinstance(word, str) for word in value)
-    return isinstance(value, str | bool | int) or (
-        isinstance(value, float) and math.isfinite(value)
-    )
+    is_finite = isinstance(value, float) and math.isfinite(value)
+    return is_finite or isinstance(value, str | bool | int)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,20 +138,19 @@ class Row:
     """One measured number, and what it was measured on.
 
     A column that does not apply is "" (text) or None. Accuracies, shares and costs are fractions
-    (0.612), never per cent. Writers begin with the columns that their rows share and
-    `dataclasses.replace` the others.
+    (0.612), never per cent.
 
     Attributes:
         mode: The head or scorer that answers, such as "mlp", "full", "zero_shot" or
-            "pseudo_log_likelihood"; "imported" and what its scores became where another program
+            "pseudo_log_likelihood"; "imported" and the use of its scores where another program
             answered; empty where no model does.
         scoring: The rule that chooses the answer in place of the model's own score: one of
             `probelight.metrics.scoring_rules.RULES`, or a simple rule that an audit counts, such as
-            "the longest answer"; empty where it is the model's own score.
+            "the longest answer".
         subset: The part of the set; None for the whole.
-        role: What the model is there for: a "model", a "baseline" it must be better than, or its
-            own architecture with random weights as a "control"; empty where two are compared.
-        kind: The kind of model, such as "transformer" or "esim"; empty where two are compared.
+        role: A "model", a "baseline" it must be better than, or its own architecture with random
+            weights as a "control"; empty where two are compared.
+        kind: The model type, such as "transformer" or "esim"; empty where two are compared.
         run_dir: Folder of the run below the command's; known when the run is finished.
     """
 
@@ -201,14 +198,10 @@ RESULT_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Row))
 
 
 def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows of a run with rules as their `scoring`, which older files have as `mode`.
+    """Return all rows of a run with rules as their `scoring`, which older files have as `mode`.
 
-    Rows of newer files stay as they are: no head or scorer is called like a rule, and what an audit
-    counts is answered by none.
-
-    Args:
-        rows: All rows of the run. Those of a zero-shot run get the mode of the accuracy that goes
-            by the model's own score.
+    Rows of newer files stay as they are. Those of a zero-shot run get the mode of the accuracy by
+    the model's own score.
     """
     rows = [replace(row, model=current_model(row.model)) for row in rows]
     own = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
@@ -224,11 +217,7 @@ def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def write_results(path: Path, rows: Iterable[Row]) -> None:
-    """Write results.csv atomically: the contract's columns in its order, floats in full.
-
-    Args:
-        path: The csv file to replace.
-        rows: The rows.
+    """Write results.csv atomically: the columns in their order, floats in full.
 
     Raises:
         ValueError: If a row has a number that is not finite: where one does not apply, a row has
@@ -238,18 +227,15 @@ def write_results(path: Path, rows: Iterable[Row]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(RESULT_COLUMNS)
     for number, row in enumerate(rows, start=1):
-        place = f"{path}: row {number}"
-        writer.writerow([_cell(getattr(row, name), name, place) for name in RESULT_COLUMNS])
+        cells = []
+        for column in RESULT_COLUMNS:
+            value = row.subset_text if column == "subset" else getattr(row, column)
+            if isinstance(value, float):
+                if not math.isfinite(value):
+                    raise ValueError(
+                        f"{path}: row {number}: {column} is {value}; leave out what does not apply"
+                    )
+                value = float(value)  # of numpy's type `repr` has the name
+            cells.append(as_cell(value) if isinstance(value, str) else value)
+        writer.writerow(cells)
     write_text_atomic(path, text.getvalue())
-
-
-def _cell(value: object, column: str, place: str) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, Subset):
-        return as_cell(value.text)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{place}: {column} is {value}; leave out what does not apply")
-        return repr(float(value))  # float() also takes the name of numpy's type out of the text
-    return as_cell(value) if isinstance(value, str) else str(value)

@@ -1,4 +1,4 @@
-"""Where a command and each of its runs leave their files, so that the same command goes on.
+"""The folders of a command and of its runs, by which the same command given again goes on.
 
     OUTPUT_DIR/config.yaml        what the command was asked to do
     OUTPUT_DIR/command.txt        the command as it was typed
@@ -35,9 +35,9 @@ from probelight.results.record import (
     RESULT,
     FromFiles,
     RunRecord,
-    check_left,
+    artifacts_of,
+    check_artifact,
     command_line,
-    left_files,
 )
 from probelight.results.row import Row, write_results
 
@@ -50,8 +50,8 @@ CONFIG = "config.yaml"
 PLANNED = "planned.json"  # the last plan of a sweep
 METRICS_FILE = "metrics.csv"
 METRICS_COLUMNS = ("step", "epoch", "metric", "value")
-# What commands leave beside the folders of their runs; a sweep's plan counts before it is worked.
-LEFT_BY_COMMANDS = ("results.csv", PLANNED, "driver.json")
+# The files of a command itself; the plan of a sweep counts before it has runs.
+COMMAND_ARTIFACTS = ("results.csv", PLANNED, "driver.json")
 
 Listener = Callable[[RunRecord | BaseException], None]
 Logged = tuple[int, str, str, float]  # step, epoch or "", metric, value
@@ -66,9 +66,9 @@ class CommandFolder:
 
     Args:
         path: The folder; made if missing.
-        config: The resolved config, plain values only. What does not change the numbers
-            (the output folder itself, the mirror, progress bars) does not belong in it.
-        data: What was read of the files whose checksums the config holds, to name one that changed.
+        config: The resolved config, plain values only, without what does not change the numbers
+            (the output folder itself, the mirror, progress bars).
+        data: The sets whose checksums the config holds, to name a file that has changed.
 
     Raises:
         ConfigConflictError: If something was computed in the folder with another config, with
@@ -87,39 +87,43 @@ class CommandFolder:
         self._claim = FolderClaim(self.runs_dir)
         remove_leftovers(path)
         try:
-            self._settle_config(path / CONFIG, to_yaml(self.config))
+            self._settle_config(path / CONFIG, _as_yaml(self.config))
         except ConfigConflictError:
             self._claim.close()
             raise
 
     def _settle_config(self, config_path: Path, text: str) -> None:
         """Write the command's config, or find it there; one without results gives way."""
-        if not config_path.exists():
-            self._write_config(config_path, text)
-            return
-        if (before := _other_config(config_path, text)) is None:
-            return
-        if is_computed(self.path, self.runs_dir):
-            raise ConfigConflictError(_conflict(config_path, before, text, self._files))
-        if not self._claim.alone():
-            raise ConfigConflictError(
-                f"another process is at work in {self.path} with another config, or this file "
-                "system does not say; choose another --output_dir, or remove the folder"
-            )
-        # Until now another one could have been alone, and computed something.
-        before = _other_config(config_path, text)
-        if before is not None and is_computed(self.path, self.runs_dir):
-            raise ConfigConflictError(_conflict(config_path, before, text, self._files))
-        if before is not None:
+        exists = config_path.exists()
+        if exists:
+            if not self._has_other_config(config_path, text):
+                return
+            if not self._claim.alone():
+                raise ConfigConflictError(
+                    f"another process is at work in {self.path} with another config, or this file "
+                    "system does not say; choose another --output_dir, or remove the folder"
+                )
+            # Until now another one could have been alone, and computed something.
+            if not self._has_other_config(config_path, text):
+                self._claim.share()
+                return
             clear_runs(self.runs_dir)
-            self._write_config(config_path, text)
-            print(f"{config_path}: replaced, as the config before computed nothing")
-        self._claim.share()
-
-    def _write_config(self, config_path: Path, text: str) -> None:
         if command := command_line():
             write_text_atomic(self.path / COMMAND, command + "\n")
         write_text_atomic(config_path, text)
+        if exists:
+            print(f"{config_path}: replaced, as the config before computed nothing")
+            self._claim.share()
+
+    def _has_other_config(self, config_path: Path, text: str) -> bool:
+        """Return whether another config is there; refuse one that something was computed with."""
+        before, now = _canonical(read_yaml(config_path)), _canonical(yaml.safe_load(text))
+        if json.loads(before) == json.loads(now):
+            return False
+        if is_computed(self.path, self.runs_dir):
+            there = config_path.read_text(encoding="utf-8")
+            raise ConfigConflictError(_conflict(config_path, there, text, self._files))
+        return True
 
     def run(self, name: str, config: Mapping[str, Any]) -> RunFolder:
         """Return the folder of one run; its key is a readable name and the hash of its config."""
@@ -169,7 +173,7 @@ class RunFolder:
         self.checkpoint_dir = self.path / "checkpoints"
         self.listeners: list[Listener] = []
         if not (self.path / CONFIG).exists():
-            write_text_atomic(self.path / CONFIG, to_yaml(self.config))
+            write_text_atomic(self.path / CONFIG, _as_yaml(self.config))
 
     @classmethod
     def at(cls, path: Path) -> RunFolder:
@@ -179,7 +183,7 @@ class RunFolder:
             ConfigError: If there is no config.yaml, or it is damaged.
             ValueError: If the run has ended, and its config.yaml has changed since.
         """
-        check_left(path, CONFIG)
+        check_artifact(path, CONFIG)
         config = read_yaml(path / CONFIG)
         run = cls.__new__(cls)
         run.config, run.key, run.path = config, path.name, path
@@ -236,12 +240,10 @@ class RunFolder:
     def finish(self, record: RunRecord) -> None:
         """Write result.json, which makes the run finished, and tell the listeners.
 
-        Rows get their `run_dir`; `files` is what `results.record` checks before it is used.
-
-        The training states, six times the size of the best model that stays, are of no more use.
+        Rows get their `run_dir`, the record its artifacts; the states of training are removed.
         """
         rows = tuple(replace(row, run_dir=f"runs/{self.key}") for row in record.rows)
-        record = replace(record, rows=rows, key=self.key, files=left_files(self.path))
+        record = replace(record, rows=rows, key=self.key, files=artifacts_of(self.path))
         self.write(RESULT, record.to_json())
         if self.result_path.exists():  # written by another process of the run, if not by this one
             for state in self.checkpoint_dir.glob("last.ckpt*"):
@@ -255,7 +257,7 @@ class RunFolder:
 
 
 def run_key(name: str, config: Mapping[str, Any]) -> str:
-    """Return the name of a run's folder: `<name>-<first 12 hex digits of the config's sha256>`."""
+    """Return the name of a run's folder: `<name>-<first 12 digits of the config's hash>`."""
     slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-").replace(BUNDLED_MODEL, FORMER_NAME)
     return f"{slug}-{config_hash(config)[:12]}"
 
@@ -266,22 +268,15 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
 
 def _canonical(config: Any) -> str:
-    """Return the JSON that is hashed; of the bundled model it has the former name, as it had."""
+    """Return the JSON that is hashed, with the former name of the bundled model."""
     text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.replace(f'"{BUNDLED_MODEL}"', f'"{FORMER_NAME}"')
 
 
-def to_yaml(config: Mapping[str, Any]) -> str:
-    """Return the config as YAML in its own order."""
+def _as_yaml(config: Mapping[str, Any]) -> str:
     plain = json.loads(json.dumps(config))
     text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
     return text
-
-
-def _other_config(path: Path, text: str) -> str | None:
-    """Return the text of a config file that holds another config than `text`; else None."""
-    before, now = _canonical(read_yaml(path)), _canonical(yaml.safe_load(text))
-    return None if json.loads(before) == json.loads(now) else path.read_text(encoding="utf-8")
 
 
 def _conflict(path: Path, before: str, now: str, files: Mapping[str, str]) -> str:
@@ -298,14 +293,11 @@ def _conflict(path: Path, before: str, now: str, files: Mapping[str, str]) -> st
 
 
 class FolderClaim:
-    """A process's claim to a command's folder, until it is closed or forgotten.
+    """A process's claim to an existing folder of a command, until it is closed or forgotten.
 
-    Each process holds a shared lock of the folder for as long as it may write there; the system
-    lets go of it when the process ends, however it ends. Only who is alone may give the folder
-    another config. Where the file system does not lock folders nobody is known to be alone.
-
-    Args:
-        folder: An existing folder.
+    Each process holds a shared lock of the folder for as long as it may write there, until it ends.
+    Only a process that is alone may give the folder another config. Where the file system does not
+    lock folders none is known to be alone.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -315,7 +307,7 @@ class FolderClaim:
         self._lock(exclusive=False)
 
     def alone(self) -> bool:
-        """Return whether no other process claims the folder; none can, until `share`."""
+        """Return whether no other process claims the folder; then none can until `share`."""
         return self._lock(exclusive=True)
 
     def share(self) -> None:
@@ -325,7 +317,7 @@ class FolderClaim:
     def _lock(self, exclusive: bool) -> bool:
         if fcntl is None:
             return False
-        # Sharing waits: who is alone is so for as long as it takes to write a config.
+        # Sharing waits: a process is alone for as long as it takes to write a config.
         operation = fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH
         with suppress(OSError):
             fcntl.flock(self._descriptor, operation)
@@ -335,7 +327,7 @@ class FolderClaim:
 
 def is_computed(folder: Path, runs_dir: Path) -> bool:
     """Return whether a command left more than its own config and those of its runs."""
-    if any((folder / name).exists() for name in LEFT_BY_COMMANDS):
+    if any((folder / name).exists() for name in COMMAND_ARTIFACTS):
         return True
     for path in runs_dir.rglob("*"):
         is_config = path.name == CONFIG and path.parent.parent == runs_dir
@@ -355,12 +347,7 @@ def clear_runs(runs_dir: Path) -> None:
 
 
 def write_metrics(path: Path, rows: Iterable[Logged]) -> None:
-    """Write metrics.csv, what a run logged, one value a line; atomically.
-
-    Args:
-        path: The file to replace.
-        rows: (step, epoch or "", metric, value) in the order they were logged.
-    """
+    """Write metrics.csv atomically, a line for each logged value."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(METRICS_COLUMNS)
@@ -391,11 +378,7 @@ def read_metrics(path: Path) -> list[Logged]:
 
 
 def of_earlier_plans(result_paths: Iterable[Path]) -> set[Path]:
-    """Return the results of runs in a sweep's folder that its last plan does not know.
-
-    Args:
-        result_paths: Each `OUTPUT_DIR/runs/<key>/result.json`.
-    """
+    """Return the `OUTPUT_DIR/runs/<key>/result.json` that the last plan of a sweep lacks."""
     by_folder: dict[Path, list[Path]] = {}
     for path in result_paths:
         by_folder.setdefault(path.parent.parent.parent, []).append(path)

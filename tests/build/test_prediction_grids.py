@@ -52,7 +52,7 @@ def test_the_probes_own_patterns_find_the_arguments(wording: str) -> None:
         for record in grid.records:
             found = config.find_arguments(record.stem)
             assert found is not None
-            said = [record.stem[start:end] for start, end in found[1]]
+            said = [record.stem[start:end] for start, end in found.spans]
             assert said == [str(value) for value in record.meta["arguments"]]
 
 

@@ -79,7 +79,7 @@ def test_arguments_are_found_with_their_places() -> None:
     stem = " When comparing a 31 year old, a 23 year old and a 3 year old, the [MASK] is oldest "
     found = config.find_arguments(stem)
     assert found is not None
-    assert [stem[start:end] for start, end in found[1]] == ["31", "23", "3"]
+    assert [stem[start:end] for start, end in found.spans] == ["31", "23", "3"]
     assert config.find_arguments(stem + "?") is None
 
 

@@ -117,14 +117,16 @@ def test_what_decides_the_answer_is_kept_and_is_no_argument() -> None:
     larger = Record("1", "A bat is [MASK] larger than a wolf .", answers, 0)
     smaller = Record("2", "A wolf is [MASK] smaller than a bat .", answers, 0)
     (first, second), (third, fourth) = (
-        [record.stem[start:end] for start, end in found[1]]
+        [record.stem[start:end] for start, end in found.spans]
         for record in (larger, smaller)
         if (found := config.find_arguments(record.stem))
     )
     assert (first, second) == (fourth, third) == ("bat", "wolf")  # one group for splits
     perturbed = perturbed_language(larger, config, {"larger": "foo", "smaller": "ya"})
     assert perturbed.stem == "A bat is [MASK] foo than a wolf ."
-    assert config.find_kept("A robin [MASK] has a horn .") == []
+    plain = config.find_arguments("A robin [MASK] has a horn .")
+    assert plain is not None
+    assert plain.kept == []
 
 
 def test_unusable_nonsense_words_are_replaced_by_free_ones() -> None:
@@ -225,7 +227,7 @@ def test_perturbed_language_keeps_arguments_of_open_probes(name: str, stem: str)
     changed = perturbed_language(record, config, draw_substitutes(config, seed=0))
     found = config.find_arguments(stem)
     assert found is not None
-    for start, end in found[1]:
+    for start, end in found.spans:
         assert stem[start:end] in changed.stem
     assert any(word in changed.stem.split() for word in NONSENSE_WORDS)
 

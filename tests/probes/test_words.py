@@ -20,14 +20,11 @@ from probelight.probes.words import (
 )
 
 
-def test_content_words_leave_out_function_words_and_the_mask() -> None:
+def test_content_words_leave_out_function_words_signs_and_the_mask() -> None:
     text = "A 21 year old person is [MASK] than me in age, If I'm a 35 year old person."
     assert content_words(text) == "21 year old person age 35 year old person".split()
     assert content_words("It was not hot, it's ALWAYS cold") == "not hot always cold".split()
     assert {"not", "always", "never", "older", "larger", "first"}.isdisjoint(FUNCTION_WORDS)
-
-
-def test_numbers_are_words_and_signs_are_none() -> None:
     assert content_words("21-year old: $3.50!") == ["21", "year", "old", "3", "50"]
     assert content_words("[MASK] of the [MASK]") == []
     assert content_words("I've, they'll, it's") == []
@@ -44,16 +41,14 @@ def test_numbers_are_words_and_signs_are_none() -> None:
         ("die dies", "die"),
         ("empty emptiness empties", "empti"),
         ("argue argued arguing", "argu"),
+        ("at", "at"),
+        ("Größe", "größe"),
+        ("1990s", "1990s"),
+        ("broke", "broke"),
     ],
 )
 def test_words_of_one_stem(words: str, stem: str) -> None:
     assert {stem_of(word) for word in words.split()} == {stem}
-
-
-def test_words_that_are_left_as_they_are() -> None:
-    assert [stem_of(word) for word in ("at", "Größe", "1990s", "broke")] == [
-        *("at", "größe", "1990s", "broke")
-    ]
 
 
 def test_function_words_tell_only_where_there_is_nothing_else() -> None:
@@ -75,30 +70,20 @@ def test_counts_are_read_with_totals(tmp_path: Path, compressed: bool) -> None:
     found = read_unigrams(path, {"the", "dog", "cat"})
     assert found.counts == {"the": 15, "dog": 4}
     assert (found.num_tokens, found.num_types) == (20, 4)
-    assert found.log_probability("dog") == pytest.approx(math.log(5 / 25))
-    assert found.log_probability("cat") == pytest.approx(math.log(1 / 25))
-
-
-def test_the_fit_is_a_mean_over_running_words(tmp_path: Path) -> None:
-    path = tmp_path / "counts.txt"
-    path.write_text("dog 4\nbird 5\n")
-    corpus = read_unigrams(path, {"dog", "cat"})
-    fit = corpus_fit({"dog": 3, "cat": 1}, corpus)
-    assert fit.mean_log_probability == pytest.approx((3 * math.log(5 / 12) + math.log(1 / 12)) / 4)
+    fit = corpus_fit({"dog": 3, "cat": 1}, found)
+    assert fit.mean_log_probability == pytest.approx((3 * math.log(5 / 25) + math.log(1 / 25)) / 4)
     assert (fit.num_words, fit.num_unseen) == (4, 1)
     with pytest.raises(ValueError, match="no content words"):
-        corpus_fit({}, corpus)
+        corpus_fit({}, found)
 
 
-@pytest.mark.parametrize("line", ["dog", "dog four", "dog -1", "12"])
-def test_a_malformed_line_is_named(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(f"cat 3\n{line}\n", ":2: .* is not a word and its count") for line in ("dog", "a b", "a -1")]
+    + [("12\n", ":1: '12' is not a word"), ("\n", "no word is counted")],
+)
+def test_a_malformed_file_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "counts.txt"
-    path.write_text(f"cat 3\n{line}\n")
-    with pytest.raises(RecordError, match=r"counts\.txt:2: .* is not a word and its count"):
+    path.write_text(text)
+    with pytest.raises(RecordError, match=rf"counts\.txt: ?{message}".replace(": ?:", ":")):
         read_unigrams(path, {"dog"})
-
-
-def test_an_empty_file_is_said(tmp_path: Path) -> None:
-    (tmp_path / "counts.txt").write_text("\n")
-    with pytest.raises(RecordError, match="no word is counted"):
-        read_unigrams(tmp_path / "counts.txt", {"dog"})

@@ -14,7 +14,7 @@ import pytest
 
 from probelight.protocols import cli
 from probelight.results.load import load_results
-from probelight.results.record import left_files
+from probelight.results.record import artifacts_of
 from tests.fixtures.items import lines, write_lines
 
 WriteRun = Callable[..., Path]
@@ -85,7 +85,7 @@ def folders(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> tuple
         made = rows.zero_shot("age", right.count("+"), 4, 2, model=f"model_{name}")
         run = write_run(tmp_path / name, name, made)
         write_lines(run, lines("age", right))
-        changed(files=left_files(run))(run / "result.json")
+        changed(files=artifacts_of(run))(run / "result.json")
     return tmp_path / "one", tmp_path / "two"
 
 
@@ -138,7 +138,7 @@ def test_compare_says_in_which_of_its_folders_damage_lies(
     whole = (run / "predictions.jsonl").read_text()
     (run / "predictions.jsonl").write_text(whole[:-20])
     assert f"{folders[1]}: runs/{run.name}/predictions.jsonl: changed since" in complaint()
-    changed(files=left_files(run))(run / "result.json")
+    changed(files=artifacts_of(run))(run / "result.json")
     assert f"{folders[1]}: runs/{run.name}/predictions.jsonl: not a whole JSON" in complaint()
     (run / "result.json").write_text("[" * 100_000)
     assert f"{folders[1]}: none of its results can be read" in complaint()

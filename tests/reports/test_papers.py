@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from probelight.io.files import DataFile
 from probelight.probes.catalog import load_probe_config
 from probelight.protocols import cli
 from probelight.reports.papers import (
@@ -21,7 +22,7 @@ from probelight.reports.papers import (
 from probelight.reports.published import published, published_scores
 from probelight.reports.table import Cell, Table
 from probelight.results.load import Results, Run, load_results
-from probelight.results.record import DataUse, ModelSource
+from probelight.results.record import ModelSource
 from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.curves import shares
@@ -250,7 +251,7 @@ def test_sums_over_fewer_points_are_not_compared(
 @pytest.mark.parametrize(
     "other",
     [
-        {"data": [DataUse(path="age_comparison_dev.jsonl.gz", sha256="0" * 64)]},
+        {"data": [DataFile(path="age_comparison_dev.jsonl.gz", sha256="0" * 64)]},
         {"split": "test"},
         {"probe": "age_small"},
         {"model": "roberta-large (random weights)"},
@@ -310,7 +311,7 @@ def test_a_part_of_the_released_items_is_not_the_papers(
     rows: SimpleNamespace,
 ) -> None:
     found = rows.zero_shot(probe, 10, 100, 5, model="bert-base-uncased")
-    used = [DataUse(path="dev.jsonl", sha256=sha256, num_items=size) for sha256, size in data]
+    used = [DataFile(path="dev.jsonl", sha256=sha256, num_items=size) for sha256, size in data]
     write_run(tmp_path, "a", found, data=used, counts={"items": 100, "scored": 100})
     assert talmor(tmp_path, table) == []
 
@@ -374,7 +375,7 @@ def test_statements_of_table_12_have_rows_each(tmp_path: Path, write_run: WriteR
 
 
 def test_another_set_of_that_name_has_no_table(tmp_path: Path, write_run: WriteRun) -> None:
-    other = [DataUse(path="CPRAG-102.tsv", sha256="0" * 64)]
+    other = [DataFile(path="CPRAG-102.tsv", sha256="0" * 64)]
     write_run(tmp_path, "a", [share(9, 34, **BERT)], data=other)
     assert paper_tables(load_results(tmp_path)) == []
 
@@ -430,7 +431,7 @@ def audit(hub_id: str | None = "roberta-large", **columns: Any) -> Results:
         probe="definitions",
         rows=(Row(**row),),
         source=ModelSource(hub_id=hub_id),
-        data=(DataUse(path="test.jsonl", sha256="0" * 64, num_items=500),),
+        data=(DataFile(path="test.jsonl", sha256="0" * 64, num_items=500),),
     )
     return Results("x", (run,))
 
@@ -472,7 +473,7 @@ def test_other_baselines_are_in_the_audits_own_table_alone(other: dict[str, Any]
 WWM = "bert-large-uncased-whole-word-masking"
 SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
 HYPERNYMY = load_probe_config("hypernymy").files["test"].sha256 or ""
-OTHER_FILE = [DataUse(path="test.jsonl", sha256="0" * 64)]  # of hypernymy the checksum is known
+OTHER_FILE = [DataFile(path="test.jsonl", sha256="0" * 64)]  # of hypernymy the checksum is known
 WHOLE: dict[str, Any] = {
     "original_task": "science",
     "selection": "train",
@@ -481,7 +482,7 @@ WHOLE: dict[str, Any] = {
     "cost_interpretable": True,
     "hub_id": WWM,
     "original_parts": {"sets": SETS, "train_items": None},
-    "data": [DataUse(path="dev.jsonl", sha256="0"), DataUse(path="x.jsonl", sha256=HYPERNYMY)],
+    "data": [DataFile(path="dev.jsonl", sha256="0"), DataFile(path="x.jsonl", sha256=HYPERNYMY)],
 }
 SCIENCE, CLUSTERS = "table_7_groups_3_and_4", "table_8"
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from probelight.io.files import DataFile
 from probelight.reports.curve.scores import is_alike, standard_curves
 from probelight.reports.published import ScoreKey
 from probelight.reports.released import on_paper_task, paper_model, released_file
 from probelight.results.load import Run, load_results
-from probelight.results.record import DataUse
 from probelight.results.row import Row
 from tests.fixtures.results import record_of, role_of
 
@@ -96,7 +96,7 @@ AGES = "006b225ff6efd2f2fb2bba111bdf7bbae91e1a9be537074cc5f4cb49de296fb3"
 def test_items_are_known_by_their_file(
     probe: str, split: str, path: str, sha256: str, expected: bool
 ) -> None:
-    data = (DataUse(path="train.jsonl", sha256="1"), DataUse(path=path, sha256=sha256))
+    data = (DataFile(path="train.jsonl", sha256="1"), DataFile(path=path, sha256=sha256))
     found = released_file(Run(protocol="curve", probe=probe, data=data), split)
     assert (found is not None) is expected
 
@@ -105,5 +105,5 @@ def test_a_recording_is_known_by_what_it_holds() -> None:
     released = "7a52da21f2031323a72282d62956026e49840f52851511548a59b96430bde67a"
     rows = (Row(model="bert", kind="recorded", value=0.5),)
     for sha256, expected in ((released, "bert-base-uncased"), ("0" * 64, None)):
-        data = (DataUse(path="modelpreds-cprag-bert-base-uncased.txt", sha256=sha256),)
+        data = (DataFile(path="modelpreds-cprag-bert-base-uncased.txt", sha256=sha256),)
         assert paper_model(Run(protocol="diagnose", rows=rows, data=data)) == expected

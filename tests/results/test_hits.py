@@ -19,7 +19,9 @@ GOOD = {"groups": [0, 0, 1], "hits": {"standard": {"1": "011", "2": "111"}}}
 def test_hits_as_they_are_written() -> None:
     found = read_hits(GOOD, 62, "hits.json")
     assert found.groups == (0, 0, 1)
-    assert found.runs == ((("standard", 62), 1, "011"), (("standard", 62), 2, "111"))
+    [(place, by_seed)] = runs_by_place(found).items()
+    assert place == ("standard", 62)
+    assert {seed: own.tolist() for seed, own in by_seed.items()} == {1: [0, 1, 1], 2: [1, 1, 1]}
 
 
 @pytest.mark.parametrize(
@@ -29,9 +31,9 @@ def test_hits_as_they_are_written() -> None:
         ({**GOOD, "groups": [0, "a", 1]}, "not a list of indices"),
         ({**GOOD, "hits": {"standard": {"1": "01"}}}, "standard, seed 1: 2 items, but 3 groups"),
         ({**GOOD, "hits": {"standard": {"1": "01x"}}}, "not a text of 0 and 1"),
-        ({**GOOD, "hits": {"standard": {"1": [0, 1, 2]}}}, "nor a list of credits"),
-        ({**GOOD, "hits": {"standard": {"1": [0, 1, "1"]}}}, "nor a list of credits"),
-        ({**GOOD, "hits": {"standard": {"one": "011"}}}, "not a text of 0 and 1"),
+        ({**GOOD, "hits": {"standard": {"1": [0, 1, 2]}}}, "nor a list of scores"),
+        ({**GOOD, "hits": {"standard": {"1": [0, 1, "1"]}}}, "nor a list of scores"),
+        ({**GOOD, "hits": {"standard": {"one": "011"}}}, "standard has no hits by seed"),
         ({**GOOD, "hits": {"standard": "011"}}, "standard has no hits by seed"),
     ],
 )
@@ -62,30 +64,7 @@ def test_points_of_a_curve_join_where_their_items_agree() -> None:
     assert joined([]) is None
 
 
-def test_runs_are_credits_by_place_and_seed() -> None:
-    found = runs_by_place(read_hits(GOOD, 62, "a"))
-    assert list(found) == [("standard", 62)]
-    assert found["standard", 62][1].tolist() == [0.0, 1.0, 1.0]
-    assert found["standard", 62][2].tolist() == [1.0, 1.0, 1.0]
-
-
 def test_hits_are_read_beside_their_result(
-    tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
-) -> None:
-    found = rows.curve("p", "standard", {62: [2, 3]}, 3)
-    folder = write_run(tmp_path, "a", found, hits_file="hits.json")
-    (folder / "hits.json").write_text(json.dumps(GOOD))
-    (run,) = load_results(tmp_path).runs
-    assert run.hits == read_hits(GOOD, 62, "hits.json")
-    (folder / "hits.json").write_text(json.dumps(GOOD)[:-4])
-    results = load_results(tmp_path)
-    assert results.runs[0].hits is None
-    assert "hits.json: not used, so intervals are from the counts alone" in results.left_out[0]
-    (folder / "hits.json").unlink()
-    assert "there is no such file" in load_results(tmp_path).left_out[0]
-
-
-def test_hits_that_are_not_those_of_the_record_are_not_used(
     tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
 ) -> None:
     text = json.dumps(GOOD)
@@ -102,6 +81,11 @@ def test_hits_that_are_not_those_of_the_record_are_not_used(
         f"runs/{run.key}/hits.json: not used, so intervals are from the counts alone "
         "(hits.json: changed since the run ended)",
     )
+    (folder / "hits.json").write_text(text[:-4])
+    [said] = load_results(tmp_path).left_out
+    assert "hits.json: not used, so intervals are from the counts alone (not a whole JSON" in said
+    (folder / "hits.json").unlink()
+    assert "there is no such file" in load_results(tmp_path).left_out[0]
 
 
 def sides(**changes: Any) -> dict[str, Any]:
@@ -129,9 +113,6 @@ def test_both_sides_are_read_with_what_each_item_counts() -> None:
     )
     assert found["original"].credit["after"] == (0.0, 1.0)
     assert (found["original"].untouched, found["original"].clusters) == ((), ())
-
-
-def test_relatives_and_concepts_may_be_unknown() -> None:
     probe = read_sides(sides(untouched=None, clusters=None), "hits.json")["probe"]
     assert (probe.untouched, probe.clusters) == ((), ())
 
@@ -142,7 +123,8 @@ def test_a_file_of_something_else_is_named(value: object) -> None:
         read_sides(value, "runs/a")
 
 
-NO_INDICES, NO_CREDITS = "not a list of indices", "not a text of 0 and 1, nor a list of credits"
+NO_INDICES = "not a list of indices"
+NO_CREDITS = "not a text of 0 and 1, nor a list of scores from 0 to 1"
 
 
 @pytest.mark.parametrize(
@@ -158,9 +140,9 @@ NO_INDICES, NO_CREDITS = "not a list of indices", "not a text of 0 and 1, nor a 
         ({"after": [0.5, 0.5, 1.5]}, f"after: {NO_CREDITS}"),
         ({"after": None}, f"after: {NO_CREDITS}"),
         ({"untouched": 1}, f"untouched: {NO_CREDITS}"),
-        ({"before": "01"}, "2 items, but 3 groups"),
-        ({"untouched": "0110"}, "4 items, but 3 groups"),
-        ({"clusters": [0]}, "1 items, but 3 groups"),
+        ({"before": "01"}, "before: 2 items, but 3 groups"),
+        ({"untouched": "0110"}, "untouched: 4 items, but 3 groups"),
+        ({"clusters": [0]}, "clusters: 1 items, but 3 groups"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_side(changes: dict[str, Any], message: str) -> None:

@@ -74,7 +74,7 @@ def test_questions_without_choices_are_none_of_these(tmp_path: Path) -> None:
         ([1], "not an object"),
         (LINE | {"answer": 2}, "2 choices"),
         (LINE | {"scores": [0.5]}, "1 scores"),
-        (LINE | {"correct": 1.5}, "not between 0 and 1"),
+        (LINE | {"correct": 1.5}, "not from 0 to 1"),
         (LINE | {"choices": "bird"}, "choices"),
         (LINE | {"hops": "two"}, "two"),
         (LINE | {"by_rule": {"sum": {}}}, "best"),

@@ -23,14 +23,13 @@ from probelight.results.details import (
 )
 from probelight.results.record import (
     MODEL,
-    DataUse,
     ModelSource,
     RunRecord,
-    check_left,
+    artifacts_of,
+    check_artifact,
     check_model,
     data_files,
     git_commit,
-    left_files,
     read_result,
     versions,
 )
@@ -83,8 +82,8 @@ def test_each_file_is_named_once_and_without_its_folder() -> None:
     again = DataFile("elsewhere/a.jsonl", "0a", 3)
     parts = [SimpleNamespace(files=(one,)), SimpleNamespace(files=(two, again))]
     assert data_files(parts) == (
-        DataUse(path="a.jsonl", sha256="0a", num_items=3),
-        DataUse(path="b.jsonl", sha256="1b", num_items=5),
+        DataFile(path="a.jsonl", sha256="0a", num_items=3),
+        DataFile(path="b.jsonl", sha256="1b", num_items=5),
     )
     assert data_files([]) == ()
 
@@ -109,12 +108,12 @@ def run(tmp_path: Path) -> Path:
     for name in (*KEPT, f"{MODEL}/chosen.json", "log.txt"):
         (run / name).parent.mkdir(parents=True, exist_ok=True)
         (run / name).write_text(f"{{}} {name}")
-    (run / "result.json").write_text(json.dumps({"rows": [], "files": left_files(run)}))
+    (run / "result.json").write_text(json.dumps({"rows": [], "files": artifacts_of(run)}))
     return run
 
 
 def test_what_is_as_it_was_left_is_used(run: Path) -> None:
-    check_left(run, "predictions.jsonl")
+    check_artifact(run, "predictions.jsonl")
     check_model(run / MODEL)
     assert set(read_result(run / "result.json")["files"]) == {*KEPT, f"{MODEL}/chosen.json"}
 
@@ -132,7 +131,7 @@ def test_what_has_changed_is_refused(
     name: str, damage: Callable[[Path], object], said: str, run: Path
 ) -> None:
     damage(run / name)
-    checks = {True: lambda: check_model(run / MODEL), False: lambda: check_left(run, KEPT[0])}
+    checks = {True: lambda: check_model(run / MODEL), False: lambda: check_artifact(run, KEPT[0])}
     with pytest.raises(ValueError, match=said) as refused:
         checks[name.startswith(MODEL)]()
     assert str(refused.value).startswith(f"{run / name}: ")
@@ -153,7 +152,7 @@ def test_nothing_is_known_of_other_folders(run: Path, tmp_path: Path) -> None:
 def test_a_damaged_result_names_itself_and_what_to_remove(text: str, run: Path) -> None:
     (run / "result.json").write_text(text)
     with pytest.raises(ValueError, match=r"result\.json: .*; remove ") as refused:
-        check_left(run, MODEL)
+        check_artifact(run, MODEL)
     assert "\n" not in str(refused.value)
 
 
@@ -164,7 +163,7 @@ WHOLE = RunRecord(
     counts={"train": 3},
     notices=("one", "two"),
     seeds=(0, 1),
-    data=(DataUse(path="a.jsonl", sha256="ab", num_items=3), DataUse(path="b", sha256="cd")),
+    data=(DataFile(path="a.jsonl", sha256="ab", num_items=3), DataFile(path="b", sha256="cd")),
     source=ModelSource(loaded_from="x", hub_id="x"),
     seconds=1.5,
     details=(

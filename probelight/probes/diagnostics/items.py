@@ -1,7 +1,7 @@
-"""The items of the diagnostics, a frozen type for each kind of set, and readers of their files.
+"""The items of the diagnostics, a type for each kind of set, and the readers of their files.
 
-An item's `prompts` are in the order of the lists that the authors' programs write and read. A
-malformed file is named with the line.
+An item's `prompts` are in the order of the lists that the authors' programs write and read. Readers
+raise a `RecordError` with file and line.
 """
 
 from __future__ import annotations
@@ -29,12 +29,7 @@ _ROLES = re.compile(
 
 @dataclass(frozen=True)
 class Prompt:
-    """A context, and a word whose probability behind it is asked.
-
-    Attributes:
-        context: All that is before the word.
-        target: The word.
-    """
+    """A context, and the target word behind it."""
 
     context: str
     target: str
@@ -198,21 +193,13 @@ NEGATION = "context_aff context_neg target_aff target_neg"
 
 
 def read_inference(path: Path) -> tuple[Item, ...]:
-    """Read CPRAG-102.
-
-    Raises:
-        RecordError: If the file is malformed.
-    """
+    """Read CPRAG-102."""
     rows = _rows(path, INFERENCE)
     return tuple(_made(place, InferenceItem, *row.values()) for place, row in rows)
 
 
 def read_roles(path: Path) -> tuple[Item, ...]:
-    """Read ROLE-88.
-
-    Raises:
-        RecordError: If the file is malformed, or a context has no counterpart with its target.
-    """
+    """Read ROLE-88, in which each context has a counterpart with its target."""
     items = [_made(place, _role, row) for place, row in _rows(path, ROLES)]
     roles = {(item.pair, item.role): item for item in items}
     for item in items:
@@ -227,61 +214,27 @@ def read_roles(path: Path) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def read_negation(path: Path) -> tuple[Item, ...]:
-    """Read NEG-136-SIMP.
-
-    Raises:
-        RecordError: If the file is malformed.
-    """
-    rows = _rows(path, NEGATION)
+def read_negation(path: Path, *, natural: bool = False) -> tuple[Item, ...]:
+    """Read NEG-136-SIMP, or the natural sentences of NEG-136-NAT, which also has `licensing`."""
+    rows = _rows(path, f"{NEGATION} licensing" if natural else NEGATION)
     return tuple(_made(place, NegationItem, *row.values()) for place, row in rows)
 
 
-def read_natural_negation(path: Path) -> tuple[Item, ...]:
-    """Read NEG-136-NAT, which also has `licensing`.
-
-    Raises:
-        RecordError: If the file is malformed.
-    """
-    rows = _rows(path, f"{NEGATION} licensing")
-    return tuple(_made(place, NegationItem, *row.values()) for place, row in rows)
-
-
-def read_sentences(path: Path) -> tuple[Item, ...]:
-    """Read ROLE-1500: a sentence a line, two lines a pair.
-
-    Raises:
-        RecordError: If the file is malformed.
-    """
-    return _pairs(path, SentencePair)
-
-
-def read_negated_sentences(path: Path) -> tuple[Item, ...]:
-    """Read NEG-1500-SIMP-TEMP or -GEN: a sentence a line, each before its negation.
-
-    Raises:
-        RecordError: If the file is malformed.
-    """
-    return _pairs(path, NegatedPair)
-
-
-def _pairs(path: Path, kind: Callable[[Prompt, Prompt], SentencePair]) -> tuple[Item, ...]:
-    prompts = [
-        (f"{path}:{number}", _made(f"{path}:{number}", _sentence, text))
-        for number, text in read_lines(path)
-    ]
+def read_sentences(path: Path, kind: type[SentencePair] = SentencePair) -> tuple[Item, ...]:
+    """Read ROLE-1500, or the negated pairs of NEG-1500-SIMP: a sentence per line."""
+    prompts = []
+    for number, text in read_lines(path):
+        place, sentence = f"{path}:{number}", text.rstrip()
+        if not sentence.endswith(","):
+            raise RecordError(
+                f"{place}: a sentence that ends in a comma is needed, its last word the target"
+            )
+        context, _, target = sentence[:-1].rstrip().rpartition(" ")
+        prompts.append((place, _made(place, Prompt, context.strip(), target)))
     if not prompts or len(prompts) % 2:
         raise RecordError(f"{path}: {len(prompts)} lines, where pairs of two lines are needed")
     both = list(pairwise(prompts))[::2]
     return tuple(_made(there, kind, one, two) for (_, one), (there, two) in both)
-
-
-def _sentence(text: str) -> Prompt:
-    sentence = text.rstrip()
-    if not sentence.endswith(","):
-        raise ValueError("a sentence that ends in a comma is needed, its last word the target")
-    context, _, target = sentence[:-1].rstrip().rpartition(" ")
-    return Prompt(context.strip(), target)
 
 
 def _role(row: Mapping[str, str]) -> RoleItem:

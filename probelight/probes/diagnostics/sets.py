@@ -1,9 +1,9 @@
 """The diagnostic sets: where their files were released, how one is loaded, and perturbations.
 
-A perturbation leaves less in the contexts: what a model still says tells what it went by (Ettinger
-2020). CPRAG-102 (section 7.1, table 4): the words of the first sentence in another order, the
-second sentence cut to its last two words, or both. ROLE-88 (section 8.1, table 7): "one" for the
-noun behind "which", "other" for the noun behind the following "the", or both.
+A perturbation leaves less in the contexts, to see what a model went by (Ettinger 2020). CPRAG-102
+(section 7.1, table 4): the words of the first sentence in another order, the second sentence cut to
+its last two words, or both. ROLE-88 (section 8.1, table 7): "one" for the noun behind "which",
+"other" for the noun behind the following "the", or both.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from probelight.probes.catalog import FileSource
 from probelight.probes.diagnostics.items import (
     InferenceItem,
     Item,
+    NegatedPair,
     Prompt,
     RoleItem,
     read_inference,
-    read_natural_negation,
-    read_negated_sentences,
     read_negation,
     read_roles,
     read_sentences,
@@ -36,16 +35,16 @@ _GITHUB = "https://raw.githubusercontent.com"
 
 @dataclass(frozen=True)
 class SetSource:
-    """Where a set comes from, in the words of `probelight.probes.source.Released`.
+    """Where a set comes from, as `probelight.probes.source.Released`.
 
     Attributes:
         name: Its name in tables of results.
-        title: What its paper calls it.
-        recorded_as: What files of recorded outputs call it.
+        title: Its name in its paper.
+        recorded_as: Its name in files of recorded outputs.
         base_url: Address in front of the path.
         mirror_folder: Folder of a mirror that stands for it.
         file: Its file.
-        read: Reads that.
+        read: Reads the file.
         in_lists: Whether outputs on it are recorded as lists of words, in a folder of its own.
     """
 
@@ -69,7 +68,7 @@ class DiagnosticSet:
         source: Where it comes from.
         items: In the order of the file.
         files: The file.
-        notices: What a reader of the results should know.
+        notices: Notices for a reader of the results.
     """
 
     source: SetSource
@@ -79,97 +78,67 @@ class DiagnosticSet:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """What a model is asked, in the order of recorded outputs."""
+        """The prompts of all items, in the order of recorded outputs."""
         return tuple(prompt for item in self.items for prompt in item.prompts)
 
 
-# Address and folder of a mirror: of Ettinger (2020), and of Shivagunde et al. (2023).
-_ETTINGER = (f"{_GITHUB}/aetting/lm-diagnostics/master", "lm-diagnostics")
-_EXTENDED = (
-    f"{_GITHUB}/text-machine-lab/extending_psycholinguistic_dataset/main/data",
-    "extended-diagnostics",
-)
+def _of_ettinger(name: str, title: str, sha256: str, read: Read) -> SetSource:
+    """A set of Ettinger (2020)."""
+    folder = title.removesuffix("-SIMP").removesuffix("-NAT")
+    file = FileSource(f"datasets/{folder}/{title}.tsv", sha256)
+    address = f"{_GITHUB}/aetting/lm-diagnostics/master"
+    return SetSource(name, title, name.replace("_", ""), address, "lm-diagnostics", file, read)
+
+
+def _of_shivagunde(name: str, sha256: str, read: Read) -> SetSource:
+    """A set of Shivagunde et al. (2023)."""
+    title = name.upper().replace("_", "-")
+    file = FileSource(f"{title}.txt", sha256)
+    address = f"{_GITHUB}/text-machine-lab/extending_psycholinguistic_dataset/main/data"
+    return SetSource(name, title, title, address, "extended-diagnostics", file, read, in_lists=True)
+
+
 SETS = {
-    one.name: one
-    for one in (
-        SetSource(
+    source.name: source
+    for source in (
+        _of_ettinger(
             "cprag",
             "CPRAG-102",
-            "cprag",
-            *_ETTINGER,
-            FileSource(
-                "datasets/CPRAG-102/CPRAG-102.tsv",
-                "d06ea9e3d97f8647839fe69b77817f4554e1fd1c79b8a3074bbfec44bbc05afb",
-            ),
+            "d06ea9e3d97f8647839fe69b77817f4554e1fd1c79b8a3074bbfec44bbc05afb",
             read_inference,
         ),
-        SetSource(
+        _of_ettinger(
             "role",
             "ROLE-88",
-            "role",
-            *_ETTINGER,
-            FileSource(
-                "datasets/ROLE-88/ROLE-88.tsv",
-                "06a3dfdfbeb3fe0a86fcf4fdbe388c4384c69749b39a8ba3abd6eccf2712915e",
-            ),
+            "06a3dfdfbeb3fe0a86fcf4fdbe388c4384c69749b39a8ba3abd6eccf2712915e",
             read_roles,
         ),
-        SetSource(
+        _of_ettinger(
             "neg_simp",
             "NEG-136-SIMP",
-            "negsimp",
-            *_ETTINGER,
-            FileSource(
-                "datasets/NEG-136/NEG-136-SIMP.tsv",
-                "3691043f229d247a2d8de572e505e929e17f5726ee58b5ad1c515232ce46e0f0",
-            ),
+            "3691043f229d247a2d8de572e505e929e17f5726ee58b5ad1c515232ce46e0f0",
             read_negation,
         ),
-        SetSource(
+        _of_ettinger(
             "neg_nat",
             "NEG-136-NAT",
-            "negnat",
-            *_ETTINGER,
-            FileSource(
-                "datasets/NEG-136/NEG-136-NAT.tsv",
-                "60c090ed858850ee7eef47956c97db0ffe10e3e4842c0ec1d9094308c3ca67af",
-            ),
-            read_natural_negation,
+            "60c090ed858850ee7eef47956c97db0ffe10e3e4842c0ec1d9094308c3ca67af",
+            partial(read_negation, natural=True),
         ),
-        SetSource(
+        _of_shivagunde(
             "role_1500",
-            "ROLE-1500",
-            "ROLE-1500",
-            *_EXTENDED,
-            FileSource(
-                "ROLE-1500.txt", "446b77ef5700d8e32981673d38e843506633a92d2808e7cd1561f49bd5fb8165"
-            ),
+            "446b77ef5700d8e32981673d38e843506633a92d2808e7cd1561f49bd5fb8165",
             read_sentences,
-            in_lists=True,
         ),
-        SetSource(
+        _of_shivagunde(
             "neg_1500_simp_temp",
-            "NEG-1500-SIMP-TEMP",
-            "NEG-1500-SIMP-TEMP",
-            *_EXTENDED,
-            FileSource(
-                "NEG-1500-SIMP-TEMP.txt",
-                "5323328859a10e9f6cc030062fa343eb9b400d02a8d7855c80e02988280cac0a",
-            ),
-            read_negated_sentences,
-            in_lists=True,
+            "5323328859a10e9f6cc030062fa343eb9b400d02a8d7855c80e02988280cac0a",
+            partial(read_sentences, kind=NegatedPair),
         ),
-        SetSource(
+        _of_shivagunde(
             "neg_1500_simp_gen",
-            "NEG-1500-SIMP-GEN",
-            "NEG-1500-SIMP-GEN",
-            *_EXTENDED,
-            FileSource(
-                "NEG-1500-SIMP-GEN.txt",
-                "7de18476cafce323bdb8a912170fd52a98b36122ed9fb32800fb6fff196a9c0f",
-            ),
-            read_negated_sentences,
-            in_lists=True,
+            "7de18476cafce323bdb8a912170fd52a98b36122ed9fb32800fb6fff196a9c0f",
+            partial(read_sentences, kind=NegatedPair),
         ),
     )
 }
@@ -204,8 +173,8 @@ class Perturbation:
     """A way to take something out of contexts.
 
     Attributes:
-        name: What tables of results call it.
-        context: An item's context without it; the seed decides what is drawn.
+        name: Its name in tables of results.
+        context: Makes an item's context with a seed.
         is_drawn: Whether the seed matters.
     """
 
@@ -220,25 +189,17 @@ def perturbations_of(data: DiagnosticSet) -> tuple[Perturbation, ...]:
 
 
 def shuffled(item: InferenceItem, seed: int) -> str:
-    """Return the first sentence with its words, between white space, in a random order.
-
-    Each word keeps what is written at it. The order depends on the seed and the sentence alone, and
-    may be the old one.
-    """
+    """Return the first sentence with its words, with their punctuation, in a seeded order."""
     words = item.first.split()
     random.Random(f"{seed} {item.first}").shuffle(words)
     return " ".join(words)
 
 
-def truncated(item: InferenceItem) -> str:
-    """The last words before the target."""
-    return " ".join(item.second.split()[-KEPT_WORDS:])
-
-
 def _inference(item: Item, seed: int, *, shuffles: bool = False, truncates: bool = False) -> str:
     assert isinstance(item, InferenceItem)
     first = shuffled(item, seed) if shuffles else item.first
-    return f"{first} {truncated(item) if truncates else item.second}"
+    second = " ".join(item.second.split()[-KEPT_WORDS:]) if truncates else item.second
+    return f"{first} {second}"
 
 
 def _roles(item: Item, _: int, *, which: str | None = None, the: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Reading data sets of the Hugging Face Hub whose columns have one of the known layouts."""
+"""Reading data sets of the Hugging Face Hub, whose columns have one of the known layouts."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def read_hub(
     """Read the records of one split.
 
     Args:
-        config: The probe. Rows without an id become `<name>-<row>`; those of its `leave_out`,
+        config: The probe. Rows without an id become `<name>-<row>`; rows of its `leave_out`,
             counted from 1, are not read.
         source: Repository (or a local folder of data files), its config and split names.
         split: Our name of the split.
-        cache_dir: Where `datasets` keeps its files; its own cache by default.
-        offline: Use what `datasets` has in its cache alone.
+        cache_dir: Folder of `datasets`; its own cache by default.
+        offline: Whether to use the cache of `datasets` alone.
 
     Raises:
         DownloadError: If the data set cannot be had.
@@ -121,11 +121,8 @@ def _arc(row: Row) -> dict[str, Any]:
 def _sciq(row: Row) -> dict[str, Any]:
     """sciq: the gold answer and three distractors apart, so their order is drawn by content."""
     texts = [row["correct_answer"], *(row[f"distractor{number}"] for number in (1, 2, 3))]
-
-    def drawn(place: int) -> str:
-        return hashlib.sha256(f"{row['question']}\0{texts[place]}".encode()).hexdigest()
-
-    order = sorted(range(len(texts)), key=drawn)
+    drawn = [hashlib.sha256(f"{row['question']}\0{text}".encode()).hexdigest() for text in texts]
+    order = sorted(range(len(texts)), key=drawn.__getitem__)
     return _row(None, row["question"], _labelled([texts[i] for i in order]), LABELS[order.index(0)])
 
 

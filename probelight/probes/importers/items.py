@@ -1,4 +1,4 @@
-"""Reading a file of items, one a line, whatever a line looks like, with notices of oddities."""
+"""Reading a file with an item on each line, in any form and in the AI2 format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from probelight.io.atomic import write_bytes_atomic
 from probelight.io.documents import json_object, kind_of
@@ -23,14 +23,14 @@ Parse = Callable[[str, int], Record | None]
 
 @dataclass(frozen=True)
 class ItemFile:
-    """What one file holds.
+    """The content of one file.
 
     Attributes:
-        path: Where it was read.
+        path: The file.
         records: The items, in the order of the file.
-        sha256: Of the decompressed bytes, so that plain and gzipped copies agree.
-        notices: Facts a reader of the results should know ("505 ids repeat").
-        choices: Those of every item, where they were told and are not in the file.
+        sha256: Of the decompressed bytes.
+        notices: Notices for a reader of the results ("505 ids repeat").
+        choices: The user's, of every item, where they are not in the file.
     """
 
     path: Path
@@ -40,22 +40,27 @@ class ItemFile:
     choices: tuple[str, ...] = ()
 
 
-def read_items(
-    path: str | Path,
-    parse: Parse,
-    *,
-    name: str | None = None,
-    leave_out: Collection[int] = (),
-    ids_repeat: bool = False,
-) -> ItemFile:
+class Options(TypedDict, total=False):
+    """How a file of items is read.
+
+    Attributes:
+        name: Items without an id become `<name>-<line>`; by default the name of the file.
+        leave_out: Lines not to read, for a released file with rows that cannot be used.
+        ids_repeat: Whether ids may repeat, as in some released files; they are counted.
+    """
+
+    name: str
+    leave_out: Collection[int]
+    ids_repeat: bool
+
+
+def read_items(path: str | Path, parse: Parse, **options: Unpack[Options]) -> ItemFile:
     """Read a whole file; the first malformed line is an error that names file and line.
 
     Args:
         path: The file, as it is or compressed.
         parse: Makes an item of a line.
-        name: Items without an id become `<name>-<line>`; by default the name of the file.
-        leave_out: Lines not to read, for a released file with rows that cannot be used.
-        ids_repeat: Whether ids may repeat, as in some released files; they are counted.
+        **options: See `Options`.
 
     Raises:
         RecordError: If a line is malformed, an id repeats, or the file is empty, damaged or not
@@ -63,7 +68,8 @@ def read_items(
         FileNotFoundError: If there is no such file.
     """
     path = Path(path)
-    name = name or path.name.partition(".")[0]
+    name = options.get("name") or path.name.partition(".")[0]
+    leave_out = options.get("leave_out", ())
     records = list[Record]()
     blank, unnamed, same = list[int](), list[int](), list[int]()
     for line, text in read_lines(path):
@@ -95,7 +101,7 @@ def read_items(
         )
     if not records:
         raise RecordError(f"{path}:1: the file is empty; it holds no item")
-    if not ids_repeat:
+    if not options.get("ids_repeat"):
         refuse_repeated_ids(records)
     notices = notices_of(records)
     if unnamed:
@@ -108,7 +114,7 @@ def read_items(
 
 
 def refuse_repeated_ids(records: Iterable[Record]) -> None:
-    """Refuse two items of one id: a copy, or a mistake that results could not show.
+    """Refuse two items of one id.
 
     Raises:
         RecordError: If an id repeats; the message names both places.
@@ -124,7 +130,7 @@ def refuse_repeated_ids(records: Iterable[Record]) -> None:
 
 
 def notices_of(records: Sequence[Record]) -> tuple[str, ...]:
-    """Describe what is odd about items that are read all the same: repeated ids, distractors."""
+    """Return notices of repeated ids and of repeated wrong choices."""
     notices = []
     if repeated := len(records) - len({record.id for record in records}):
         notices.append(f"{repeated} ids repeat")
@@ -151,9 +157,17 @@ def parse_row(text: str) -> dict[str, Any]:
     """Parse the JSON object of one line.
 
     Raises:
-        RecordError: If it is none, or gives a key twice.
+        RecordError: If it is none, or has a key twice.
     """
-    return json_object(text, "an object with a question is needed", _line_hint(text))
+    line = text.strip()
+    hint = f"; {ONE_LINE}, such as {EXAMPLE}"
+    if line.startswith("["):
+        hint = f"; this looks like a JSON array: {ONE_LINE}, with no bracket or comma around it"
+    elif line.startswith("{"):
+        hint = "" if line.endswith("}") else f"; {ONE_LINE}"
+    elif re.search(r"[,;\t]", line):
+        hint = f"; this looks like CSV: {ONE_LINE}, such as {EXAMPLE}"
+    return json_object(text, "an object with a question is needed", hint)
 
 
 def record_from_row(
@@ -169,13 +183,21 @@ def record_from_row(
         raise RecordError(f"`question` is {kind_of(question)}; an object is needed{_row_hint(row)}")
     stem = _text(question.get("stem"), "`question.stem`")
     labels, texts = _choices(question.get("choices"), _row_hint(row))
-    answer = _answer(row, labels)
+    key = row.get("answerKey")
+    if key is None:
+        problem = "null" if "answerKey" in row else "missing"
+        raise RecordError(f"no gold: `answerKey` is {problem}")
+    if isinstance(key, list):
+        raise RecordError(f"{len(key)} golds: `answerKey` is a list; one label is needed")
+    label = label_text(key, "`answerKey`")
+    if label not in labels:
+        raise RecordError(f"no gold: `answerKey` {label!r} is not one of {', '.join(labels)}")
     identifier = row.get("id")
     record = Record(
         id=default_id if identifier is None else label_text(identifier, "`id`"),
         stem=stem,
         choices=texts,
-        answer=answer,
+        answer=labels.index(label),
         meta=meta_of(row.get("notes")),
         position=position,
     )
@@ -199,22 +221,8 @@ def _choices(choices: object, hint: str) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(labels), tuple(texts)
 
 
-def _answer(row: Mapping[str, Any], labels: Sequence[str]) -> int:
-    key = row.get("answerKey")
-    if key is None:
-        raise RecordError(
-            "no gold: `answerKey` is " + ("null" if "answerKey" in row else "missing")
-        )
-    if isinstance(key, list):
-        raise RecordError(f"{len(key)} golds: `answerKey` is a list; one label is needed")
-    label = label_text(key, "`answerKey`")
-    if label not in labels:
-        raise RecordError(f"no gold: `answerKey` {label!r} is not one of {', '.join(labels)}")
-    return labels.index(label)
-
-
 def meta_of(notes: object) -> dict[str, Any]:
-    """Return `notes` under its own names, with the named fields that follow from it.
+    """Return the notes of a row with the fields that follow from them, such as the cluster.
 
     Raises:
         RecordError: If they are no object, or a number of hops is none.
@@ -258,20 +266,8 @@ def _text(value: object, what: str) -> str:
     return value
 
 
-def _line_hint(text: str) -> str:
-    """Say what a line that is no JSON object may be; "" where nothing can be told."""
-    text = text.strip()
-    if text.startswith("["):
-        return f"; this looks like a JSON array: {ONE_LINE}, with no bracket or comma around it"
-    if text.startswith("{"):
-        return "" if text.endswith("}") else f"; {ONE_LINE}"
-    if re.search(r"[,;\t]", text):
-        return f"; this looks like CSV: {ONE_LINE}, such as {EXAMPLE}"
-    return f"; {ONE_LINE}, such as {EXAMPLE}"
-
-
 def _row_hint(row: Mapping[str, Any]) -> str:
-    """Say what to write in place of the layouts of data sets of the Hub; "" for others."""
+    """Return what to write in place of the layouts of data sets of the Hub; "" for others."""
     question = row.get("question")
     choices = question.get("choices") if isinstance(question, dict) else row.get("choices")
     in_columns = isinstance(choices, dict) and {"text", "label"} <= choices.keys()
@@ -285,33 +281,13 @@ def _row_hint(row: Mapping[str, Any]) -> str:
     return ""
 
 
-def read_ai2(
-    path: str | Path,
-    setup: Setup | None = None,
-    *,
-    name: str | None = None,
-    leave_out: Collection[int] = (),
-    ids_repeat: bool = False,
-) -> ItemFile:
-    """Read a whole file; the first malformed row is an error that names file and line.
-
-    Args:
-        path: A .jsonl file, as it is or compressed.
-        setup: "mc_mlm" also asks for exactly one `[MASK]` in every stem.
-        name: Rows without an id become `<name>-<line>`; by default the name of the file.
-        leave_out: Lines not to read, for a released file with rows that cannot be used.
-        ids_repeat: Whether ids may repeat, as in some released files; they are counted.
-
-    Raises:
-        RecordError: If a row is malformed, an id repeats, or the file is empty, damaged or not
-            UTF-8.
-        FileNotFoundError: If there is no such file.
-    """
+def read_ai2(path: str | Path, setup: Setup | None = None, **options: Unpack[Options]) -> ItemFile:
+    """Read a .jsonl file in the AI2 format, with the options and errors of `read_items`."""
 
     def parse(text: str, line: int) -> Record:
         return record_from_row(parse_row(text), setup, position=line)
 
-    return read_items(path, parse, name=name, leave_out=leave_out, ids_repeat=ids_repeat)
+    return read_items(path, parse, **options)
 
 
 def write_ai2(path: str | Path, records: Iterable[Record]) -> None:

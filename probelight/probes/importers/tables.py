@@ -1,16 +1,14 @@
 """Reading items from plain tables, .csv or .tsv, and minimal pairs, as they are or compressed.
 
-A table of items has one a line:
+A table has an item on each line below its header:
 
     sentence,gold,choices
     A whale is [MASK] than a mouse.,larger,larger|smaller
 
-Nothing is guessed: the name of the file says what separates the cells, the header which column is
-what. In .tsv a quotation mark is a part of its cell.
+In .tsv a quotation mark is a part of its cell.
 
-Minimal pairs are two or more whole sentences, of which the right one should be likelier. A table
-has a pair a line, the right sentence first; any other file holds a JSON object a line, with the
-fields of BLiMP (Warstadt et al. 2020) or in the AI2 format with an empty stem:
+Minimal pairs are in a table with the right sentence first, or a JSON object on each line with the
+fields of BLiMP (Warstadt et al. 2020), or in the AI2 format with an empty stem:
 
     {"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps.", "UID": "...", "pairID": "0"}
 
@@ -21,10 +19,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import delimiter_of
@@ -32,6 +30,7 @@ from probelight.io.tables import cells_of
 from probelight.probes.importers.items import (
     LABELS,
     ItemFile,
+    Options,
     label_text,
     meta_of,
     parse_row,
@@ -42,7 +41,7 @@ from probelight.probes.record import MASK, META_FIELDS, OTHER_MASK, Record, Setu
 
 _NAMED = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _STEM, _GOLD, _CHOICES = "sentence", "gold", "choices"
-# What a header may call a column; the first of each is what messages say.
+# The names of a column in a header; messages have the first of each.
 _NAMES = {
     _STEM: (_STEM, "text", "stem", "question"),
     _GOLD: (_GOLD, "answer", "label"),
@@ -60,25 +59,15 @@ def read_table(
     setup: Setup | None = None,
     *,
     candidates: Sequence[str] = (),
-    name: str | None = None,
-    leave_out: Collection[int] = (),
-    ids_repeat: bool = False,
+    **options: Unpack[Options],
 ) -> ItemFile:
-    """Read a whole table; the first malformed line is an error that names file and line.
+    """Read a table of items, with the options and errors of `read_items`.
 
     Args:
         path: A file whose name `delimiter_of` knows.
-        setup: "mc_mlm" also asks for exactly one `[MASK]` in every sentence.
+        setup: "mc_mlm" also needs exactly one `[MASK]` in every sentence.
         candidates: The choices of every item, where no column holds them.
-        name: As in `read_items`.
-        leave_out: As there; the header is a line, too.
-        ids_repeat: As there.
-
-    Raises:
-        RecordError: If the header does not say where sentence, gold and choices are, a line does
-            not fit it, a gold is none of its choices, an id repeats, or the file is empty, damaged
-            or not UTF-8.
-        FileNotFoundError: If there is no such file.
+        **options: See `Options`; the header is a line, too.
     """
     delimiter = delimiter_of(path)
     assert delimiter is not None
@@ -93,9 +82,9 @@ def read_table(
             )
         return record and validate(record, setup)
 
-    read = read_items(path, parse, name=name, leave_out=leave_out, ids_repeat=ids_repeat)
-    told = () if _CHOICES in table.fields else table.candidates
-    return replace(read, notices=read.notices + table.notices, choices=told)
+    read = read_items(path, parse, **options)
+    of_all = () if _CHOICES in table.fields else table.candidates
+    return replace(read, notices=read.notices + table.notices, choices=of_all)
 
 
 class _ItemTable:
@@ -112,11 +101,7 @@ class _ItemTable:
         self.notices: tuple[str, ...] = ()
 
     def record(self, text: str, line: int) -> Record | None:
-        """Return the item of a line, not validated yet; None for the header.
-
-        Raises:
-            RecordError: If there is none; the message says what is wrong, not where.
-        """
+        """Return the item of a line, not validated yet; None for the header."""
         cells = cells_of(text, self.delimiter)
         if not self.fields:
             self.fields = self._header(cells)
@@ -213,26 +198,8 @@ _COLUMNS = {"good": GOOD, "bad": BAD, "uid": "UID", "paradigm": "UID", "pairid":
 _COLUMNS |= {name: name for name in ("id", GOOD, BAD, *META_FIELDS) if name not in _COLUMNS}
 
 
-def read_pairs(
-    path: str | Path,
-    *,
-    name: str | None = None,
-    leave_out: Collection[int] = (),
-    ids_repeat: bool = False,
-) -> ItemFile:
-    """Read a whole file of minimal pairs; what is malformed is named with file and line.
-
-    Args:
-        path: The file. The ending of its name says whether it is a table.
-        name: As in `read_items`.
-        leave_out: As there; a header is a line, too.
-        ids_repeat: As there.
-
-    Raises:
-        RecordError: If a line is malformed, sentences of an item are the same, an id repeats, or
-            the file is empty, damaged or not UTF-8.
-        FileNotFoundError: If there is no such file.
-    """
+def read_pairs(path: str | Path, **options: Unpack[Options]) -> ItemFile:
+    """Read a file of minimal pairs, a table or not, with the options and errors of `read_items`."""
     delimiter = delimiter_of(path)
     table = _PairTable(delimiter) if delimiter else None
 
@@ -244,7 +211,7 @@ def read_pairs(
             row = ai2_row(row)
         return record_from_row(row, "minimal_pair", position=line)
 
-    read = read_items(path, parse, name=name, leave_out=leave_out, ids_repeat=ids_repeat)
+    read = read_items(path, parse, **options)
     return replace(read, notices=read.notices + (table.notices if table else ()))
 
 
@@ -279,8 +246,7 @@ def ai2_row(row: Mapping[str, Any]) -> dict[str, Any]:
 class _PairTable:
     """Lines of a .tsv or .csv file as rows with the fields of BLiMP.
 
-    A first line that names columns says what they are; without one there are two, the right
-    sentence and the wrong one. In .tsv a quotation mark is a part of the sentence.
+    Without a header there are two columns, the right sentence and the wrong one.
 
     Attributes:
         notices: How the columns were read.
@@ -292,11 +258,7 @@ class _PairTable:
         self.notices: tuple[str, ...] = ()
 
     def row(self, text: str) -> dict[str, Any] | None:
-        """Return the cells of a line by column; None for the header.
-
-        Raises:
-            RecordError: If the cells are not those that the columns ask for.
-        """
+        """Return the cells of a line by column; None for the header."""
         cells = cells_of(text, self.delimiter, "pair")
         if not self.names:
             self.names = self._header(cells)
@@ -318,7 +280,9 @@ class _PairTable:
 
     def _header(self, cells: Sequence[str]) -> tuple[str, ...]:
         """Return the field of each column, "" for one that is not read; none without a header."""
-        names = [_field(cell) for cell in cells]
+        lower = [cell.lower().replace(" ", "_") for cell in cells]
+        # Wrong sentences may be numbered: bad_1, bad_2.
+        names = [_COLUMNS.get(re.sub(r"(?<=bad)_?\d+$", "", name), "") for name in lower]
         if not {GOOD, BAD} & set(names):
             if all(cell.isascii() and cell.isidentifier() for cell in cells):
                 raise RecordError(
@@ -337,9 +301,3 @@ class _PairTable:
         if unread := [cell for cell, name in zip(cells, names, strict=True) if not name]:
             self.notices = (f"columns that are not read: {', '.join(unread)}",)
         return tuple(names)
-
-
-def _field(cell: str) -> str:
-    name = cell.lower().replace(" ", "_")
-    numbered = re.fullmatch(r"((?:sentence_)?bad)_?\d+", name)
-    return _COLUMNS.get(numbered[1] if numbered else name, "")

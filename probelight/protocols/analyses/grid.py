@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from probelight.build import prediction_grids
 from probelight.build.prediction_grids import AGES, BIRTH_YEARS, PredictionGrid
 from probelight.io.errors import UsageError
+from probelight.io.files import DataFile
 from probelight.io.ranges import Names, PathText, Settings, Within
 from probelight.metrics.choices import best_of_each, credit_of
 from probelight.probes.record import chance_of, groups_of
@@ -42,7 +43,7 @@ from probelight.protocols.jobs.job import (
 from probelight.protocols.jobs.run import run_command
 from probelight.results.load import GRID_FILE
 from probelight.results.predictions import write_predictions
-from probelight.results.record import DataUse, RunRecord, changed_since
+from probelight.results.record import RunRecord, changed_since
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 
@@ -170,7 +171,7 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     """Make the run of one model and grid, if its sentences are still those that were planned."""
     model = ModelSettings(**config["model"])
     grid = prediction_grids.grid_of(config["grid"], config["values"], config["wording"])
-    sentences = DataUse(
+    sentences = DataFile(
         path=f"grid {grid.name} ({grid.wording} wording)",
         sha256=stems_sha256(grid),
         num_items=len(grid.records),

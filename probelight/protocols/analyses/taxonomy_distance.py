@@ -29,7 +29,7 @@ from probelight.protocols.engine.predictions import grouped_row
 from probelight.protocols.jobs.job import Job, RunContext, kept
 from probelight.protocols.jobs.run import run_command
 from probelight.results.predictions import PREDICTIONS, ItemLine, read_item_file
-from probelight.results.record import RunRecord, changed_since, check_left, data_files
+from probelight.results.record import RunRecord, changed_since, check_artifact, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 
@@ -108,7 +108,7 @@ def taxonomy_items(context: RunContext, probe: str, split: str) -> ProbeData | N
 def entities_of(data: ProbeData, record: Record) -> tuple[str, str]:
     """Return the two concepts of a stem, in order; another number where it is no such stem."""
     found = data.config.find_arguments(record.stem)
-    words = [record.stem[start:end] for start, end in found[1]] if found else []
+    words = [record.stem[start:end] for start, end in found.spans] if found else []
     return tuple(words)  # type: ignore[return-value]  # two, where it counts
 
 
@@ -142,7 +142,7 @@ def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
 
 def predictions_sha256(source: Path) -> str:
     """Return the checksum of a run's predictions, which must be those that its record names."""
-    check_left(source, PREDICTIONS)
+    check_artifact(source, PREDICTIONS)
     return sha256_of(source / PREDICTIONS)
 
 

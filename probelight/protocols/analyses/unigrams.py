@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from probelight.io.errors import UsageError
-from probelight.io.files import sha256_of
+from probelight.io.files import DataFile, sha256_of
 from probelight.io.ranges import PathText
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.source import ProbeData, load_probe
@@ -23,7 +23,7 @@ from probelight.protocols.jobs.job import Job, RunContext, kept
 from probelight.protocols.jobs.run import run_command
 from probelight.results.details import UnigramDetails
 from probelight.results.load import Results, load_results
-from probelight.results.record import DataUse, RunRecord, changed_since, check_data, data_files
+from probelight.results.record import RunRecord, changed_since, check_data, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 
@@ -121,7 +121,7 @@ def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext
     """Make the run of two models: their differences and the correlation over probes."""
     model_a, model_b = config["models"]
     paths = [context.paths[name] for name in COUNTS]
-    counts = [DataUse(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
+    counts = [DataFile(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
     if [file.sha256 for file in counts] != config["counts"]:
         raise changed_since(paths)
     found = {probe: {model_a: a, model_b: b} for probe, (a, b) in config["accuracies"].items()}

@@ -40,8 +40,8 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
     if not all(answer.choices for answer in found.answers):
         if len(found.answers) != len(records):
             raise RecordError(
-                f"{found.file.path}: {len(found.answers)} rows, where {name} has {len(records)} "
-                "items; a row an item is needed, in their order"
+                f"{found.files[0].path}: {len(found.answers)} rows, where {name} has "
+                f"{len(records)} items; a row an item is needed, in their order"
             )
         for answer, record in zip(found.answers, records, strict=True):
             if len(answer.scores) != len(record.choices):
@@ -83,7 +83,7 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
         fits[record.name] = _in_its_order(answer, record), answer.where
     if missing := [record.name for record in records if record.name not in fits]:
         raise RecordError(
-            f"{found.file.path}: {len(missing)} of {len(records)} items of {name} are not "
+            f"{found.files[0].path}: {len(missing)} of {len(records)} items of {name} are not "
             f"answered: {_names(missing)}"
         )
     return [fits[record.name][0] for record in records], "ids" if by_id else "texts"

@@ -241,14 +241,14 @@ def import_of(
         "probe": items.name,
         "split": items.split,
         "data": checksums(items.data),
-        IMPORTED: {"format": form, "sha256": found.file.sha256},
-        **({"gold": gold.file.sha256} if gold else {}),
+        IMPORTED: {"format": form, "sha256": found.files[0].sha256},
+        **({"gold": gold.files[0].sha256} if gold else {}),
         **({"scores": scores} if scores != "as_given" else {}),
     }
     is_probe = items.data.files != found.files
     origin = (
-        f"{model} on {items.name}: imported from {Path(found.file.path).name} ({form}), measured "
-        f"by another program; {len(records)} item{'s' * (len(records) > 1)} "
+        f"{model} on {items.name}: imported from {Path(found.files[0].path).name} ({form}), "
+        f"measured by another program; {len(records)} item{'s' * (len(records) > 1)} "
         + (f"fitted by their {fitted_by}" if is_probe else "as the file has them")
         + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )

@@ -65,7 +65,13 @@ from probelight.protocols.inoculation.settings import (
 from probelight.protocols.jobs.job import RunContext, kept
 from probelight.results.details import InoculationDetails
 from probelight.results.predictions import ItemLine, write_predictions
-from probelight.results.record import RunRecord, changed_since, check_data, check_left, data_files
+from probelight.results.record import (
+    RunRecord,
+    changed_since,
+    check_artifact,
+    check_data,
+    data_files,
+)
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
@@ -432,7 +438,7 @@ def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
         ValueError: If they are damaged, or of other items; the message says what to remove.
     """
     path = run.path / BEFORE_FILE
-    check_left(run.path, BEFORE_FILE)
+    check_artifact(run.path, BEFORE_FILE)
     scores = run.read(BEFORE_FILE)
     if scores is None:
         raise FileNotFoundError(f"{path} is not there: run the cell again")

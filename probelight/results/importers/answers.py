@@ -1,15 +1,30 @@
-"""What another program's file has of items, whatever its format; it knows no probe of ours."""
+"""The scores of items in another program's file, whatever its format, without a probe of ours.
+
+`imported` takes one frame with a row for each choice of each item, called by file and line. Columns
+that a file does not have are left out:
+
+    item              equal in the rows of one item
+    id, text          of the item; its question, "" where there is none before the choices
+    choice, score     the text of the choice, and its number or text
+    gold or right     the text of the item's right choice, or whether this one is right
+    paradigm          what a minimal pair is a pair of
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from probelight.io.errors import RecordError
+from probelight.io.errors import RecordError, nearest
 from probelight.io.files import DataFile
 from probelight.probes.record import with_mask
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,9 +33,9 @@ class Answer:
 
     Attributes:
         where: File and line.
-        id: The item's; empty where the file names none.
-        texts: What its question may be called by, the first one as the model was given it; "" where
-            there is no question before the choices, and none at all where the file has none.
+        id: The item's; empty where the file has none.
+        texts: What its question may be called by, the first one as the model was given it; "" for
+            no question before the choices, and none at all where the file has none.
         choices: In the order of the file; none where only their number is known.
         scores: One a choice, higher is better; -inf is the lowest.
         gold: Index of the right choice; None where the file does not tell it.
@@ -37,29 +52,18 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class OneFile:
-    """What was read from a file."""
-
-    file: DataFile
-
-    @property
-    def files(self) -> tuple[DataFile, ...]:
-        """The file alone."""
-        return (self.file,)
-
-
-@dataclass(frozen=True)
-class Imported(OneFile):
-    """What a file of another program holds.
+class Imported:
+    """The content of a file of another program.
 
     Attributes:
-        file: The file.
-        answers: One an item, in the order of the file.
-        name: What it calls its set of items.
+        files: The file alone.
+        answers: In the order of the file.
+        name: How it calls its set of items.
         model: The model; empty where the file does not tell it.
         notices: How it was read.
     """
 
+    files: tuple[DataFile, ...]
     answers: tuple[Answer, ...]
     name: str
     model: str = ""
@@ -67,14 +71,15 @@ class Imported(OneFile):
 
 
 @dataclass(frozen=True)
-class Gold(OneFile):
+class Gold:
     """The right choices that a second file gives.
 
     Attributes:
-        file: The file.
+        files: The file alone.
         right: By id or question, the text of the right choice, and its file and line.
     """
 
+    files: tuple[DataFile, ...]
     right: Mapping[str, tuple[str, str]]
 
 
@@ -84,7 +89,7 @@ def plain(text: str) -> str:
 
 
 def score_of(value: object, what: str = "the score") -> float:
-    """Return a score, of a number or its text.
+    """Return a number, or that of its text.
 
     Raises:
         RecordError: If it is none.
@@ -147,3 +152,98 @@ def at(where: str) -> Iterator[None]:
         yield
     except RecordError as error:
         raise RecordError(f"{where}: {error}") from None
+
+
+def known_columns(
+    path: Path, table: pd.DataFrame, known: Mapping[str, Sequence[str]], needed: Collection[str]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return a table's known columns by our names, and a notice of those that are not read.
+
+    Args:
+        path: The file, for messages.
+        table: Its cells.
+        known: Our name of each column, with those that a header may give it, in lower case.
+        needed: Our names of those that must be there.
+
+    Raises:
+        RecordError: If one of these is not there, or two columns are the same.
+    """
+    ours_of = {name: ours for ours, names in known.items() for name in names}
+    found: dict[str, str] = {}
+    for name in table.columns:
+        if ours := ours_of.get(name.lower()):
+            if ours in found:
+                both = f"{found[ours]} and {name}"
+                raise RecordError(f"{path}:1: the columns {both} are both the {ours}")
+            found[ours] = name
+    if lacking := [ours for ours in needed if ours not in found]:
+        names = known[lacking[0]]
+        near = nearest(names[0], list(table.columns))
+        if len(table.columns) == 1:
+            near += " (cells are parted by commas in .csv, by tabs in .tsv)"
+        raise RecordError(
+            f"{path}:1: no column for the {lacking[0]}{near}; it is called "
+            f"{' or '.join(names)}, and here are {', '.join(table.columns)}"
+        )
+    unread = [name for name in table.columns if name not in found.values()]
+    notices = (f"columns that are not read: {', '.join(unread)}",) if unread else ()
+    return table[[*found.values()]].set_axis([*found], axis="columns"), notices
+
+
+def imported(
+    path: Path, sha256: str, frame: pd.DataFrame, notices: tuple[str, ...] = (), *, sign: int = 1
+) -> Imported:
+    """Return the answers of a file, in the order in which its items begin.
+
+    Args:
+        path: The file.
+        sha256: Of its content.
+        frame: As above.
+        notices: How it was read.
+        sign: -1 where a lower score is better.
+
+    Raises:
+        RecordError: If a score is no number, rows of an item contradict each other, or it has fewer
+            than two choices or not one right choice; the message names file and line.
+    """
+    import pandas as pd  # not above: --help is quick
+
+    columns = ["item", "id", "text", "choice", "score", "gold", "right", "paradigm"]
+    rows = frame.reindex(columns=columns).astype(object).rename_axis("where").reset_index()
+    rows = rows.fillna({"id": "", "gold": "", "paradigm": ""})
+    rows["item"] = pd.factorize(rows["item"])[0]
+    answers = []
+    for _, item_rows in rows.groupby("item"):
+        first, *others = item = list(item_rows.itertuples())
+        choices = tuple(row.choice for row in item if isinstance(row.choice, str))
+        right = [place for place, row in enumerate(item) if row.right is True]
+        scores, wheres = list[float](), dict[str, str]()
+        for row in item:
+            with at(row.where):
+                if not others:
+                    raise RecordError(f"{len(choices)} candidate(s); at least 2 are needed")
+                same = plain(str(row.text)) == plain(str(first.text))
+                if not same or plain(row.gold) != plain(first.gold):
+                    raise RecordError(f"its item has another text or gold at {first.where}")
+                if (other := wheres.setdefault(plain(str(row.choice)), row.where)) != row.where:
+                    raise RecordError(f"its item has this choice at {other} too")
+                what = f"the score of {row.choice!r}" if choices else "the score"
+                scores.append(sign * score_of(row.score, what))
+        with at(first.where):
+            if isinstance(first.right, bool) and len(right) != 1:
+                raise RecordError(f"{len(right)} right choices of the item; one is needed")
+            gold = place_of(first.gold, choices) if first.gold else next(iter(right), None)
+        texts = (first.text,) if isinstance(first.text, str) else ()
+        answers.append(
+            Answer(
+                where=first.where,
+                id=first.id,
+                texts=texts,
+                choices=choices,
+                scores=tuple(scores),
+                gold=gold,
+                paradigm=first.paradigm,
+            )
+        )
+    file = DataFile(str(path), sha256, len(answers))
+    return Imported((file,), tuple(answers), path.name.partition(".")[0], notices=notices)

@@ -1,11 +1,10 @@
-"""What the Trainer of Hugging Face predicts of a multiple-choice set, as NumPy writes it.
+"""Predictions of Hugging Face's Trainer on a multiple-choice set, as NumPy writes them.
 
-Of `out = trainer.predict(dataset)` of a multiple-choice model:
+Of `out = trainer.predict(dataset)`, with a row for each item and a column for each choice:
 
     np.savez("predictions.npz", predictions=out.predictions, label_ids=out.label_ids)
 
-or the predictions alone, `np.save("predictions.npy", out.predictions)`: a row an item in the order
-of the set, a logit a choice in its order.
+or the predictions alone, `np.save("predictions.npy", out.predictions)`.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import ITEMS, regular_file, sha256_of
-from probelight.results.importers.answers import Imported
-from probelight.results.importers.frame import imported
+from probelight.results.importers.answers import Imported, imported
 
 if TYPE_CHECKING:
     import numpy as np

@@ -43,7 +43,8 @@ def read(path: Path) -> Imported:
     for number, text in read_lines(path, limit=LARGE):
         if text.strip():
             with at(where := f"{path}:{number}"):
-                sample = json_object(text, hint=_hint(text))
+                hint = f"; this looks like a JSON array, {_OLD}" if text.startswith("[") else ""
+                sample = json_object(text, hint=hint)
                 answer = _answer(sample, where)
                 name = sample.get("doc_id", where)
                 if (other := wheres.setdefault(str(name), where)) != where:
@@ -52,11 +53,16 @@ def read(path: Path) -> Imported:
             alone += "acc_mutual_info" in sample
     if not answers:
         raise RecordError(f"{path}:1: the file is empty; it holds no sample")
-    file = DataFile(str(path), content_sha256(path, LARGE), len(answers))
-    notices = (
-        (f"{alone} items also have scores of choices without context, not read",) if alone else ()
+    results = path.with_name(f"results_{found['date']}.json")  # of the same evaluation
+    names = read_json(results, json.loads) if results.is_file() else None
+    model = names.get("model_name") if isinstance(names, dict) else None
+    return Imported(
+        (DataFile(str(path), content_sha256(path, LARGE), len(answers)),),
+        tuple(answers),
+        found["task"],
+        Path(model).name if isinstance(model, str) else "",
+        (f"{alone} items also have scores of choices without context, not read",) if alone else (),
     )
-    return Imported(file, tuple(answers), found["task"], _model(path, found["date"]), notices)
 
 
 def _misnamed(path: Path) -> str:
@@ -70,26 +76,26 @@ def _misnamed(path: Path) -> str:
     return f"by its name no file of samples; {needed}"
 
 
-def _hint(text: str) -> str:
-    return f"; this looks like a JSON array, {_OLD}" if text.startswith("[") else ""
-
-
-def _model(path: Path, date: str) -> str:
-    """The model that the results of the same evaluation name; empty where they are not there."""
-    results = path.with_name(f"results_{date}.json")
-    if not results.is_file():
-        return ""
-    facts = read_json(results, json.loads)
-    name = facts.get("model_name") if isinstance(facts, dict) else None
-    return Path(name).name if isinstance(name, str) else ""
-
-
 def _answer(sample: Mapping[str, Any], where: str) -> Answer:
     for key in ("doc", "arguments", "filtered_resps"):
         if key not in sample:
             raise RecordError(f"`{key}` is missing; this is no sample of lm-evaluation-harness")
-    asked = [_pair(one) for one in _listed(sample["arguments"])]
-    scores = [_score(one) for one in _listed(sample["filtered_resps"])]
+    asked = []
+    for arguments in map(_listed, _listed(sample["arguments"])):
+        if len(arguments) < 2 or not all(isinstance(text, str) for text in arguments[:2]):
+            raise RecordError(
+                "the arguments are no context with a continuation: this is a task that generates "
+                "text, or whose texts have no choices; only multiple-choice tasks are read"
+            )
+        asked.append((arguments[0], arguments[1]))
+    scores = []
+    for response in _listed(sample["filtered_resps"]):
+        if not isinstance(response, list) or len(response) != 2:
+            raise RecordError(
+                f"a response is {kind_of(response)}; a multiple-choice task has a log-likelihood "
+                "and whether it is greedy"
+            )
+        scores.append(score_of(response[0], "a log-likelihood"))
     if len(asked) != len(scores):
         raise RecordError(f"{len(asked)} arguments, but {len(scores)} responses")
     if len(asked) < 2:
@@ -119,7 +125,7 @@ def _answer(sample: Mapping[str, Any], where: str) -> Answer:
 
 
 def _listed(value: object) -> list[Any]:
-    """A list, or an object that was made of one, as gen_args_0, gen_args_1, ..."""
+    """Return a list, or the values of an object in its place (gen_args_0, gen_args_1, ...)."""
     if isinstance(value, dict):
         return list(value.values())
     if not isinstance(value, list):
@@ -127,27 +133,8 @@ def _listed(value: object) -> list[Any]:
     return value
 
 
-def _pair(value: object) -> tuple[str, str]:
-    found = _listed(value)
-    if len(found) < 2 or not isinstance(found[0], str) or not isinstance(found[1], str):
-        raise RecordError(
-            "the arguments are no context with a continuation: this is a task that generates text, "
-            "or whose texts have no choices; only multiple-choice tasks are read"
-        )
-    return found[0], found[1]
-
-
-def _score(value: object) -> float:
-    if not isinstance(value, list) or len(value) != 2:
-        raise RecordError(
-            f"a response is {kind_of(value)}; a multiple-choice task has a log-likelihood and "
-            "whether it is greedy"
-        )
-    return score_of(value[0], "a log-likelihood")
-
-
 def _texts(value: object) -> list[str]:
-    """All texts of a document, at whatever depth."""
+    """Return all texts of a document, at whatever depth."""
     if isinstance(value, str):
         return [value] if value.strip() else []
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -155,7 +142,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[float]) -> int | None:
-    """The right choice: `target` is its index or its text, and a text of digits may be either.
+    """Return the right choice: `target` is its index or text, and a text of digits may be either.
 
     Raises:
         RecordError: If it can be read as two choices, or the sample's own accuracy contradicts it.

@@ -1,16 +1,16 @@
 """Scores as users of minicons write them: a table, as minicons has no file format of its own.
 
-One row a choice, the rows of an item with one `item`:
+A row for each choice, with the same `item` in the rows of an item:
 
     item,prefix,continuation,score,gold
     1,A cat is an,animal,-2.1,1
     1,A cat is an,plant,-7.9,0
 
-or one row a minimal pair, in BLiMP's words:
+or a row for each minimal pair, with the columns of BLiMP:
 
     item,UID,sentence_good,sentence_bad,score_good,score_bad
 
-`surprisal` in place of `score` is taken with its sign turned: lower is better there.
+`surprisal` in place of `score` is taken with its sign turned.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from pathlib import Path
 from probelight.io.errors import RecordError
 from probelight.io.files import content_sha256
 from probelight.io.tables import read_table
-from probelight.results.importers.answers import Imported
-from probelight.results.importers.frame import imported, known_columns
+from probelight.results.importers.answers import Imported, imported, known_columns
 
 CHOICES = {
     "item": ("item", "id"),

@@ -3,9 +3,9 @@
     {"id": "1", "text": "A cat is an", "scores": {"animal": 0.9, "plant": 0.1}, "gold": "animal"}
     {"id": "1", "candidates": ["animal", "plant"], "scores": [0.9, 0.1]}
 
-A table (.csv, .tsv) has a row a candidate in the columns id, candidate, score; or a row an item,
-and a column for each candidate that is called as it is, empty where an item does not have it. An
-item is named by `id` or by `text` or both; `gold` is the text of the right candidate.
+A table (.csv, .tsv) has a row for each candidate with the columns id, candidate, score; or a row
+for each item with a column for each candidate, empty where the item does not have it. An item is
+named by `id` or by `text` or both; `gold` is the text of the right candidate.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines
 from probelight.io.tables import read_table
-from probelight.results.importers.answers import Gold, Imported, at, plain
-from probelight.results.importers.frame import imported, known_columns
+from probelight.results.importers.answers import (
+    Gold,
+    Imported,
+    at,
+    imported,
+    known_columns,
+    plain,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +49,15 @@ def read(path: Path) -> Imported:
         table = read_table(path)
         if {"candidate", "score"}.intersection(map(str.lower, table.columns)):
             frame, notices = known_columns(path, table, CANDIDATES, ("choice", "score"))
-        else:
-            frame = _items(path, table)
+        else:  # a column for each candidate
+            frame, _ = known_columns(path, table, NAMES, ())
+            named = sum(NAMES.values(), ())
+            scores = table.loc[:, [name.lower() not in named for name in table.columns]]
+            if scores.columns.has_duplicates:
+                raise RecordError(f"{path}:1: two columns are called the same")
+            rows = [[*filter(all, row.items())] for row in scores.to_dict("records")]
+            frame["choice"] = [[choice for choice, _ in row] for row in rows]
+            frame["score"] = [[score for _, score in row] for row in rows]
     names = frame.reindex(columns=["id", "text"]).astype(object).fillna("")
     if (unnamed := names.eq("").all(axis="columns")).any():
         raise RecordError(f"{unnamed.idxmax()}: neither `id` nor `text` names the item")
@@ -53,17 +66,6 @@ def read(path: Path) -> Imported:
     else:
         frame["item"] = [f"{of}\n{plain(text)}" for of, text in names.to_numpy()]
     return imported(path, content_sha256(path), frame, notices)
-
-
-def _items(path: Path, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the items of a table that has a column for each candidate."""
-    frame, _ = known_columns(path, table, NAMES, ())
-    scores = table.loc[:, [name.lower() not in sum(NAMES.values(), ()) for name in table.columns]]
-    if scores.columns.has_duplicates:
-        raise RecordError(f"{path}:1: two columns are called the same")
-    rows = [[*filter(all, row.items())] for row in scores.to_dict("records")]
-    choices = [[choice for choice, _ in row] for row in rows]
-    return frame.assign(choice=choices, score=[[score for _, score in row] for row in rows])
 
 
 def read_gold(path: Path) -> Gold:
@@ -86,7 +88,7 @@ def read_gold(path: Path) -> Gold:
         gold, earlier = found.setdefault(key, (row.gold, row.Index))
         if plain(gold) != plain(row.gold):
             raise RecordError(f"{row.Index}: {key!r} has another gold, {gold!r}, at {earlier}")
-    return Gold(DataFile(str(path), content_sha256(path), len(found)), found)
+    return Gold((DataFile(str(path), content_sha256(path), len(found)),), found)
 
 
 def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) -> pd.DataFrame:

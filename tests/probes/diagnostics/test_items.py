@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,58 +16,29 @@ from probelight.probes.diagnostics.items import (
     RoleItem,
     SentencePair,
     read_inference,
-    read_natural_negation,
-    read_negated_sentences,
     read_negation,
     read_roles,
     read_sentences,
 )
 from tests.fixtures.diagnostics import CPRAG, NEG_1500, NEG_NAT, NEG_SIMP, ROLE, ROLE_1500
 
-ROLES = "the owner forgot which customer the waitress had"
+read_natural = partial(read_negation, natural=True)
+read_negated = partial(read_sentences, kind=NegatedPair)
 
 
-def test_the_article_of_a_negation_follows_its_target() -> None:
+def test_prompts_of_an_item() -> None:
     item = NegationItem("An ant is (a|an)", "An ant is not (a|an)", "insect", "vegetable")
     assert [(one.context, one.target) for one in item.prompts] == [
-        ("An ant is an", "insect"),
+        ("An ant is an", "insect"),  # the article follows the target
         ("An ant is not an", "insect"),
         ("An ant is a", "vegetable"),
         ("An ant is not a", "vegetable"),
     ]
-
-
-def test_an_inference_has_one_context_and_three_targets() -> None:
-    item = InferenceItem("One.", "He had", "tea", "milk", "oil", "H")
-    assert {one.context for one in item.prompts} == {"One. He had"}
-    assert [one.target for one in item.prompts] == ["tea", "milk", "oil"]
-
-
-def test_a_sentence_pair_asks_for_both_last_words() -> None:
+    inference = InferenceItem("One.", "He had", "tea", "milk", "oil", "H")
+    assert {one.context for one in inference.prompts} == {"One. He had"}
+    assert [one.target for one in inference.prompts] == ["tea", "milk", "oil"]
     pair = SentencePair(Prompt("a not b", "c"), Prompt("d", "e"))
     assert [one.target for one in pair.prompts] == ["c", "e"]
-
-
-def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(ValueError, match="needs a context and a word"):
-        Prompt("", "word")
-    with pytest.raises(ValueError, match=r"\[MASK\] is put behind the context"):
-        Prompt("a [MASK] is a", "word")
-    for context in ("x", "which customer the waitress", "which one the maid of the house had"):
-        with pytest.raises(ValueError, match="must end in 'which NOUN the NOUN had'"):
-            RoleItem("1", "a", context, ("y",), 0.5, "z")
-    with pytest.raises(ValueError, match="must be H or L"):
-        InferenceItem("a.", "b", "c", "d", "e", "M")
-    with pytest.raises(ValueError, match="must be a number and -a or -b"):
-        RoleItem("1", "c", ROLES, ("y",), 0.5, "z")
-    with pytest.raises(ValueError, match="an empty completion"):
-        RoleItem("1", "a", ROLES, ("y", ""), 0.5, "z")
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        RoleItem("1", "a", ROLES, ("y",), 1.5, "z")
-    with pytest.raises(ValueError, match="must be Y or N"):
-        NegationItem("a", "b", "c", "d", "X")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="without 'not', the second with"):
-        NegatedPair(Prompt("A cat is not a", "dog"), Prompt("A cat is an", "animal"))
 
 
 Read = Callable[[Path], tuple[Item, ...]]
@@ -83,9 +55,9 @@ def written(tmp_path: Path, text: str) -> Path:
     [
         (read_inference, CPRAG, "He caught the pass. He loved", "football baseball monopoly"),
         (read_negation, NEG_SIMP, "A trout is a", "fish fish tool tool"),
-        (read_natural_negation, NEG_NAT, "Diving may be", "safe safe dangerous dangerous"),
+        (read_natural, NEG_NAT, "Diving may be", "safe safe dangerous dangerous"),
         (read_sentences, ROLE_1500, "the coach asked which player the team had", "signed left"),
-        (read_negated_sentences, NEG_1500, "A cat is an", "animal machine"),
+        (read_negated, NEG_1500, "A cat is an", "animal machine"),
     ],
 )
 def test_the_first_item(read: Read, text: str, context: str, targets: str, tmp_path: Path) -> None:
@@ -116,16 +88,20 @@ def test_roles_have_several_expected_completions(tmp_path: Path) -> None:
         (read_inference, CPRAG.replace("\tL", "\tM"), "set:3: constraint is 'M'"),
         (read_inference, CPRAG.replace("cake", " "), "set:3: expected is empty"),
         (read_roles, ROLE.replace("0.3", "much"), "set:4: exp_cloze is 'much', not a number"),
+        (read_roles, ROLE.replace("0.3", "1.5"), "set:4: exp_cloze is 1.5; it must be a number"),
         (read_roles, ROLE.replace("which bear", "a bear"), "set:4: context is 'the camper saw a"),
+        (read_roles, ROLE.replace("the customer", "the maid of the house"), "set:2: context is"),
+        (read_roles, ROLE.replace("served|", "served||"), "set:3: expected has an empty comp"),
         (read_roles, ROLE.replace("2-b", "2"), "set:4: item ends in '2'"),
         (read_roles, ROLE.replace("2-b", "3-b"), "set: item 3-b has no counterpart"),
         (read_roles, ROLE.replace("0.1\teaten", "0.1\tseen"), "set: item 2-b has no coun"),
         (read_roles, ROLE + ROLE.splitlines()[1], "set: an item is there twice"),
-        (read_natural_negation, NEG_NAT.replace("\tN", "\tn"), "set:3: licensing is 'n'"),
+        (read_natural, NEG_NAT.replace("\tN", "\tn"), "set:3: licensing is 'n'"),
         (read_sentences, ROLE_1500.replace("signed,", "signed"), "set:1: a sentence that ends in"),
         (read_sentences, "word,\n" * 2, "set:1: it needs a context and a word"),
+        (read_sentences, "a [MASK] is a word,\n" * 2, "set:1: [MASK] is put behind the context"),
         (read_sentences, ROLE_1500.splitlines()[0], "set: 1 lines, where pairs of two"),
-        (read_negated_sentences, NEG_1500.replace("not a machine", "a pet"), "set:2: the first"),
+        (read_negated, NEG_1500.replace("not a machine", "a pet"), "set:2: the first"),
     ],
 )
 def test_what_is_malformed_is_named(read: Read, text: str, said: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from probelight.io.download import NotThereError
 from probelight.io.errors import RecordError
 from probelight.probes.diagnostics.items import InferenceItem, RoleItem
-from probelight.probes.diagnostics.sets import SETS, load_set, perturbations_of, shuffled, truncated
+from probelight.probes.diagnostics.sets import SETS, load_set, perturbations_of, shuffled
 from tests.fixtures.diagnostics import write_released
 
 SIZES = {  # items and prompts
@@ -42,19 +42,13 @@ def test_names_and_addresses() -> None:
     }
 
 
-def test_another_file_of_a_mirror_is_read_and_said(tmp_path: Path) -> None:
+def test_other_missing_and_malformed_files_of_a_mirror_are_named(tmp_path: Path) -> None:
+    with pytest.raises(NotThereError, match=r"lm-diagnostics/datasets/ROLE-88/ROLE-88\.tsv"):
+        load_set("role", tmp_path)
     data = load_set("cprag", write_released(tmp_path))
     assert len(data.items) == 2
     [notice] = data.notices
     assert "CPRAG-102.tsv is not the released file" in notice
-
-
-def test_what_a_mirror_lacks_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NotThereError, match=r"lm-diagnostics/datasets/ROLE-88/ROLE-88\.tsv"):
-        load_set("role", tmp_path)
-
-
-def test_a_malformed_file_is_named(tmp_path: Path) -> None:
     write_released(tmp_path, {"extended-diagnostics/ROLE-1500.txt": "one line\n"})
     with pytest.raises(RecordError, match=r"ROLE-1500\.txt:1: a sentence that ends in a comma"):
         load_set("role_1500", tmp_path)
@@ -85,7 +79,6 @@ def test_the_words_of_the_first_sentence_alone_are_shuffled() -> None:
     # 120 orders of five words: a hundred draws are about 68 different ones.
     assert 50 < len(set(orders)) < 90
     assert orders == [shuffled(ITEM, seed) for seed in range(100)]
-    assert truncated(ITEM) == "the last"
 
 
 def test_both_are_the_one_and_the_other(tmp_path: Path) -> None:

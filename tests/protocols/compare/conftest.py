@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
+from probelight.io.files import DataFile
 from probelight.results.details import InoculationDetails
-from probelight.results.record import DataUse, RunRecord
+from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
 
 CREDIT = {"0": 0.0, "1": 1.0, "2": 0.5}
 ROW = Row(probe="made", split="test", metric="accuracy", value=0.5)
-TRAIN = DataUse(path="train.jsonl", sha256="0" * 64)
+TRAIN = DataFile(path="train.jsonl", sha256="0" * 64)
 
 
 def lines(right: str, groups: Sequence[int] | None = None, word: str = "is", **more: Any) -> Any:

@@ -133,7 +133,7 @@ def test_a_damaged_line_is_named_and_its_run_left_out(
     assert cli.main(line) == 0
     notices = " ".join(capsys.readouterr().out.split())
     assert "notice: runs/damaged-" in notices
-    assert "predictions.jsonl:2: `correct` is 7.0, not between 0 and 1" in notices
+    assert "predictions.jsonl:2: `correct` is 7.0, not from 0 to 1" in notices
     assert "answered none of these items" not in notices
     with (out / "contamination_scores.csv").open() as file:
         assert {row["model"] for row in csv.DictReader(file)} == {"whole"}

@@ -27,7 +27,7 @@ def probe(*records: Record) -> ProbeData:
 
 
 def says(*answers: Answer) -> Imported:
-    return Imported(FILE, answers, "mine")
+    return Imported((FILE,), answers, "mine")
 
 
 KINDS = probe(CAT, OAK)

@@ -20,7 +20,8 @@ PLANT = Answer(where="f:2", texts=(" An  oak is",), choices=("a", "b"), scores=(
 
 
 def golds(**right: str) -> Gold:
-    return Gold(DataFile("g", "", 1), {name: (text, f"g:{name}") for name, text in right.items()})
+    told = {name: (text, f"g:{name}") for name, text in right.items()}
+    return Gold((DataFile("g", "", 1),), told)
 
 
 def test_golds_are_found_by_id_or_question() -> None:

@@ -30,7 +30,7 @@ def test_predictions_alone(tmp_path: Path) -> None:
     np.save(tmp_path / "out.npy", LOGITS)
     found = read(tmp_path / "out.npy")
     assert [one.gold for one in found.answers] == [None, None]
-    assert (found.name, found.file.num_items) == ("out", 2)
+    assert (found.name, found.files[0].num_items) == ("out", 2)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def written(folder: Path, *samples: object) -> Path:
 
 def test_a_file_that_the_harness_wrote() -> None:
     found = read(TAXONOMY)
-    assert (found.name, found.model, found.file.num_items) == ("own_taxonomy", "tiny-gpt2", 3)
+    assert (found.name, found.model, found.files[0].num_items) == ("own_taxonomy", "tiny-gpt2", 3)
     first = found.answers[0]
     assert first.where == f"{TAXONOMY}:1"
     assert first.id == "taxonomy_conjunction-dev-1"
