@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,9 +25,9 @@ from probelight.io.errors import RecordError
 from probelight.models import causal
 from probelight.models.causal import CausalScorer, NextTokens, check, load
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.scorer import Question
 from probelight.probes.record import MASK, Record
 from probelight.protocols.engine.settings import ModelSettings
+from tests.fixtures.answers import answers, in_batches
 from tests.fixtures.causal import FAMILIES
 
 Folder = Callable[[str], Path]
@@ -60,16 +60,6 @@ def scorer_of(folder: Path, **options: object) -> CausalScorer:
     found = load(ModelSettings(str(folder), kind="causal", **options), "mc_mlm")  # type: ignore[arg-type]
     assert isinstance(found, CausalScorer)
     return found
-
-
-def asked(question: Question, records: Sequence[Record], size: int = 100) -> list[torch.Tensor]:
-    encoded = question.encoder.encode(records)
-    rows: list[torch.Tensor] = []
-    for start in range(0, len(encoded), size):
-        batch = encoded.collate(range(start, min(start + size, len(encoded))))
-        with torch.no_grad():
-            rows += question.answer(batch)
-    return rows
 
 
 @cache
@@ -112,7 +102,9 @@ def test_scores_are_those_of_the_whole_model_one_text_at_a_time(
     hand = [expected(folder, record) for record in records]
     largest = 0.0
     for size in (1, 3, len(records)):
-        for scores, own in zip(asked(scorer.log_likelihoods(), records, size), hand, strict=True):
+        for scores, own in zip(
+            in_batches(scorer.log_likelihoods(), records, size), hand, strict=True
+        ):
             for score, (value, _) in zip(scores.tolist(), own, strict=False):
                 largest = max(largest, abs(score - value))
                 assert score == pytest.approx(value, rel=1e-7, abs=1e-5)
@@ -128,7 +120,7 @@ def test_a_sentence_goes_by_the_sum_and_a_question_by_the_mean(causal_folder: Fo
     settings = ModelSettings(str(folder), kind="causal")
     for setup, record in (("mc_mlm", MLM[0]), ("mc_qa", QA[0]), ("minimal_pair", WHOLE[1])):
         scorer = load(settings, setup)  # type: ignore[arg-type]
-        [found] = asked(scorer.choice_scores(), [record])
+        [found] = answers(scorer.choice_scores(), record)
         by_rule = [v / (size if setup == "mc_qa" else 1) for v, size in expected(folder, record)]
         assert found.tolist() == pytest.approx(by_rule, abs=1e-5)
         assert scorer.mode == "causal_likelihood"
@@ -141,16 +133,16 @@ def test_numbers_depend_neither_on_sharing_nor_on_the_parts(
 ) -> None:
     scorer = scorer_of(causal_folder("mistral"))
     records = [*MLM, *QA, *WHOLE]
-    together = torch.stack(asked(scorer.log_likelihoods(), records))
+    together = answers(scorer.log_likelihoods(), *records)
     scorer.reader._shares = False
     torch.testing.assert_close(
-        torch.stack(asked(scorer.log_likelihoods(), records)), together, rtol=0, atol=1e-5
+        answers(scorer.log_likelihoods(), *records), together, rtol=0, atol=1e-5
     )
     scorer.reader._shares = True
     for limit in ("_MAX_TOKENS", "_MAX_RUN", "_MAX_LOGITS"):
         monkeypatch.setattr(causal, limit, 1)  # one text at a time
         torch.testing.assert_close(
-            torch.stack(asked(scorer.log_likelihoods(), records)), together, rtol=0, atol=1e-5
+            answers(scorer.log_likelihoods(), *records), together, rtol=0, atol=1e-5
         )
 
 
@@ -166,7 +158,7 @@ def test_a_common_beginning_is_run_once(causal_folder: Folder) -> None:
     twin = Record("x", QA[0].stem, ("the antelope", "the red cat", "the antelope is warm"), 0)
     stem = len(scorer.tokenizer(f"{twin.stem} the")["input_ids"])
     rest = [len(scorer.tokenizer(f"{twin.stem} {c}")["input_ids"]) - stem for c in twin.choices]
-    asked(scorer.log_likelihoods(), [twin, twin])
+    answers(scorer.log_likelihoods(), twin, twin)
     # The last token of a text is only predicted; texts are padded to the longest one's rest.
     assert tokens == [stem, sum(size > 1 for size in rest) * (max(rest) - 1)]
     assert places == [2, sum(rest) - 3]
@@ -204,7 +196,7 @@ def test_features_are_what_the_head_reads_behind_the_whole_stem(
 ) -> None:
     folder = causal_folder(family)
     model, tokenizer = raw(folder)
-    found = asked(scorer_of(folder).features(), [MLM[0], QA[1]])
+    found = answers(scorer_of(folder).features(), MLM[0], QA[1])
     for row, text in zip(found, ("a cat is ___ than a dog .", QA[1].stem.rstrip()), strict=True):
         output = model(torch.tensor([tokenizer(text)["input_ids"]]), output_hidden_states=True)
         own = output.logits[0, -1]
@@ -223,17 +215,17 @@ def test_of_a_long_text_the_beginning_is_cut(causal_folder: Folder) -> None:
     logs = model(torch.tensor([[ids[0], *ids[-7:]]])).logits[0].log_softmax(-1)
     num_scored = len(ids) - len(tokenizer(stem.partition(MASK)[0].rstrip())["input_ids"])
     own = sum(float(logs[i - 1, ids[i - 8]]) for i in range(8 - num_scored, 8))
-    assert float(asked(question, [record])[0][0]) == pytest.approx(own, abs=1e-5)
+    assert float(answers(question, record)[0, 0]) == pytest.approx(own, abs=1e-5)
 
 
 def test_no_text_is_longer_than_the_model_has_places(causal_folder: Folder) -> None:
     scorer = scorer_of(causal_folder("gpt2"), max_length=5000)
     assert scorer.max_length == 64
     long = Record("l", "snow is warm " * 100, ("warm", "never warm"), 0)
-    assert all(bool(row.isfinite().all()) for row in asked(scorer.log_likelihoods(), [long]))
+    assert answers(scorer.log_likelihoods(), long).isfinite().all()
     whole = Record("w", "", (long.stem, "snow"), 0)
     with pytest.raises(RecordError, match=r"w@0: \d+ tokens are scored .* max_length=64"):
-        asked(scorer.log_likelihoods(), [whole])
+        answers(scorer.log_likelihoods(), whole)
 
 
 def test_models_of_other_kinds_are_refused_by_name(
@@ -268,7 +260,7 @@ def test_log_likelihoods_are_those_of_minicons(causal_folder: Folder) -> None:
     # It moves no space to the answer: what is before must not end in one.
     records = [replace(record, stem=record.stem.strip()) for record in QA]
     for record, found in zip(
-        records, asked(scorer_of(folder).log_likelihoods(), records), strict=True
+        records, answers(scorer_of(folder).log_likelihoods(), *records), strict=True
     ):
         choices = [choice.strip() for choice in record.choices]
         own = peer.conditional_score(

@@ -19,8 +19,8 @@ from transformers import (
 )
 
 from probelight.models.masked import MaskedLM, MaskedScorer, PllForm, PseudoLogLikelihood
-from probelight.models.scorer import Question
 from probelight.probes.record import Record
+from tests.fixtures.answers import answers, in_batches
 from tests.fixtures.tokenizers import byte_bpe, sentencepiece, wordpiece
 
 # Of every tokenizer "antelopes" or "dogs" is several pieces; words are between spaces.
@@ -113,15 +113,6 @@ def family(request: pytest.FixtureRequest) -> Family:
     return Family(request.param, model.eval(), tokenizer, records(word))
 
 
-def answers(question: Question, records: tuple[Record, ...], batch_size: int) -> list[list[float]]:
-    encoded, found = question.encoder.encode(records), []
-    for start in range(0, len(records), batch_size):
-        batch = encoded.collate(range(start, min(start + batch_size, len(records))))
-        with torch.no_grad():
-            found += question.answer(batch).tolist()
-    return found
-
-
 @pytest.mark.parametrize("form", ["original", "within_word_l2r"])
 def test_pseudo_log_likelihoods(family: Family, form: PllForm) -> None:
     hand = [
@@ -131,8 +122,8 @@ def test_pseudo_log_likelihoods(family: Family, form: PllForm) -> None:
     largest = 0.0
     scorer = PseudoLogLikelihood(family.model, family.tokenizer, "mean", form=form)
     for batch_size in (1, 3):
-        sums = answers(scorer.log_likelihoods(), family.records, batch_size)
-        means = answers(scorer.choice_scores(), family.records, batch_size)
+        sums = in_batches(scorer.log_likelihoods(), family.records, batch_size)
+        means = in_batches(scorer.choice_scores(), family.records, batch_size)
         for rows in zip(hand, sums, means, strict=True):
             for values, found, mean in zip(*rows, strict=False):
                 largest = max(largest, abs(found - sum(values)))
@@ -147,7 +138,7 @@ def test_the_forms_differ_on_words_of_several_pieces_alone(family: Family) -> No
         PseudoLogLikelihood(family.model, family.tokenizer, form=form).choice_scores()
         for form in ("original", "within_word_l2r")
     ]
-    one, other = (answers(form, family.records[:2], 2) for form in forms)
+    one, other = (answers(form, *family.records[:2]).tolist() for form in forms)
     assert one[0] == pytest.approx(other[0], abs=1e-5)
     assert one[1][1] == pytest.approx(other[1][1], abs=1e-5)
     assert abs(one[1][0] - other[1][0]) > 1e-3
@@ -163,10 +154,10 @@ def test_candidates_at_the_mask(family: Family, tmp_path: Path) -> None:
     expected = [float(log_p[piece]) for [piece] in ids]
     for batch_size in (1, 2):
         asked = (ONE_PIECE, Record("5", "the dog is [MASK] .", ("larger", "older"), 1))
-        [found, _] = answers(scorer.choice_scores(), asked, batch_size)
-        shift = torch.tensor(found).double() - torch.tensor(expected).double()
+        [found, _] = in_batches(scorer.choice_scores(), asked, batch_size)
+        shift = found.double() - torch.tensor(expected).double()
         largest = float(shift.max() - shift.min())
-        [whole, _] = answers(scorer.vocabulary(), asked, batch_size)
+        [whole, _] = in_batches(scorer.vocabulary(), asked, batch_size)
         largest = max(largest, *(abs(whole[i] - p) for [i], p in zip(ids, expected, strict=True)))
         print(f"{family.name}, at the mask: largest difference {largest:.1e}")
         assert largest < 1e-5
@@ -188,7 +179,7 @@ def test_whole_sentences_are_scored_as_minicons_does(
         list(whole.choices), reduction=lambda scores: scores.sum(0).item(), PLL_metric=form
     )
     scorer = PseudoLogLikelihood(family.model, family.tokenizer, form=form)
-    [ours] = answers(scorer.log_likelihoods(), (whole,), 1)
+    [ours] = answers(scorer.log_likelihoods(), whole).tolist()
     largest = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
     print(f"{family.name}, {form}: largest difference from minicons {largest:.1e}")
     assert largest < 1e-5

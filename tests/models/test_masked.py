@@ -27,9 +27,10 @@ from probelight.models.masked import (
     load,
 )
 from probelight.models.networks import model_fingerprint
-from probelight.models.scorer import Normalise, Question, TrainedScorer
+from probelight.models.scorer import Normalise, TrainedScorer
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import ModelSettings
+from tests.fixtures.answers import answers
 
 Checkpoint = Callable[..., Path]
 
@@ -37,41 +38,9 @@ RECORD = Record("1", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"
 PIECES = Record("2", "the [MASK] is larger than a dog .", ("antelope", "cat"), 0)
 
 
-def answers(question: Question, *records: Record) -> Tensor:
-    encoded = question.encoder.encode(records)
-    with torch.no_grad():
-        return question.answer(encoded.collate(range(len(encoded))))
-
-
 @pytest.fixture
 def scorer(checkpoint: Checkpoint) -> MaskedScorer:
     return MaskedScorer(MaskedLM(str(checkpoint())))
-
-
-@pytest.fixture
-def logits(checkpoint: Checkpoint) -> Tensor:
-    """(V,) of the plain model at the mask of `RECORD`."""
-    model = AutoModelForMaskedLM.from_pretrained(checkpoint()).eval()
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint())
-    inputs = tokenizer(RECORD.stem, return_tensors="pt")
-    place = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero())
-    with torch.no_grad():
-        found: Tensor = model(**inputs).logits[0, place]
-    return found
-
-
-def test_scores_and_vocabulary_are_the_plain_models(
-    scorer: MaskedScorer, logits: Tensor, checkpoint: Checkpoint
-) -> None:
-    known = len(AutoTokenizer.from_pretrained(checkpoint()))
-    ids = AutoTokenizer.from_pretrained(checkpoint()).convert_tokens_to_ids(list(RECORD.choices))
-    scores = answers(scorer.choice_scores(), RECORD)
-    torch.testing.assert_close(scores[0], logits[ids], rtol=0, atol=1e-5)
-    whole = answers(scorer.vocabulary(), RECORD)
-    assert whole.shape == (1, known)
-    assert float(whole.exp().sum()) == pytest.approx(1.0)
-    expected = logits[:known].double().log_softmax(0)
-    torch.testing.assert_close(whole[0], expected, rtol=0, atol=1e-5)
 
 
 def test_its_vocabulary_is_answered_without_choices(scorer: MaskedScorer) -> None:

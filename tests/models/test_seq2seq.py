@@ -31,10 +31,10 @@ from transformers import (
 
 from probelight.models import seq2seq as seq2seq_module
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.scorer import Question
 from probelight.models.seq2seq import check, infilling_of, load
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import ModelSettings
+from tests.fixtures.answers import answers
 
 Checkpoint = Callable[[str], Path]
 
@@ -107,12 +107,6 @@ def seq2seq(tmp_path_factory: pytest.TempPathFactory, byte_bpe: RobertaTokenizer
         return made[family]
 
     return make
-
-
-def answers(question: Question, *records: Record) -> Tensor:
-    encoded = question.encoder.encode(records)
-    with torch.no_grad():
-        return question.answer(encoded.collate(range(len(encoded))))
 
 
 @cache
