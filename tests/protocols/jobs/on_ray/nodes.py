@@ -20,12 +20,15 @@ from tests.protocols.jobs.harness import wait_until
 from tests.protocols.jobs.on_ray.processes import alive, family
 
 HEAD, OTHER = "127.0.0.2", "127.0.0.3"
-# A node that does not answer for about four seconds is dead to the others.
-_IMPATIENT = {
+_SETTINGS = {
+    # A node that does not answer for about four seconds is dead to the others.
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "1000",
     "RAY_health_check_timeout_ms": "1000",
     "RAY_health_check_failure_threshold": "4",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE": "1",
+    "RAY_memory_monitor_refresh_ms": "0",
 }
 
 
@@ -81,7 +84,7 @@ class Cluster:
 
 @contextmanager
 def two_nodes() -> Iterator[Cluster]:
-    """Starts a cluster, and ends it with the block."""
+    """Start a cluster, and end it with the block."""
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     folder = Path(tempfile.mkdtemp(prefix="rn", dir="/tmp"))  # short: names of sockets are
     started: list[Node] = []
@@ -96,14 +99,7 @@ def two_nodes() -> Iterator[Cluster]:
                 [sys.executable, "-m", "ray.scripts.scripts", "start", *words],
                 stdout=log,
                 stderr=log,
-                env={
-                    **os.environ,
-                    **token,
-                    **_IMPATIENT,
-                    "RAY_USAGE_STATS_ENABLED": "0",
-                    "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE": "1",
-                    "RAY_memory_monitor_refresh_ms": "0",
-                },
+                env={**os.environ, **token, **_SETTINGS},
                 process_group=0,
             )
         started.append(Node(process))
@@ -113,14 +109,8 @@ def two_nodes() -> Iterator[Cluster]:
     try:
         port = address.rsplit(":", 1)[1]
         common = ("--object-store-memory=80000000", "--disable-usage-stats")
-        head = start(
-            HEAD,
-            "--head",
-            f"--port={port}",
-            "--include-dashboard=false",
-            f"--temp-dir={folder}",
-            *common,
-        )
+        head_only = (f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}")
+        head = start(HEAD, "--head", *head_only, *common)
         other = start(OTHER, f"--address={address}", *common)
         yield Cluster(address, token, head, other)
     finally:

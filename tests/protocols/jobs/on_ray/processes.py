@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -11,70 +12,52 @@ KINDS = ("worker", "cell", "driver", "raylet")
 
 
 def processes(folder: Path, driver: int) -> dict[str, list[psutil.Process]]:
-    """What runs for a sweep now.
+    """Return what runs for a sweep now, by kind: Ray's workers that watch a cell are "worker".
 
     Args:
         folder: Folder of the sweep.
         driver: Process number of `sweep run`.
-
-    Returns:
-        Ray's workers that watch a cell, cells, the driver and the raylet.
     """
-    try:
-        own = family(driver)
-    except psutil.NoSuchProcess:
-        own = []
+    own = family(driver)
     cells = [p for p in psutil.process_iter() if is_cell(p, folder)]
-    watched = {parent.pid for cell in cells if (parent := _parent(cell)) is not None}
+    watched = {parent.pid for cell in cells if (parent := known(cell.parent)) is not None}
     return {
         "worker": [p for p in own if p.pid in watched],
         "cell": cells,
         "driver": [p for p in own if p.pid == driver],
-        "raylet": [p for p in own if _name(p) == "raylet"],
+        "raylet": [p for p in own if known(p.name) == "raylet"],
     }
 
 
 def family(driver: int) -> list[psutil.Process]:
-    """The driver and all that it and what it started have started, Ray's and cells alike."""
-    own = psutil.Process(driver)
-    return [own, *own.children(recursive=True)]
+    """Return the driver and all that it and what it started have started, Ray's and cells alike."""
+    try:
+        own = psutil.Process(driver)
+        return [own, *own.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def alive(found: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Those that still run; who was ended and not yet waited for does not."""
-    return [p for p in found if p.is_running() and _status(p) != psutil.STATUS_ZOMBIE]
+    """Return those that still run; who was ended and not yet waited for does not."""
+    ended = (None, psutil.STATUS_ZOMBIE)
+    return [p for p in found if p.is_running() and known(p.status) not in ended]
 
 
 def is_cell(process: psutil.Process, folder: Path) -> bool:
-    """Whether a process runs a cell of a folder."""
-    try:
-        words = process.cmdline()
-    except psutil.Error:
-        return False
+    """Return whether a process runs a cell of a folder."""
+    words = known(process.cmdline) or []
     return "cell" in words and any(word.startswith(f"{folder}/") for word in words)
 
 
 def cells_of(folder: Path) -> list[int]:
-    """Process numbers of the cells of a folder that run now."""
+    """Return the process numbers of the cells of a folder that run now."""
     return [p.pid for p in psutil.process_iter() if is_cell(p, folder)]
 
 
-def _parent(process: psutil.Process) -> psutil.Process | None:
+def known(read: Callable[[], Any]) -> Any:
+    """Return a property of a process; None if the process has ended."""
     try:
-        return process.parent()
+        return read()
     except psutil.Error:
         return None
-
-
-def _status(process: psutil.Process) -> str:
-    try:
-        return str(process.status())
-    except psutil.Error:
-        return psutil.STATUS_ZOMBIE
-
-
-def _name(process: psutil.Process) -> str:
-    try:
-        return str(process.name())
-    except psutil.Error:
-        return ""

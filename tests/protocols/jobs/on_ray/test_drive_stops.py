@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -68,34 +67,6 @@ def test_a_cell_that_fails_while_all_stop_has_not_failed(
     assert sweep.run() == 143
     assert sweep.states == [State.WAITING]
     assert sweep.lines[-1] == f"{job.key}: interrupted, the cell waits again"
-
-
-def test_a_second_signal_tells_the_cells_again_and_then_no_more(
-    tmp_path: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = cells(2)
-
-    def interrupted() -> tuple[End, str]:
-        os.kill(os.getpid(), signal.SIGINT)
-        return End.FINISHED, ""
-
-    def cancel(ref: int) -> None:
-        cluster.cancelled.append(ref)
-        if len(cluster.cancelled) == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    looks: list[int] = []
-
-    def ended(refs: Sequence[int], seconds: float) -> list[int]:
-        looks.append(len(cluster.cancelled))
-        return [] if len(cluster.cancelled) == 1 else [min(refs)]
-
-    cluster.outcomes = {one.key: [interrupted], two.key: [(End.INTERRUPTED, "")]}
-    monkeypatch.setattr(cluster, "cancel", cancel)
-    monkeypatch.setattr(cluster, "ended", ended)
-    sweep = Sweep(tmp_path, one, two)
-    assert sweep.run() == 130
-    assert cluster.cancelled == [1, 1]
 
 
 def test_a_ray_that_is_gone_is_opened_again_and_its_cells_with_it(
