@@ -1,4 +1,4 @@
-"""What a plan leaves for whoever runs it without its config."""
+"""A plan as its folder keeps it, the status of its jobs by their files, and which may start."""
 
 from __future__ import annotations
 
@@ -8,10 +8,26 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
+from probelight.io.process import this_process
 from probelight.io.wandb import WandbSettings
-from probelight.protocols.jobs.job import RaySettings, RunContext, TrainerSettings
-from probelight.protocols.jobs.plan import Plan, PlannedJob, wandb_group
+from probelight.protocols.jobs.fencing import Attempt, begin_attempt, drive_alone, end_attempt
+from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
+from probelight.protocols.jobs.plan import (
+    FAILED,
+    Failure,
+    JobStatus,
+    Plan,
+    PlannedJob,
+    Schedule,
+    State,
+    plan_jobs,
+    statuses,
+    wandb_group,
+)
 from probelight.results import run_folder
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
+from tests.protocols.jobs.trivial import cells
 
 PLAN = Plan(
     RunContext(
@@ -60,3 +76,172 @@ def test_a_missing_or_damaged_plan_is_refused(tmp_path: Path, text: str | None) 
         (tmp_path / run_folder.PLANNED).write_text(text)
     with pytest.raises(UsageError, match=message):
         Plan.read(tmp_path)
+
+
+RUNNER = "module:run"
+A, B = PlannedJob("a", RUNNER), PlannedJob("b", RUNNER, needs=("a",))
+
+
+def states(folder: Path, *jobs: PlannedJob) -> list[str]:
+    return [status.state.value for status in statuses(folder, jobs)]
+
+
+def test_a_plan_keeps_a_job_without_its_config() -> None:
+    job = Job("a", {"x": 1}, RUNNER, ("b",), 7, 100, {"rate": {"choices": [1]}}, ("c",))
+    assert PlannedJob.of(job) == PlannedJob(job.key, RUNNER, ("b",), ("c",), 7, is_drawn=True)
+    assert not PlannedJob.of(replace(job, search={})).is_drawn
+
+
+def test_the_status_of_a_job_is_in_its_files(tmp_path: Path) -> None:
+    jobs = cells(1)
+    [job], run = plan_jobs(tmp_path, jobs), RunFolder.at(tmp_path / "runs" / jobs[0].key)
+    assert states(tmp_path, job) == ["waiting"]
+    with drive_alone(tmp_path, take_over=False) as driver:
+        attempt = begin_attempt(run.path, driver)
+        assert states(tmp_path, job) == ["running"]
+        Failure(1, 3, "once").keep(run.path)
+        [running] = statuses(tmp_path, [job])
+        assert running == JobStatus(job, State.RUNNING, attempt, Failure(1, 3, "once"))
+        end_attempt(run.path, attempt)
+        assert states(tmp_path, job) == ["waiting"]
+        attempt = begin_attempt(run.path, driver)
+        Failure(3, 3, "for good").keep(run.path)
+        assert states(tmp_path, job) == ["failed"]
+        (run.path / FAILED).unlink()
+        assert states(tmp_path, job) == ["running"]
+    assert states(tmp_path, job) == ["waiting"]  # who ran it has ended
+    with drive_alone(tmp_path, take_over=False):
+        assert states(tmp_path, job) == ["waiting"]  # another one runs, not this job
+        (run.path / FAILED).write_text("{}")
+        assert states(tmp_path, job) == ["failed"]
+        run.finish(RunRecord(protocol="test"))
+        assert states(tmp_path, job, PlannedJob("never-planned", RUNNER)) == ["done", "waiting"]
+
+
+def test_the_seconds_of_a_job_are_those_of_the_attempt_that_finished_it() -> None:
+    ended = Attempt(2, 1, this_process(), since=100.0, left=112.5)
+    assert JobStatus(A, State.DONE, ended).seconds == pytest.approx(12.5)
+    assert JobStatus(A, State.FAILED, ended).seconds is None
+    assert JobStatus(A, State.DONE, replace(ended, left=None)).seconds is None
+    assert JobStatus(A, State.DONE).seconds is None
+
+
+def test_a_failure_is_final_when_all_tries_are_used_up(tmp_path: Path) -> None:
+    assert [Failure(times, 3, "").is_final for times in (1, 2, 3, 4)] == [False, False, True, True]
+    assert Failure.read(tmp_path) is None
+    failure = Failure(2, 3, 'Traceback\nValueError: "ü"\n')
+    failure.keep(tmp_path)
+    assert Failure.read(tmp_path) == failure
+
+
+def finished(runs_dir: Path, key: str, text: str = "") -> None:
+    path = runs_dir / key / "result.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text or '{"format": 2, "protocol": "test", "rows": []}')
+
+
+def scheduled(runs_dir: Path, *jobs: PlannedJob, max_retries: int = 0) -> Schedule:
+    return Schedule(runs_dir, jobs, max_retries)
+
+
+def ready(schedule: Schedule) -> list[str]:
+    return [job.key for job in schedule.ready()]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"rows": [' + "9" * 6_000, " ", '{"rows": []}'])
+def test_a_damaged_result_fails_its_job_by_name(text: str, tmp_path: Path) -> None:
+    finished(tmp_path, "a", text)
+    schedule = scheduled(tmp_path, A, B)
+    assert ready(schedule) == []
+    assert schedule.failed["a"].error.startswith(f"{tmp_path}/a/result.json: ")
+    advice = f"; or remove {tmp_path}/a/result.json alone, and `sweep run` makes the cell anew"
+    assert schedule.failed["a"].error.endswith(advice)
+    assert (tmp_path / "a" / "result.json").read_text() == text
+    assert Failure.read(tmp_path / "a") == schedule.failed["a"]
+    assert schedule.blocked() == {"b": ("a",)}
+
+
+def test_a_job_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None:
+    last = PlannedJob("last", RUNNER, needs=("b", "a"))
+    free = PlannedJob("free", RUNNER)
+    schedule = scheduled(tmp_path, last, B, A, free)
+    assert ready(schedule) == ["a", "free"]  # in the order of the plan
+    schedule.started.add("a")
+    assert ready(schedule) == ["free"]
+    schedule.finish("a")
+    assert ready(schedule) == ["b", "free"]
+    for key in ("b", "free", "last"):
+        assert not schedule.is_over
+        schedule.started.add(key)
+        assert not schedule.is_over
+        schedule.finish(key)
+    assert schedule.is_over
+    assert (schedule.started, schedule.done) == (set(), {"a", "b", "free", "last"})
+    assert schedule.blocked() == schedule.failed == {}
+
+
+@pytest.mark.parametrize("max_retries", [0, 2])
+def test_a_job_that_fails_is_tried_again_so_often(tmp_path: Path, max_retries: int) -> None:
+    schedule = scheduled(tmp_path, A, max_retries=max_retries)
+    tries = max_retries + 1
+    for times in range(1, tries + 1):
+        assert ready(schedule) == ["a"]
+        schedule.started.add("a")
+        assert schedule.fail("a", f"error {times}") == Failure(times, tries, f"error {times}")
+        assert schedule.started == set()
+        assert (times == tries) == schedule.is_over
+    assert schedule.failed == {"a": Failure(tries, tries, f"error {tries}")}
+
+
+def test_what_needs_a_failed_job_is_blocked_and_what_needs_that(tmp_path: Path) -> None:
+    behind = PlannedJob("behind", RUNNER, needs=("free", "b"))
+    follower = PlannedJob("follower", RUNNER, follows=("b",))
+    lonely = PlannedJob("lonely", RUNNER, follows=("a", "gone"))
+    free = PlannedJob("free", RUNNER)
+    schedule = scheduled(tmp_path, behind, A, B, follower, lonely, free)
+    schedule.fail("a", "no")
+    assert ready(schedule) == ["free"]
+    assert not schedule.is_over
+    assert schedule.blocked() == {
+        "b": ("a",),
+        "behind": ("b",),
+        "follower": ("b",),
+        "lonely": ("gone",),
+    }
+    schedule.finish("free")
+    assert schedule.is_over
+
+
+def test_what_needs_an_unplanned_job_is_blocked_unless_that_is_finished(tmp_path: Path) -> None:
+    finished(tmp_path, "earlier")
+    good = PlannedJob("good", RUNNER, needs=("earlier",))
+    stuck = PlannedJob("stuck", RUNNER, needs=("earlier", "gone"))
+    schedule = scheduled(tmp_path, stuck, good)
+    assert ready(schedule) == ["good"]
+    assert schedule.blocked() == {"stuck": ("gone",)}
+
+
+def test_a_job_starts_behind_those_that_it_follows_however_they_ended(tmp_path: Path) -> None:
+    finished(tmp_path, "earlier")
+    follower = PlannedJob("follower", RUNNER, follows=("a", "c", "earlier"))
+    schedule = scheduled(tmp_path, follower, A, PlannedJob("c", RUNNER), max_retries=1)
+    schedule.started.add("a")
+    schedule.finish("c")
+    schedule.fail("a", "once")  # it is tried again, so it has not ended
+    assert ready(schedule) == ["a"]
+    schedule.fail("a", "twice")
+    assert ready(schedule) == ["follower"]
+    assert schedule.blocked() == {}
+
+
+def test_results_are_not_made_again_and_old_failures_are_forgotten(tmp_path: Path) -> None:
+    finished(tmp_path, "a")
+    assert scheduled(tmp_path, A).is_over
+    assert scheduled(tmp_path).is_over
+    (tmp_path / "b").mkdir()
+    Failure(3, 3, "last time").keep(tmp_path / "b")
+    schedule = scheduled(tmp_path, A, B)
+    assert schedule.done == {"a"}
+    assert ready(schedule) == ["b"]
+    assert not (tmp_path / "b" / FAILED).exists()
+    assert schedule.fail("b", "again").times == 1

@@ -7,29 +7,31 @@ import math
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import optuna
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.job import DRAWN_NAME, Job, RunContext, drawn_config
+from probelight.protocols.jobs.attempt import End
+from probelight.protocols.jobs.job import DRAWN_NAME, Job, drawn_config
 from probelight.protocols.jobs.search import FinishedTrial, draw, objectives_of, sample
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
-from tests.protocols.jobs.harness import planned, run_to_end
+from tests.protocols.jobs.on_ray.fake_cluster import FakeCluster, Sweep
 
 SPACE = {
     "learning_rate": {"low": 1e-5, "high": 1e-3, "log": True},
     "extra": {"choices": ["none", "x1"]},
 }
 AT_ONCE = 4
-RUNNER = "tests.protocols.jobs.test_search:run"
+RUNNER = "module:run"
 Setting = Mapping[str, Any]
 ANEW = """
 import sys, yaml
@@ -49,14 +51,6 @@ def trials(num_trials: int) -> list[Job]:
         config = {**fixed, "trial": number}
         jobs.append(Job(f"trial{number}", config, RUNNER, search=SPACE, follows=follows))
     return jobs
-
-
-def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """What a trial does: the later ones of a batch end first, and the second one fails."""
-    time.sleep(0.5 * (AT_ONCE - config["trial"] % AT_ONCE))
-    if config["trial"] == 1:
-        raise ValueError("no result")
-    return record_of(accuracies(config["setting"]))
 
 
 def accuracies(setting: Setting, peak: float = 0.5) -> tuple[float, float]:
@@ -126,7 +120,7 @@ def asked(study: optuna.Study) -> optuna.Trial:
 def test_draws_are_those_of_a_plain_loop_in_whatever_order_the_trials_end(tmp_path: Path) -> None:
     jobs = trials(11)
     plain = plain_loop(jobs)
-    orders = (list.sort, list.reverse, random.Random(1).shuffle)
+    orders = (list.reverse, random.Random(1).shuffle)
     for number, order in enumerate(orders):
         assert searched(jobs, tmp_path / str(number), order) == plain
     assert len({json.dumps(setting) for setting in plain}) == 11
@@ -145,16 +139,20 @@ def test_a_draw_that_is_lost_comes_again_also_in_another_process(tmp_path: Path)
     assert drawn(last, tmp_path) == before[-1]  # it was there already
 
 
-@pytest.mark.slow
-def test_cells_of_a_sweep_draw_as_a_plain_loop_does(tmp_path: Path) -> None:
+def test_jobs_of_a_sweep_draw_as_a_plain_loop_does(tmp_path: Path, cluster: FakeCluster) -> None:
     jobs = trials(10)
-    planned(tmp_path, jobs, max_retries=0)
-    assert run_to_end(tmp_path) == 1  # the second trial has failed for good
-    runs = tmp_path / "runs"
-    found = [json.loads((runs / job.key / DRAWN_NAME).read_text()) for job in jobs]
-    assert found == plain_loop(jobs, failed=[1])
-    finished = [(runs / job.key / "result.json").exists() for job in jobs]
-    assert finished == [number != 1 for number in range(10)]
+
+    def end_of(job: Job) -> tuple[End, str]:
+        if job is jobs[1]:
+            return End.FAILED, "ValueError: no result"
+        run = RunFolder.at(tmp_path / "runs" / job.key)
+        run.finish(record_of(accuracies(run.read(DRAWN_NAME) or {})))
+        return End.LOST, ""  # a result counts however its worker ended
+
+    cluster.outcomes = {job.key: [partial(end_of, job)] for job in jobs}
+    assert Sweep(tmp_path, *jobs).run() == 1
+    paths = [tmp_path / "runs" / job.key / DRAWN_NAME for job in jobs]
+    assert [json.loads(path.read_text()) for path in paths] == plain_loop(jobs, failed=[1])
 
 
 def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,37 +218,28 @@ def test_trials_of_another_space_are_other_jobs() -> None:
     assert jobs[2].config == config
 
 
-def hypervolume(points: Sequence[Sequence[float]]) -> float:
-    """The area that two objectives, the better the higher, dominate above nothing."""
-    area = highest = 0.0
-    for first, second in sorted(points, reverse=True):
-        area += first * max(0.0, second - highest)
-        highest = max(highest, second)
-    return area
-
-
 def test_a_search_finds_more_than_random_settings_do() -> None:
     """12 trials in batches of four; the mean over 40 places where the best rate may be."""
-    assert hypervolume([(0.5, 0.5), (1.0, 0.2), (0.4, 0.4)]) == pytest.approx(0.35)
     rng = random.Random(0)
-    peaks = [0.1 + 0.8 * i / 39 for i in range(40)]
 
-    def by_tpe(peak: float) -> list[tuple[float, float]]:
+    def best_of(settings: Sequence[Setting], peak: float) -> float:
+        return max(sum(accuracies(setting, peak)) for setting in settings)
+
+    def by_tpe(peak: float) -> float:
         told: list[FinishedTrial] = []
         for _ in range(0, 12, AT_ONCE):
             batch = sample(SPACE, told, AT_ONCE, seed=rng.randrange(1000))
             told += [FinishedTrial(setting, accuracies(setting, peak)) for setting in batch]
-        return [accuracies(trial.setting, peak) for trial in told]
+        return best_of([trial.setting for trial in told], peak)
 
-    def at_random(peak: float) -> list[tuple[float, float]]:
-        settings = [
-            {"learning_rate": 10 ** rng.uniform(-5, -3), "extra": rng.choice(["none", "x1"])}
-            for _ in range(12)
-        ]
-        return [accuracies(setting, peak) for setting in settings]
+    def at_random(peak: float) -> float:
+        rates, extras = [10 ** rng.uniform(-5, -3) for _ in range(12)], ["none", "x1"]
+        settings = [{"learning_rate": rate, "extra": rng.choice(extras)} for rate in rates]
+        return best_of(settings, peak)
 
-    tpe = sum(hypervolume(by_tpe(peak)) for peak in peaks) / 40
-    chance = sum(hypervolume(at_random(peak)) for peak in peaks * 50) / 2000
+    peaks = [0.1 + 0.8 * i / 39 for i in range(40)]
+    tpe = fmean(by_tpe(peak) for peak in peaks)
+    chance = fmean(at_random(peak) for peak in peaks * 50)
     assert tpe > chance + 0.02
 
 

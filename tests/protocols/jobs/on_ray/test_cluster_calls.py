@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import psutil
 import pytest
@@ -37,144 +37,87 @@ class RayTaskError(RayError):
     """What a task raises."""
 
 
-class FakeRay:
-    """Notes what it is asked, and answers as a node of two CPUs whose door is open."""
-
-    def __init__(self, port: int) -> None:
-        self.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
-        self._private = SimpleNamespace(worker=SimpleNamespace(print_to_stdstream=print))
-        self.given: dict[str, Any] = {}
-        self.refusal: Exception | None = None
-        self.answer: Any = ""
-        self.options: dict[str, Any] = {}
-        self.closed = 0
-        self.node = {
-            "NodeManagerAddress": "127.0.0.2",
-            "NodeManagerPort": port,
-            "NodeManagerHostname": "far",
-            "NodeID": "ab",
-            "Alive": True,
-            "Resources": {"CPU": 2.0},
-        }
-
-    def init(self, **given: Any) -> None:
-        self.given = given
-        if self.refusal is not None:
-            raise self.refusal
-
-    def shutdown(self) -> None:
-        self.closed += 1
-
-    def nodes(self) -> list[dict[str, Any]]:
-        return [self.node]
-
-    def get_runtime_context(self) -> SimpleNamespace:
-        return SimpleNamespace(gcs_address=f"127.0.0.2:{self.node['NodeManagerPort']}")
-
-    def remote(self, function: Callable[..., Any]) -> Any:
-        def options(**given: Any) -> Any:
-            self.options = given
-            return SimpleNamespace(remote=lambda *arguments: (function, arguments))
-
-        return SimpleNamespace(options=options)
-
-    def get(self, ref: Any) -> Any:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        if isinstance(ref, tuple):
-            function, arguments = ref
-            return function(*arguments)
-        return self.answer
-
-    def wait(
-        self, refs: list[Any], num_returns: int, timeout: float
-    ) -> tuple[list[Any], list[Any]]:
-        return refs[:num_returns], refs[num_returns:]
-
-
 @pytest.fixture
-def door() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.2", 0)) as server:
-        yield server
+def ray() -> MagicMock:
+    """A Ray of one node with two CPUs, whose tasks run when their results are asked for."""
+    fake = MagicMock()
+    fake.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+    node = {"NodeManagerAddress": "127.0.0.2", "NodeManagerPort": 7, "NodeManagerHostname": "far"}
+    more = {"NodeID": "ab", "Alive": True, "Resources": {"CPU": 2.0}}
+    fake.nodes.return_value = [{**node, **more}]
+    fake.get_runtime_context.return_value.gcs_address = "127.0.0.2:8"
+
+    def remote(function: Callable[..., Any]) -> Any:
+        fake.task = MagicMock()
+        fake.task.options.return_value.remote = lambda *arguments: lambda: function(*arguments)
+        return fake.task
+
+    fake.remote.side_effect = remote
+    fake.get.side_effect = lambda ref: ref()
+    fake.wait.side_effect = lambda refs, num_returns, timeout: (refs[:num_returns], [])
+    return fake
 
 
-@pytest.fixture
-def ray(door: socket.socket) -> FakeRay:
-    return FakeRay(door.getsockname()[1])
-
-
-@pytest.fixture
-def session(ray: FakeRay) -> RaySession:
-    return RaySession(ray, print)
-
-
-def test_a_local_ray_is_small_and_tells_its_doors(ray: FakeRay, session: RaySession) -> None:
-    port = ray.node["NodeManagerPort"]
-    assert session.open(None, "/tmp/short") == [("127.0.0.2", port)] * 2
+def test_a_local_ray_is_small_and_tells_its_doors(ray: MagicMock) -> None:
+    session = RaySession(ray, print)
+    assert session.open(None, "/tmp/short") == [("127.0.0.2", 7), ("127.0.0.2", 8)]
     assert session.nodes() == [{"CPU": 2.0}]
-    assert (ray.given["address"], ray.given["num_cpus"]) == ("local", own_cpus())
-    assert ray.given["_temp_dir"] == "/tmp/short"
-    assert not ray.given["include_dashboard"]
-    assert not ray.given["log_to_driver"]
+    given = ray.init.call_args.kwargs
+    assert (given["address"], given["num_cpus"]) == ("local", own_cpus())
+    assert given["_temp_dir"] == "/tmp/short"
+    assert not given["include_dashboard"]
+    assert not given["log_to_driver"]
     session.close()
-    assert ray.closed == 1
+    ray.shutdown.assert_called_once()
 
 
-def test_a_cluster_is_met_where_it_is(ray: FakeRay, session: RaySession) -> None:
-    assert len(session.open("there:6379", "/tmp/short")) == 1
-    assert ray.given["address"] == "there:6379"
-    assert "num_cpus" not in ray.given
-    ray.refusal = ConnectionError("nobody answers\nand forty more lines")
+def test_a_cluster_is_met_where_it_is(ray: MagicMock) -> None:
+    session = RaySession(ray, print)
+    assert session.open("there:6379", "/tmp/short") == [("127.0.0.2", 8)]
+    given = ray.init.call_args.kwargs
+    assert given["address"] == "there:6379"
+    assert "num_cpus" not in given
+    ray.init.side_effect = ConnectionError("nobody answers\nand forty more lines")
     with pytest.raises(UsageError, match=r"address there:6379: no Ray that answers \(nobody answe"):
         session.open("there:6379", "/tmp/short")
 
 
 def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
-    ray: FakeRay, session: RaySession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ray: MagicMock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strategies = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda **given: given)
     monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)  # type: ignore[arg-type]
+    session, folder = RaySession(ray, print), str(tmp_path)
     session.open("there:6379", "/tmp/short")
     with drive_alone(tmp_path, take_over=False) as number:
-        session.check_folder(str(tmp_path), number)
-        assert ray.options == {
-            "num_cpus": 0,
-            "scheduling_strategy": {"node_id": "ab", "soft": False},
-        }
+        session.check_folder(folder, number)
+        place = {"node_id": "ab", "soft": False}
+        ray.task.options.assert_called_with(num_cpus=0, scheduling_strategy=place)
         with pytest.raises(UsageError, match=f"node far: it does not see {tmp_path}, which all"):
-            session.check_folder(str(tmp_path), number + 1)
+            session.check_folder(folder, number + 1)
     monkeypatch.setattr("probelight.protocols.jobs.on_ray.ray_process.ROOT", tmp_path)
-    with pytest.raises(
-        UsageError, match=f"node far: {tmp_path} holds no probelight: it must be at"
-    ):
-        session.check_folder(str(tmp_path), number)
+    message = f"node far: {tmp_path} holds no probelight: it must be at"
+    with pytest.raises(UsageError, match=message):
+        session.check_folder(folder, number)
 
 
-def test_a_cell_is_put_with_what_it_takes_and_retried_without_limit(
-    ray: FakeRay, session: RaySession
+def test_a_job_is_retried_without_limit_and_what_ray_raises_is_not_its_failure(
+    ray: MagicMock,
 ) -> None:
-    session.put(1, "{}", Resources(0.5, 1).options())
-    assert ray.options == {"max_retries": -1, "num_cpus": 0.5, "num_gpus": 1}
-    assert session.ended([1], 0.0) == [1]
-
-
-def test_what_ray_raises_is_no_failure_of_a_cell_unless_a_task_did(
-    ray: FakeRay, session: RaySession
-) -> None:
-    def end(answer: Any) -> tuple[str, str]:
-        session.put(1, "{}", {})
-        session._refs[1], ray.answer = "ref", answer
-        return session.end_of(1)
-
-    assert end((End.FAILED, "Traceback")) == (End.FAILED, "Traceback")
-    assert end(RayTaskError("no module named jobs")) == (End.FAILED, "no module named jobs")
-    assert end(RayError("the node died")) == (End.INTERRUPTED, "the node died")
-
-
-def test_rays_messages_are_a_line_each(ray: FakeRay) -> None:
     said: list[str] = []
-    RaySession(ray, said.append)
+    session = RaySession(ray, said.append)
+    ends = [
+        ((End.FAILED, "Traceback"), (End.FAILED, "Traceback")),
+        (RayTaskError("no module named jobs"), (End.FAILED, "no module named jobs")),
+        (RayError("the node died"), (End.INTERRUPTED, "the node died")),
+    ]
+    ray.get.side_effect = [answer for answer, _ in ends]
+    for number, (_, end) in enumerate(ends):
+        session.put(number, "{}", Resources(0.5, 1).options())
+        ray.task.options.assert_called_with(max_retries=-1, num_cpus=0.5, num_gpus=1)
+        assert session.ended([number], 0.0) == [number]
+        assert session.end_of(number) == end
     ray._private.worker.print_to_stdstream({"lines": ["A worker died. And here", "are 20 lines"]})
     assert said == ["Ray: A worker died"]
 

@@ -1,17 +1,21 @@
-"""Sweeps of real trainings whose processes are killed: nothing lost or twice, the same bits."""
+"""Sweeps whose processes are killed, Ray's too: nothing is lost or done twice, the same bits."""
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import time
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from probelight.protocols.jobs.fencing import newest_attempt
 from probelight.protocols.jobs.plan import Plan, State, statuses
 from tests.protocols.jobs import tiny_training
 from tests.protocols.jobs.harness import (
@@ -23,7 +27,16 @@ from tests.protocols.jobs.harness import (
     start_run,
     wait_until,
 )
-from tests.protocols.jobs.on_ray.processes import KINDS, alive, cells_of, family, processes
+from tests.protocols.jobs.on_ray.processes import (
+    KINDS,
+    alive,
+    cells_of,
+    family,
+    is_cell,
+    known,
+    processes,
+)
+from tests.protocols.jobs.trivial import cells
 
 pytestmark = pytest.mark.slow
 
@@ -84,3 +97,71 @@ def test_kills_of_workers_cells_drivers_and_raylets(
     assert {status.state for status in statuses(tmp_path, Plan.read(tmp_path).jobs)} == {State.DONE}
     assert run_to_end(tmp_path) == 0
     assert results(tmp_path) == undisturbed
+
+
+pytestmark = pytest.mark.slow
+
+
+def rank_of(cell: psutil.Process) -> int:
+    return int(cell.environ().get("LOCAL_RANK", "0"))
+
+
+def kill_in_training(folder: Path, rank: int) -> list[psutil.Process]:
+    """Kills one process of a cell that has begun to train; returns all that it had."""
+    wait_until((folder / "checkpoints" / "last.ckpt").exists, seconds=240)
+    found = [p for p in psutil.process_iter() if is_cell(p, folder.parent.parent)]
+    by_rank = {rank_of(cell): cell for cell in found}
+    assert sorted(by_rank) == [0, 1]
+    by_rank[rank].kill()
+    return found
+
+
+def test_a_cell_with_a_killed_process_ends_and_goes_on_with_the_same_bits(tmp_path: Path) -> None:
+    # One training three times, as keys differ: with none, the first and the second rank killed.
+    calm, *disturbed = jobs = [
+        job for time in range(3) for job in tiny_training.cells(1, seconds=0.5, time=time)
+    ]
+    behind = [replace(job, needs=(before.key,)) for before, job in pairwise(jobs)]
+    planned(tmp_path, [calm, *behind], devices=2, max_retries=1)
+    run = start_run(tmp_path)
+    for rank, job in enumerate(disturbed):
+        folder = tmp_path / "runs" / job.key
+        before = kill_in_training(folder, rank)
+        wait_until(lambda: not alive(before), seconds=60)  # noqa: B023
+        assert not (folder / "result.json").exists()
+    assert run.wait(timeout=600) == 0, said(tmp_path)
+    assert sorted(log_lines(tmp_path)) == sorted(job.key for job in jobs)
+    folders = [tmp_path / "runs" / job.key for job in (calm, *disturbed)]
+    assert [newest_attempt(folder).number for folder in folders] == [1, 2, 2]
+    found = [json.loads((folder / "result.json").read_text()) for folder in folders]
+    assert len({result["model_sha256"] for result in found}) == 1
+    assert not [p for p in psutil.process_iter() if is_cell(p, tmp_path)]
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("num_kills", [1, 2, 9])
+    tmp_path: Path, num_kills: int
+) -> None:
+    rng = random.Random(num_kills)
+    planned(tmp_path, cells(1))
+    run = start_run(tmp_path)
+    killed: list[psutil.Process] = []
+    seen: set[psutil.Process] = set()
+    while run.poll() is None and len(killed) < num_kills:
+        own = [p for p in family(run.pid) if known(p.name) in ("raylet", "gcs_server")]
+        found = [process for process in own if process not in killed]
+        if {*found} <= seen:  # one kill for each that starts, at whatever moment
+            time.sleep(0.01)
+            continue
+        seen |= {*found}
+        time.sleep(rng.choice([0.0, rng.uniform(0, 0.5), rng.uniform(0, 4)]))
+        for process in alive(rng.sample(found, 1)):
+            process.kill()
+            killed.append(process)
+    code, text = run.wait(timeout=900), said(tmp_path)
+    assert "Traceback" not in text
+    is_named = "failed: Ray did not start" in text.strip().splitlines()[-1]
+    assert code == 0 or (code == 1 and is_named), text
+    assert len(results(tmp_path)) == (code == 0)
