@@ -99,18 +99,11 @@ def test_kills_of_workers_cells_drivers_and_raylets(
     assert results(tmp_path) == undisturbed
 
 
-pytestmark = pytest.mark.slow
-
-
-def rank_of(cell: psutil.Process) -> int:
-    return int(cell.environ().get("LOCAL_RANK", "0"))
-
-
 def kill_in_training(folder: Path, rank: int) -> list[psutil.Process]:
-    """Kills one process of a cell that has begun to train; returns all that it had."""
+    """Kill one process of a job with DDP that has begun to train; return all that it had."""
     wait_until((folder / "checkpoints" / "last.ckpt").exists, seconds=240)
     found = [p for p in psutil.process_iter() if is_cell(p, folder.parent.parent)]
-    by_rank = {rank_of(cell): cell for cell in found}
+    by_rank = {int(cell.environ().get("LOCAL_RANK", "0")): cell for cell in found}
     assert sorted(by_rank) == [0, 1]
     by_rank[rank].kill()
     return found
@@ -138,10 +131,8 @@ def test_a_cell_with_a_killed_process_ends_and_goes_on_with_the_same_bits(tmp_pa
     assert not [p for p in psutil.process_iter() if is_cell(p, tmp_path)]
 
 
-pytestmark = pytest.mark.slow
-
-
 @pytest.mark.parametrize("num_kills", [1, 2, 9])
+def test_starts_whose_processes_are_killed_end_by_name_or_well(
     tmp_path: Path, num_kills: int
 ) -> None:
     rng = random.Random(num_kills)
