@@ -49,7 +49,7 @@ class ContinuationSet(LikelihoodSet):
         """Return what `LikelihoodSet.inputs` does, and what the distinct texts have in common.
 
         `shared` (P,) is how many tokens at its beginning a text shares with the other choices of
-        its item, `owner` (P,) the text that stands for all that begin with the same ones.
+        its item, `owner` (P,) the first text that begins with the same ones.
         """
         batch = super().inputs(items)
         ids, lengths = batch["input_ids"].numpy(), batch["attention_mask"].sum(dim=1).numpy()
@@ -177,7 +177,7 @@ class StemSet(CandidateSet):
 class StemEncoder:
     """Encodes the stem of each record up to its blank, or whole with the blank written out.
 
-    Up to its blank, without the white space there, is what the next token is asked for; candidates
+    For the next token it is read up to its blank, without the white space there; candidates
     are then looked up as entries of the vocabulary, and records with one that is none are skipped.
     A record without choices has none to look up. Of a stem that is too long the beginning is cut.
 

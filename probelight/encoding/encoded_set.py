@@ -72,7 +72,7 @@ def white_space_notice(records: Sequence[Record]) -> tuple[str, ...]:
 class Padding:
     """How sequences of one batch are made equally long: on the right, whatever the tokenizer says.
 
-    Padding on the left would move a sequence to places that depend on the longest one beside it,
+    Padding on the left would move a sequence to places that depend on the longest one of its batch,
     and a model with absolute positions would score it by its neighbours.
     """
 
@@ -277,7 +277,7 @@ def token_budget_batches(
     """Cut `order` into batches whose padded size fits the budget.
 
     The padded size is the longest sequence times the number of sequences. An item larger than the
-    budget is a batch of its own.
+    budget is alone in its batch.
 
     Args:
         lengths: (N,) tokens of the longest sequence of each item.

@@ -59,12 +59,12 @@ class Infilling:
 
 @dataclass(frozen=True)
 class Target:
-    """What the decoder is given, and what it is then asked for.
+    """What the decoder is given, and the tokens that are then scored.
 
     Attributes:
         source: The text that the encoder reads, as a place among the distinct ones.
         given: Tokens that the decoder is given.
-        asked: Tokens whose probabilities are asked for, each behind all before it.
+        asked: Tokens that are scored, each behind all before it.
     """
 
     source: int
@@ -78,10 +78,10 @@ class InfillingSet(EncodedSet):
 
     Attributes:
         sources: The distinct texts, without special tokens.
-        targets: What is asked of the decoder, each distinct one once.
-        places: (N, M) the targets of each item, -1 where there is none: M is K, a target a choice,
-            or 1, where the next token is asked for.
-        candidate_ids: (N, K) vocabulary items, where the next token is asked for.
+        targets: What the decoder is given and scored on, each distinct target once.
+        places: (N, M) the targets of each item, -1 where there is none: M is K, a target for each
+            choice, or 1, where the next token is scored.
+        candidate_ids: (N, K) vocabulary items, where the next token is scored.
         choice_mask: (N, K) which choices there are.
         template: Special tokens around a source.
     """
@@ -126,7 +126,7 @@ class InfillingSet(EncodedSet):
 
 
 Asks = Literal["choices", "entries", "place"]
-_ANYTHING = (0,)  # is where all that could come next is asked for
+_ANYTHING = (0,)  # where any token may come next
 
 
 class Written(NamedTuple):
@@ -238,7 +238,7 @@ class InfillingEncoder:
         max_length: Most tokens of either text, special tokens included. Of a longer one, text
             around the blank is cut, the longer side first, for both halves of the model alike.
         answer_prefix: As in `CandidateTable`; the pieces of filled sentences do not go by it.
-        asks: What is asked for: all pieces of the "choices"; the first token in the blank, whose
+        asks: What is scored: all pieces of the "choices"; the first token in the blank, whose
             candidates are choices that are one of the vocabulary's "entries" (records with another
             are skipped); or that of the "place" alone, whatever the choices are.
     """

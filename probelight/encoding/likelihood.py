@@ -275,7 +275,7 @@ def word_ends(text: str, spans: Spans, words: Sequence[int | None]) -> list[int]
     Args:
         text: The text.
         spans: The characters of each token, from and to.
-        words: The tokenizer's number of each token's word, none for a token of no word.
+        words: The tokenizer's number of each token's word, None for a token of no word.
     """
     ends = list(range(1, len(spans) + 1))
     for i in reversed(range(len(spans) - 1)):

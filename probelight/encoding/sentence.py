@@ -1,4 +1,4 @@
-"""MC-QA records to token ids: one pair of question and answer a choice."""
+"""MC-QA records to token ids: a pair of question and answer for each choice."""
 
 from __future__ import annotations
 

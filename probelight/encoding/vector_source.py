@@ -7,7 +7,7 @@ from pathlib import Path
 from probelight.io.package import ASSETS
 
 EMBEDDED = "embedded"
-# Kinds of vectors that hang on the words beside, made by a frozen model.
+# Vectors that depend on the words around, made by a frozen model.
 CONTEXTUAL = ("encoder", "elmo")
 EMBEDDED_PATH = ASSETS / "word_vectors.txt"
 

@@ -1,6 +1,6 @@
 """Word vectors in GloVe's text format: `word v1 ... vd` a line, plain, gzipped or zipped.
 
-A file of vectors holds far more words than a probe has, so only the words asked for are kept.
+A file of vectors holds far more words than a probe has: only those that are looked up are kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WordVectorsError(ValueError):
 
 
 class WordVectors:
-    """The vectors of a file, read as they are asked for.
+    """The vectors of a file, read as they are looked up.
 
     A first line with two whole numbers, as word2vec writes it, is skipped. The last `dimension`
     columns of a line are its vector, so words may hold spaces (glove.840B has some). Of a word
@@ -100,7 +100,7 @@ class WordVectors:
 
         Raises:
             WordVectorsError: If a line is not a word and `dimension` numbers; file and line are
-                named. Lines of words that are not asked for are only counted through.
+                named. Lines of words that are not looked up are only counted through.
         """
         words = set(words)
         if wanted := words - self._asked:
@@ -164,7 +164,7 @@ class WordVectors:
 def word_vectors(
     source: str = EMBEDDED, dimension: int | None = None, sha256: str | None = None
 ) -> WordVectors:
-    """Return `WordVectors` that all share who ask for the same file: each word is read once."""
+    """Return the vectors of a file, shared by all that use it: each word is read once."""
     path, _ = located(source)
     state = path.stat() if path.is_file() else None
     return _opened(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))

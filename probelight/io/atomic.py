@@ -1,6 +1,6 @@
 """Files and folders that are written whole or not at all, and what a killed writer left of them.
 
-What is being written has a temporary name beside its final one; the name says which process
+What is being written has a temporary name in the same folder; the name says which process
 writes, so that another process can tell whether that one may still be alive.
 """
 
@@ -162,7 +162,7 @@ def remove(path: Path) -> None:
 
 
 def part_of(path: Path) -> Path:
-    """Return a new temporary name beside `path` to write to; it says which process does."""
+    """Return a new temporary name in the folder of `path`; it says which process writes."""
     return path.with_name(f".{path.name}.{writer()}-{secrets.token_hex(4)}.tmp")
 
 

@@ -120,8 +120,8 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
 
     Args:
         text: The line.
-        needed: What is said where it is another value.
-        hint: What is said behind that, and behind invalid JSON.
+        needed: The message for another value.
+        hint: The end of that message, and of the one about invalid JSON.
 
     Raises:
         RecordError: If it is none, or gives a key twice; the message does not say where.
@@ -279,7 +279,7 @@ _Loader.add_implicit_resolver(
 
 
 def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
-    """Count the nodes that one stands for, its aliases written out; each is looked at once."""
+    """Count the nodes below one, its aliases written out; each is looked at once."""
     if node in known:
         if not known[node]:
             raise _error("an alias holds itself", node)

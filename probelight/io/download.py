@@ -96,7 +96,7 @@ def fetch(
 
 
 def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
-    """Return why a file is not the released one, as far as can be told; "" if it may be.
+    """Return why a file cannot be the released one; "" if it may be.
 
     Without a checksum a compressed file tells its end itself, a plain one only if it came with its
     length, and neither may be what proxies send in place of a file.

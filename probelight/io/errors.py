@@ -15,10 +15,10 @@ class ConfigError(ValueError):
 
 
 class UsageError(ValueError):
-    """A command that was asked for something it cannot do; the message says what to change."""
+    """A command cannot do what the user gave; the message says what to change."""
 
 
 def nearest(word: object, known: Sequence[str]) -> str:
-    """A suggestion for a mistyped word, or nothing."""
+    """Return a suggestion for a mistyped word, or nothing."""
     near = difflib.get_close_matches(str(word), known, n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

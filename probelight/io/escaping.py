@@ -47,7 +47,7 @@ def all_visible(value: Any) -> Any:
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON that a terminal shows as it is; reading it gives the same value.
 
-    JSON has no infinity and no NaN: null stands for them.
+    JSON has no infinity and no NaN: they become null.
     """
     text = json.dumps(_numbers(value), ensure_ascii=False, indent=indent, allow_nan=False)
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

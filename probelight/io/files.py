@@ -193,7 +193,7 @@ def open_content(
 ) -> Iterator[IO[bytes]]:
     """Open a plain, .gz, .bz2 or .zip file for reading its decompressed bytes.
 
-    The kind is told by the first bytes, not by the name: servers and browsers unpack files and
+    The first bytes say how it is packed, not the name: servers and browsers unpack files and
     keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
     `watched` opens the file as it lies there so that somebody sees how far the reading is.
     """

@@ -32,7 +32,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class StopSignals:
-    """What this process was told; there is one of it, `STOP`, as there is of the signals.
+    """The signals that this process got; there is one object, `STOP`, for all of it.
 
     Outside of a command the process ends where it is. Inside, `SystemExit` or
     `KeyboardInterrupt` ends it, and every file is written whole, so there is nothing to save
@@ -164,7 +164,7 @@ _STATE, _START = 0, 19  # fields of /proc/PID/stat behind the name
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told from a later one with the same number by the time it started.
+    """A process; one that started later with the same number is another.
 
     Args:
         host: Host, boot and process namespace; numbers mean nothing outside of it.

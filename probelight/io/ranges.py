@@ -41,7 +41,7 @@ class RangeError(ValueError):
 
 
 class Limit:
-    """What a value must be besides its type; its text says what to give."""
+    """What a value must be in addition to its type; its text says what to give."""
 
     def admits(self, value: Any) -> bool:
         """Return whether a value of the type may be."""

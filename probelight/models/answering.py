@@ -38,7 +38,8 @@ class ItemScores:
     """What a scorer gives the records of a set.
 
     Attributes:
-        scores: By the place of a record, its numbers: one a choice, or what the question asks for.
+        scores: By the place of a record, its numbers: one for each choice, or the answer to another
+            question.
         notices: What the encoding has to say (cuts, skips), readable.
         needs_pll: Places of records whose choices are to be scored by their pieces; they have no
             scores here.
@@ -116,7 +117,7 @@ def answer_batch(
     """Answer one batch: the scores, and which items and choices they are of, on the CPU.
 
     Args:
-        question: What is asked.
+        question: Of a scorer.
         batch: From the question's encoder, anywhere.
         device: Where the scorer is.
         precision: One of `PRECISIONS`; in a lower one that surrounds the call "32-true" keeps it.
@@ -197,7 +198,7 @@ def give_memory_back() -> None:
 def batch_scores(batch: Batch, scores: Tensor) -> Batch:
     """Return `item` (B,), `scores` (B, ...) in single precision, `choice_mask` (B, K) on the CPU.
 
-    Which choices there are is not told by a score, which may be -inf or NaN.
+    A score does not say whether there is such a choice: it may be -inf or NaN.
     """
     found = {"item": batch["item"], "scores": scores.float(), "choice_mask": batch["choice_mask"]}
     return {name: value.cpu() for name, value in found.items()}

@@ -1,4 +1,4 @@
-"""What a model's name stands for, and its files, looked at before anything of them is loaded."""
+"""Find the checkpoint that a name means, and check its files before anything is loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from probelight.io.package import ASSETS, BUNDLED_MODEL, current_model
 
 T = TypeVar("T")
 CONFIG = "config.json"
-HEAD_SETTINGS = "choice_head.json"  # of MC-QA, beside its encoder
+HEAD_SETTINGS = "choice_head.json"  # of MC-QA, in its encoder's folder
 HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 HEAD_FORMAT = 1
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
@@ -157,7 +157,7 @@ def check_config(folder: Path) -> dict[str, Any]:
     config = read_settings(path)
     kind = config.get("model_type")
     if not isinstance(kind, str):
-        raise PretrainedError(f"{path}: model_type is {kind!r}, not the name of a kind of model")
+        raise PretrainedError(f"{path}: model_type is {kind!r}, not the name of a model type")
     for name, most in _COUNTS.items():
         value = config.get(name, 1)
         if value is not None and not (type(value) is int and 0 < value <= most):
@@ -258,7 +258,7 @@ BUNDLED_DIR = ASSETS / BUNDLED_MODEL
 
 
 def resolve(name_or_path: str) -> str:
-    """Return the folder, or the name on the Hub, that `name_or_path` stands for.
+    """Return the folder, or the name on the Hub, that `name_or_path` means.
 
     Raises:
         PretrainedError: If it can only be a folder and is not there.

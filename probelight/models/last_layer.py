@@ -163,7 +163,7 @@ class EncoderAt:
 
 
 class _LastLayer(nn.Module):
-    """Stands in for a layer and gives its output at one place alone."""
+    """Replaces a layer, and computes its output at one place alone."""
 
     def __init__(
         self, layer: nn.Module, layout: LayerLayout, place: Tensor, num_heads: int
@@ -191,7 +191,7 @@ class _LastLayer(nn.Module):
         """Return what one query a sequence takes from the values of all places: (B, 1, H).
 
         A query meets W_k x at each place x, so it may as well meet x as W_k^T query: with one
-        query, that is a product a sequence and not one a token. Values likewise. The keys' bias
+        query, that is one product per sequence, not per token. Values likewise. The keys' bias
         adds the same to all scores of a query, which the softmax does not see; it is there in
         training alone, because processes that train together want a gradient of every weight.
         """

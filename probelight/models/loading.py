@@ -1,7 +1,7 @@
 """Loading of checkpoints: whole or refused, quiet, and with one clear error when they are not.
 
 A checkpoint is loaded in a `Form`: a class of transformers and the families that it is known for.
-What can be told without reading weights is told first (`describe`, `check_pretrained`).
+What is wrong is said without reading weights where it can be (`describe`, `check_pretrained`).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _is_causal(config: PreTrainedConfig) -> bool:
 
 # Families of encoder-decoder models that were taught to fill blanks: with what is between two
 # sentinels; with the whole sentence. Others (Pegasus, Marian, ...) write something else. Switch
-# drops what is too much for its experts, so that its numbers would hang on the batch.
+# drops what is too much for its experts, so that its numbers would depend on the batch.
 FILLED_BLANK = ("t5", "mt5", "umt5", "longt5")
 FILLED_SENTENCE = ("bart", "mbart", "plbart", "led")
 
@@ -159,7 +159,7 @@ def load_pretrained(
 def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
     form, source, options = found.form, found.source, dict(found.options)
     if any(Path(source).glob("*.safetensors")):
-        options["use_safetensors"] = True  # never fall back on a pickle that lies beside it
+        options["use_safetensors"] = True  # never fall back on a pickle in the same folder
     model, missing = _with_missing(form, source, options)
     if missing and getattr(model.config, "legacy", False):
         # Published DeBERTa-v3 checkpoints hold the new head, but their config does not say so.
@@ -263,7 +263,7 @@ def describe(
 def check_pretrained(
     form: Form, name_or_path: str, revision: str | None = None, random_weights: bool = False
 ) -> Checkpoint:
-    """Refuse a checkpoint for what can be told without reading its weights.
+    """Check all of a checkpoint that can be checked without reading its weights.
 
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
@@ -326,7 +326,7 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
     if form.admits(config):
         return
     name = f"{source}: {config.model_type} ({type(config).__name__}) is"
-    found = "no model of the kind that is asked for"
+    found = "no model of the type that is needed"
     if getattr(config, "is_encoder_decoder", False):
         found = "an encoder-decoder model"
         if not SEQ2SEQ_LM.admits(config):

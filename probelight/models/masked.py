@@ -155,15 +155,15 @@ class MaskedScorer(Scorer):
 
 
 class PseudoLogLikelihood(LikelihoodScorer):
-    """Scores a choice by log p(each of its tokens | all the other tokens), one mask at a time.
+    """Score a choice by log p(each of its tokens | all the other tokens), one mask at a time.
 
     For MC-QA without training (stem, space, choice), and for MC-MLM candidates of several pieces
     (the choice in the place of the mask). The tokens of the stem are given, not scored. With
     choices of one piece the order of the choices is that of MC-MLM.
 
-    A word of several pieces is easy to say when all but one are there to see. The form
+    A word of several pieces is easy to guess when all pieces but one are shown. The form
     "within_word_l2r" (Kauf and Ivanova 2023) masks with a piece also the later pieces of its word;
-    what words are is said by `LikelihoodEncoder`. Masked copies that are the same, such as those of
+    `LikelihoodEncoder` says what words are. Masked copies that are the same, such as those of
     all candidates of one piece, are run once.
 
     Args:
@@ -263,7 +263,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
         masked = MaskedLM(name, settings.answer_prefix, settings.multi_token, length, **options)
         return MaskedScorer(masked, settings.pll)
     if setup == "mc_qa" and answers_questions(name, settings.revision):
-        # As long as it was trained with, unless another length than the default is asked for.
+        # As long as it was trained with, unless the user gave another length than the default.
         pairs = PairChoice(name, None, None if length == DEFAULT_MAX_LENGTH else length, **options)
         return TrainedScorer(pairs, pairs.network)
     model, tokenizer = load_pretrained(MASKED_LM, name, **options)

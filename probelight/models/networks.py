@@ -62,7 +62,7 @@ def read_by_head(head: nn.Module, select: Callable[[Tensor], Tensor]) -> Iterato
     """Let a model's head read a part of the hidden states alone; yield the list of those parts.
 
     The model itself calls its head, so what it does before and behind it (scales, caps) is done,
-    but at no place that is not asked for.
+    but at these places only.
     """
     read: list[Tensor] = []
 

@@ -1,6 +1,6 @@
 """The choice among answers to a question (MC-QA): a logit for each question-answer pair.
 
-The head is drawn fresh, saved beside its encoder, and told from other folders.
+The head is drawn fresh, and saved with its encoder.
 
 Shapes: B items, K choices, P distinct pairs, L tokens, H hidden.
 """
@@ -72,7 +72,7 @@ class PairChoice:
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, does not begin its inputs with
-            [CLS], has no pooler where one is asked for, or was saved with another head or number
+            [CLS], has no pooler where the head needs one, or was saved with another head or number
             of choices.
     """
 
@@ -164,7 +164,7 @@ class PairChoice:
 def length_groups(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
     """Return rows of like length, and the tokens of the longest of them.
 
-    One group where grouping would save little: each group is a pass of its own.
+    One group where grouping would save little: each group is one more pass.
 
     Args:
         attention_mask: (P, L).

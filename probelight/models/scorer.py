@@ -62,7 +62,7 @@ class Scorer(ABC):
       around a choice is dropped, and the choice is looked up, or written behind its context, as it
       would be in running text.
     - Case is the text's own: nothing is folded, unless the model's own tokenizer does so.
-    - What is summed are the log-probabilities (natural logarithms) of the answer's own tokens, and
+    - The sums are of the log-probabilities (natural logarithms) of the answer's own tokens, and
       of them alone: the context, special tokens and what is behind the answer are given. A type
       that reads both ways masks one token at a time (in one form, the rest of its word with it) and
       is given all others. One that reads from left to right is given what is before alone, so
@@ -89,13 +89,13 @@ class Scorer(ABC):
 
     @abstractmethod
     def choice_scores(self) -> Question:
-        """Ask for scores (B, K): the higher, the better; -inf where an item has no such choice.
+        """Return the question for scores (B, K): higher is better; -inf where there is no choice.
 
         Scores of one item compare with each other; those of two items need not.
         """
 
     def vocabulary(self) -> Question:
-        """Ask for log-probabilities (B, V) of what is at the mask, or next behind the stem.
+        """Return the question for log-probabilities (B, V) at the mask, or next behind the stem.
 
         They are over the entries of the encoder's `tokenizer`. Batches hold `candidate_ids` (B, K),
         the entries of the item's choices; items with a choice that is not one entry are skipped.
@@ -104,16 +104,15 @@ class Scorer(ABC):
         self._refuse("log-probabilities over a vocabulary")
 
     def log_likelihoods(self) -> Question:
-        """Ask for the sums (B, K) of the log-probabilities of each choice's tokens in its place.
+        """Return the question for sums (B, K) of the log-probabilities of each choice's tokens.
 
-        The place is the mask of the stem, or behind the stem and a space. Choices of any number of
-        pieces are answered; a text of one's own is a stem with one choice. Of several `[MASK]` the
-        last is the place, and the others are text.
+        A choice, of any number of pieces, is in the place of the last mask, or behind the stem and
+        a space; other masks are text. A text alone is a stem with one choice.
         """
         self._refuse("log-likelihoods of a continuation")
 
     def features(self) -> Question:
-        """Ask for what the frozen model's head reads of each stem (B, H), whatever the choices are.
+        """Return the question for what the model's head reads (B, H), whatever the choices are.
 
         A type that reads both ways, or fills blanks, is read at the place of `vocabulary`; one that
         reads from left to right behind the whole stem, so that all of its words are seen.
@@ -181,7 +180,7 @@ class ChoosesAnswers(Protocol):
 
 
 class TrainedScorer(Scorer):
-    """Answers with the head that a model was trained with: one logit a choice, and nothing else.
+    """Answers with the head that a model was trained with: one logit for each choice.
 
     Args:
         module: The trained model; it is used, not copied.
@@ -209,12 +208,12 @@ def scores_of_choices(batch: Batch, scores: Tensor, counts: Tensor, normalise: N
 
     Args:
         batch: With `pair_index` (B, K), the text of each choice, and `choice_mask` (B, K).
-        scores: (R,) log-probabilities of all summed tokens, those of a text beside each other.
+        scores: (R,) log-probabilities of all summed tokens, those of one text next to each other.
         counts: (P,) how many belong to each distinct text.
         normalise: "sum" or "mean".
     """
     sizes = counts.cpu()
-    # Split and summed, not `index_add_`: on a GPU that adds in an order of its own each time.
+    # Split and summed, not `index_add_`: on a GPU that adds in another order each time.
     parts = torch.split(scores.cpu().double(), sizes.tolist())
     sums = torch.stack([part.sum() for part in parts])
     found = sums / sizes if normalise == "mean" else sums

@@ -15,7 +15,7 @@ Two forms of filling blanks are known, by what the models were pre-trained to do
 
 A question is its stem, a space and the blank; an empty stem is the blank alone, so that all of a
 sentence is what the decoder writes. Other families are refused: they were not taught to fill blanks
-(Pegasus, Marian), or what they say of a text hangs on the others beside it (Switch).
+(Pegasus, Marian), or their numbers depend on the other texts of a batch (Switch).
 
 Shapes: B items, K choices, S distinct sources, P distinct targets, T tokens of a target, R of them
 asked for, H hidden, V entries of a vocabulary.
@@ -72,7 +72,7 @@ class Seq2SeqScorer(LikelihoodScorer):
     Args:
         model: The model; it is used, not copied.
         tokenizer: Its tokenizer.
-        normalise: Whether choices go by the "sum" of what is asked for, or by its "mean" a token.
+        normalise: Whether choices go by the "sum" over their tokens, or by the "mean".
         max_length: Longest text in tokens, of the encoder and of the decoder.
         answer_prefix: As in `CandidateTable`.
 
@@ -110,7 +110,7 @@ class Seq2SeqScorer(LikelihoodScorer):
         return Question(self._encoder("entries"), answer)
 
     def features(self) -> Question:
-        """Ask for what the decoder's head reads (B, H) where the answer's first token is to come.
+        """Return the question for what the head reads (B, H) at the answer's first token.
 
         T5's head reads hidden states that are scaled by the root of their size, where embeddings
         are tied; so are these.
@@ -139,7 +139,7 @@ class Seq2SeqScorer(LikelihoodScorer):
         return torch.cat(parts), counts
 
     def _next_token(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return what the head reads (B, H) and gives (B, V) where the next token is asked for."""
+        """Return what the head reads (B, H) and gives (B, V) at the next token."""
         read, logits = self._decoded(batch, self._encoded_sources(batch), slice(None))
         places = batch["pair_index"][:, 0]
         return read[places], logits[places]

@@ -1,4 +1,4 @@
-"""Words in a model's whole vocabulary: ranks of choices, best entries, rows of its own head.
+"""Words in a model's whole vocabulary: ranks of choices, best entries, rows of the head.
 
 Shapes: B items, K choices, V entries of a vocabulary, U words, H hidden.
 """
@@ -22,23 +22,23 @@ from probelight.probes.record import Record
 
 
 def candidate_ranks(scorer: Scorer) -> Question:
-    """Ask for the rank (B, K) of each choice in the whole vocabulary (Talmor 2020, section 4.5).
+    """Return the question for the rank (B, K) of each choice (Talmor 2020, section 4.5).
 
-    Rank 1 is the model's first guess; words of the same log-probability share the better rank, -inf
-    is where an item has no such choice.
+    Ranks are those in the whole vocabulary, from 1, the model's first guess. Words of the same
+    log-probability share the better rank; -inf is where an item has no such choice.
     """
-    asked = scorer.vocabulary()
+    vocabulary = scorer.vocabulary()
 
     def answer(batch: Batch) -> Tensor:
-        whole = asked.answer(batch)  # (B, V)
-        own = whole.gather(1, batch["candidate_ids"].to(whole.device))  # (B, K)
+        whole = vocabulary.answer(batch)  # (B, V)
+        chosen = whole.gather(1, batch["candidate_ids"].to(whole.device))  # (B, K)
         # One choice after the other: all at once would be (B, K, V).
         # "Not at most" rather than "above": what is no number is not the first guess.
-        ranks = [1 + (~(whole <= own[:, k, None])).sum(dim=1) for k in range(own.shape[1])]
+        ranks = [1 + (~(whole <= chosen[:, k, None])).sum(dim=1) for k in range(chosen.shape[1])]
         found = torch.stack(ranks, dim=1).float().to(batch["choice_mask"].device)
         return mask_choices(found, batch["choice_mask"])
 
-    return replace(asked, answer=answer)
+    return replace(vocabulary, answer=answer)
 
 
 GOES_ON = "##"  # before what reads like a word, and is none
@@ -50,7 +50,7 @@ def tokenizer_of(question: Question) -> Any:
 
 
 def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Question:
-    """Ask for the k best entries, their log-probabilities, and those of W others: (B, 2k + W).
+    """Return the question for the k best entries, with log-probabilities, and W others (B, 2k + W).
 
     Entries of the same log-probability are in no order. Nothing as wide as the vocabulary leaves
     the device.
@@ -155,7 +155,7 @@ def word_rows(
     store, _ = tokenise(tokenizer, list(table.texts))
     weight = decoder.weight.detach()
     bias = weight.new_zeros(len(weight))
-    # BART adds a bias of its own behind its head.
+    # BART adds another bias behind its head.
     for added in (getattr(decoder, "bias", None), getattr(model, "final_logits_bias", None)):
         if added is not None:
             bias = bias + added.detach().reshape(-1)

@@ -56,7 +56,7 @@ def of_adapter(folder: Path) -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no type": (of_model, "model_type is None, not the name of a kind of model"),
+    "no type": (of_model, "model_type is None, not the name of a model type"),
     "no size": (
         lambda folder: of_model(folder, model_type="bert", hidden_size=0),
         "hidden_size is 0, not a whole number from 1",
