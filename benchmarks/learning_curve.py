@@ -33,7 +33,7 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from probelight.build.olmpics.ages import AgeSettings, build_ages
+from probelight.build.olmpics.comparisons import AgeSettings, build_ages
 from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import adamw_groups, slanted_triangular
 from probelight.lightning_modules.heads.head_training import HeadPlan, sample_orders, train_stack

@@ -1,31 +1,28 @@
-"""Builders of probes: what one is, and how its probe is built, checked and written with a card."""
+"""The frame of all builders: drafts become records, which are checked and written with a card."""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import yaml
 
-from probelight.build.drafts import Probe
-from probelight.build.hygiene import (
-    Finding,
-    check_records,
-    check_splits,
-    findings_text,
-    stats_of,
-    stats_table,
-)
+from probelight.build import hygiene
+from probelight.build.hygiene import Finding, check_records
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import sha256_of
-from probelight.io.ranges import Seed, Settings, Within
+from probelight.io.ranges import Seed, Settings
 from probelight.probes.importers.items import write_ai2
-from probelight.probes.record import Record
+from probelight.probes.record import MASK, Record, validate
+
+SPLITS = ("train", "dev", "test")
+Probe = dict[str, list[Record]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Source:
         name: What it is called.
         version: Which version of it is read.
         licence: Under what it may be used.
-        files: The files that are read, of the path that a setting gives.
+        files: Lists the files that are read, given the path of the setting.
     """
 
     name: str
@@ -76,7 +73,7 @@ class Builder(Generic[S]):
         beside: Makes more files of items by name from the built probe, which a model is trained on
             first. They are checked too, but may hold what a split holds.
         about: Paragraphs of the data card: how it is made, and where sizes differ from the paper's.
-        config: Keys of the probe's YAML file besides its files and description: `setup` and more.
+        config: Keys of the probe's YAML file next to its files and description.
     """
 
     name: str
@@ -91,33 +88,71 @@ class Builder(Generic[S]):
 
 
 @dataclass(frozen=True)
-class BundleSettings(BuildSettings):
-    """The settings that all bundles have; what else a bundle's dataclass holds, its builders take.
-
-    Args:
-        num_processes: Builders at work at once; each reads the sources for itself.
-    """
-
-    num_processes: Annotated[int, Within(1, 4)] = 2
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """Builders that share a source.
+class Draft:
+    """An item whose choices have no order yet.
 
     Attributes:
-        name: The name on the command line.
-        builders: Their names; those that take longest first.
-        settings: The dataclass of what is set for all of them.
+        stem: Question or sentence.
+        gold: The right answer.
+        distractors: The wrong ones.
+        group: Items of one group never lie in two splits.
+        meta: Fields of `Record.meta`.
     """
 
-    name: str
-    builders: tuple[str, ...]
-    settings: type[BundleSettings]
+    stem: str
+    gold: str
+    distractors: tuple[str, ...]
+    group: Hashable
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
-class HygieneError(RecordError):
-    """A built probe that breaks its own rules; nothing of it is written."""
+def split_groups(
+    drafts: Iterable[Draft], sizes: Mapping[str, int], rng: random.Random
+) -> dict[str, list[Draft]]:
+    """Deal whole groups to the splits in the order of `sizes`.
+
+    A split takes groups in a random order until it is full; the items that its last group has too
+    many are left out. Items are kept once per stem.
+
+    Raises:
+        ValueError: If there are fewer items than asked for.
+    """
+    by_stem: dict[str, Draft] = {}
+    for draft in drafts:
+        by_stem.setdefault(draft.stem, draft)
+    groups: dict[Hashable, list[Draft]] = {}
+    for draft in by_stem.values():
+        groups.setdefault(draft.group, []).append(draft)
+    order = list(groups.values())
+    rng.shuffle(order)
+    splits: dict[str, list[Draft]] = {}
+    for name, size in sizes.items():
+        splits[name] = []
+        while len(splits[name]) < size:
+            if not order:
+                raise ValueError(f"only {len(splits[name])} items are left for {name}, not {size}")
+            splits[name] += order.pop()[: size - len(splits[name])]
+    return splits
+
+
+def finish(name: str, splits: Mapping[str, Sequence[Draft]], rng: random.Random) -> Probe:
+    """Shuffle items and choices; each split's gold positions are as even as they can be.
+
+    All items of a split have as many choices.
+    """
+    probe: Probe = {}
+    for split, drafts in splits.items():
+        probe[split] = []
+        order = rng.sample(list(drafts), len(drafts))
+        positions = [n % (len(draft.distractors) + 1) for n, draft in enumerate(order)]
+        rng.shuffle(positions)
+        for number, (draft, position) in enumerate(zip(order, positions, strict=True), start=1):
+            choices = rng.sample(draft.distractors, len(draft.distractors))
+            choices.insert(position, draft.gold)
+            id, meta = f"{name}-{split}-{number}", dict(draft.meta)
+            record = Record(id, draft.stem, tuple(choices), position, meta)
+            probe[split].append(validate(record, "mc_mlm" if MASK in draft.stem else "mc_qa"))
+    return probe
 
 
 def checked_probe(builder: Builder[S], settings: S) -> Probe:
@@ -125,7 +160,7 @@ def checked_probe(builder: Builder[S], settings: S) -> Probe:
 
     Raises:
         UsageError: If a split would be empty.
-        HygieneError: If a check finds something: an error of the builder.
+        RecordError: If a check finds something: an error of the builder.
         FileNotFoundError: If a source is missing, with how to get it.
     """
     probe = builder.build(settings)
@@ -134,40 +169,40 @@ def checked_probe(builder: Builder[S], settings: S) -> Probe:
             f"{builder.name}: nothing is left for {' and '.join(empty)}: the sources hold too "
             "little for these settings; ask for fewer items"
         )
-    findings = check_splits(probe)
+    findings = hygiene.check_splits(probe)
     for records in probe.values():
         findings += [*check_records(records), *builder.check(settings, records)]
     if findings:
-        raise HygieneError(f"{builder.name}: {findings_text(findings)}")
+        raise RecordError(f"{builder.name}: {hygiene.findings_text(findings)}")
     return probe
 
 
 def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path]:
     """Build a probe and write it: `<output_dir>/<name>/{train,dev,test}.jsonl.gz`.
 
-    Beside them lie README.md, the data card, and `<name>.yaml`, which `--probes` takes.
+    README.md, the data card, and `<name>.yaml`, which `--probes` takes, lie in the same folder.
 
     Raises:
-        HygieneError: As `checked_probe`, whose other errors are raised as well.
+        RecordError: If the probe breaks a rule: nothing is written. `checked_probe` raises others.
     """
     probe = checked_probe(builder, settings)
     beside = builder.beside(settings, probe)
     if findings := [found for items in beside.values() for found in check_records(items)]:
-        raise HygieneError(f"{builder.name}: {findings_text(findings)}")
-    files: dict[str, Sequence[Record]] = {**probe, **beside}
+        raise RecordError(f"{builder.name}: {hygiene.findings_text(findings)}")
     folder = Path(output_dir) / builder.name
-    paths = {name: folder / f"{name}.jsonl.gz" for name in files}
-    for name, items in files.items():
-        write_ai2(paths[name], items)
+    counts: dict[Path, int] = {}
+    for name, items in {**probe, **beside}.items():
+        path = folder / f"{name}.jsonl.gz"
+        write_ai2(path, items)
+        counts[path] = len(items)
     config = {
         "description": builder.summary,
         **builder.config,
         "base_url": ".",
-        "files": {split: {"path": paths[split].name} for split in probe},
+        "files": {split: {"path": f"{split}.jsonl.gz"} for split in probe},
     }
     config_path, card_path = folder / f"{builder.name}.yaml", folder / "README.md"
     write_text_atomic(config_path, yaml.safe_dump(config, sort_keys=False, width=100))
-    counts = {path: len(files[name]) for name, path in paths.items()}
     write_text_atomic(card_path, data_card(builder, settings, probe, counts))
     return [*counts, config_path, card_path]
 
@@ -179,34 +214,35 @@ def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Pat
         builder: What made the probe.
         settings: Its settings.
         probe: The records by split.
-        files: How many items were written, by file.
+        files: The number of items in each written file.
     """
     options = []
-    for one in fields(settings):
-        value = getattr(settings, one.name)
-        if one.name not in builder.sources and value != one.default:
+    for setting in fields(settings):
+        value = getattr(settings, setting.name)
+        if setting.name not in builder.sources and value != setting.default:
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            options.append(f"--{one.name} {text}")
+            options.append(f"--{setting.name} {text}")
     command = " ".join(["train.py probes build", builder.name, *options, "--output_dir DIR"])
-    parts = [f"# {builder.name}", builder.summary, f"    python {command}"]
-    parts += [builder.about] if builder.about else []
-    golds = Counter(record.gold for records in probe.values() for record in records)
+    records = [record for split in probe.values() for record in split]
+    golds = Counter(record.gold for record in records)
     [(gold, most)] = golds.most_common(1)
-    right = fmean(len(record.gold) for records in probe.values() for record in records)
-    wrong = fmean(len(t) for records in probe.values() for r in records for t in r.wrong)
+    right = fmean(len(record.gold) for record in records)
+    wrong = fmean(len(text) for record in records for text in record.wrong)
     balance = (
         f"{len(golds):,} different right answers; the commonest, {gold[:60]!r}, is that of "
         f"{most:,} of {golds.total():,} questions. Right answers have {right:.0f} characters on "
         f"average, wrong ones {wrong:.0f}."
     )
-    parts += ["## What is in it", stats_table(stats_of(probe)), balance]
+    table = hygiene.stats_table(hygiene.stats_of(probe))
+    parts = [f"# {builder.name}", builder.summary, f"    python {command}", builder.about]
+    parts += ["## What is in it", table, balance]
     if builder.sources:
-        read = []
+        sources = []
         for name, source in builder.sources.items():
-            read.append(f"- {source.name} {source.version}; {source.licence}")
+            sources.append(f"- {source.name} {source.version}; {source.licence}")
             for path in source.files(Path(str(getattr(settings, name)))):
-                read.append(f"  - `{path.name}` {sha256_of(path)}")
-        parts += ["## Sources", "\n".join(read)]
+                sources.append(f"  - `{path.name}` {sha256_of(path)}")
+        parts += ["## Sources", "\n".join(sources)]
     lines = [f"- `{path.name}` {sha256_of(path)}, {n:,} items" for path, n in files.items()]
     parts += ["## Files (SHA-256)", "\n".join(lines)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"

@@ -1,4 +1,4 @@
-"""The probes that the repository ships, and the one function that makes all of them again."""
+"""All builders by name, and the probes that the repository ships, which can be made again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,51 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from probelight.build import dictionary_qa
 from probelight.build.builder import Builder, checked_probe
-from probelight.build.registry import builder_of
+from probelight.build.olmpics import (
+    antonyms,
+    comparisons,
+    encyclopedic_composition,
+    property_conjunction,
+    taxonomy,
+)
+from probelight.build.wordnet_probes.builders import WORDNET_BUILDERS, WORDNET_QA
+from probelight.io.errors import UsageError, nearest
 from probelight.io.package import ASSETS
 from probelight.probes.importers.items import write_ai2
 
-_VOCABULARY_PATH = ASSETS / "dictionary-lm"
+_OTHERS: tuple[Builder[Any], ...] = (
+    comparisons.AGE_COMPARISON,
+    comparisons.MULTIHOP_COMPOSITION,
+    comparisons.OBJECTS_COMPARISON,
+    antonyms.ANTONYM_NEGATION,
+    taxonomy.TAXONOMY_CONJUNCTION,
+    property_conjunction.PROPERTY_CONJUNCTION,
+    dictionary_qa.DICTIONARY_QA,
+    encyclopedic_composition.ENCYCLOPEDIC_COMPOSITION,
+)
+BUILDERS: dict[str, Builder[Any]] = {
+    **WORDNET_BUILDERS,
+    **{builder.name: builder for builder in _OTHERS},
+}
+
+
+def builder_of(name: str) -> Builder[Any]:
+    """Return the builder of this name.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    if name not in BUILDERS:
+        known = [*BUILDERS, WORDNET_QA]
+        raise UsageError(
+            f"there is no builder of {name!r}{nearest(name, known)}; there are {', '.join(known)}, "
+            "and without a name the shipped probes are made anew"
+        )
+    return BUILDERS[name]
+
+
 # Trees enough for sixty gold hypernyms in test, whose answers the bundled model has as one piece.
 _EVALUATION_ROOTS = (
     "animal.n.01",
@@ -39,7 +78,7 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
             "num_train": 1200,
             "num_dev": 50,
             "num_test": 300,
-            "vocabulary": str(_VOCABULARY_PATH),
+            "vocabulary": str(ASSETS / "dictionary-lm"),
             "evaluation_roots": _EVALUATION_ROOTS,
             "evaluation_per_gold": 6,
         },
@@ -61,7 +100,7 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 def build_probes(
     output_dir: Path, *, names: Iterable[str] | None = None, seed: int = 0
 ) -> list[Path]:
-    """Makes the shipped probes: `output_dir/<name>/{train,dev,test}.jsonl.gz`.
+    """Make the shipped probes: `output_dir/<name>/{train,dev,test}.jsonl.gz`.
 
     With the sources of Debian 12 and seed 0 the files are those of assets/probes, byte for byte.
 
@@ -83,7 +122,7 @@ def build_probes(
     paths = []
     for name in wanted:
         builder_name, settings = SHIPPED[name]
-        builder: Builder[Any] = builder_of(builder_name)
+        builder = builder_of(builder_name)
         probe = checked_probe(builder, builder.settings(seed=seed, **settings))
         for split, records in probe.items():
             path = Path(output_dir) / name / f"{split}.jsonl.gz"

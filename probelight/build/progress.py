@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from multiprocessing import parent_process
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import Any, TypeVar
 
 from probelight.io.files import LARGE, read_lines
 
 T = TypeVar("T")
-_hidden = False
-
-
-def hide_bars() -> None:
-    """Show no bars in this process: a terminal has room for those of one process."""
-    global _hidden
-    _hidden = True
 
 
 def tracked(items: Sequence[T], what: str) -> Iterable[T]:
@@ -24,14 +17,11 @@ def tracked(items: Sequence[T], what: str) -> Iterable[T]:
 
     Args:
         items: What is worked on.
-        what: Stands before the bar.
+        what: The text before the bar.
     """
-    from rich.console import Console  # not above: lists and --help are quick
-    from rich.progress import track
+    from rich.progress import track  # not above: lists and --help are quick
 
-    console = Console(stderr=True)
-    shown = console.is_terminal and not _hidden
-    return track(items, what, console=console, transient=True, disable=not shown)
+    return track(items, what, **_how_shown())
 
 
 def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
@@ -39,20 +29,23 @@ def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
 
     Args:
         path: The file; the bar goes by how much of it, as it lies, was read.
-        what: Stands before the bar.
+        what: The text before the bar.
 
     Raises:
         RecordError: If it is damaged, or not UTF-8; the message names the line.
     """
     from rich import progress
+
+    def opened(path: Path) -> Any:
+        return progress.open(path, "rb", description=what, **_how_shown())
+
+    yield from read_lines(path, limit=LARGE, watched=opened)
+
+
+def _how_shown() -> dict[str, Any]:
+    """Return how rich shows a bar: only in the first process, as a terminal has room for one's."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    shown = console.is_terminal
-
-    def opened(one: Path) -> AbstractContextManager[IO[bytes]]:
-        return progress.open(
-            one, "rb", description=what, console=console, transient=True, disable=not shown
-        )
-
-    yield from read_lines(path, limit=LARGE, watched=opened)
+    hidden = not console.is_terminal or parent_process() is not None
+    return {"console": console, "transient": True, "disable": hidden}

@@ -1,14 +1,24 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from probelight.build import registry
-from probelight.build.builder import Builder, BuildSettings, HygieneError, Source, write_probe
-from probelight.build.drafts import Draft, Probe, finish
+from probelight.build import catalogue
+from probelight.build.builder import (
+    Builder,
+    BuildSettings,
+    Draft,
+    Probe,
+    Source,
+    finish,
+    split_groups,
+    write_probe,
+)
+from probelight.io.errors import RecordError
 from probelight.io.files import sha256_of
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
@@ -63,7 +73,7 @@ def test_a_named_probe_is_built_and_can_be_loaded(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(registry.BUILDERS, "sums", SUMS)
+    monkeypatch.setitem(catalogue.BUILDERS, "sums", SUMS)
     config = tmp_path / "settings.yaml"
     config.write_text("count: 6\n")
     line = ["probes", "build", "sums", f"--config={config}", f"--numerals={numerals}"]
@@ -86,24 +96,46 @@ def test_a_named_probe_is_built_and_can_be_loaded(
     assert "nothing found in 12 items (train, dev)" in capsys.readouterr().out
 
 
-def test_mistakes_are_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(registry.BUILDERS, "sums", SUMS)
-    assert cli.main(["probes", "build", "smus", f"--output_dir={tmp_path}"]) == 2
-    assert "no builder of 'smus' (did you mean 'sums'?)" in capsys.readouterr().err
-    for line in (["sums"], []):  # without a folder nothing goes into the package's assets
-        with pytest.raises(SystemExit, match="2"):
-            cli.main(["probes", "build", *line])
-        assert "give --output_dir" in capsys.readouterr().err
-
-
 def test_what_breaks_a_rule_is_not_written(tmp_path: Path, numerals: Path) -> None:
     def leaky(settings: SumSettings) -> Probe:
         probe = sums(settings)
         return {"train": probe["train"], "dev": probe["train"][:2]}
 
     builder = Builder("sums", "", SumSettings, leaky)
-    with pytest.raises(HygieneError, match="question in two splits: 2"):
+    with pytest.raises(RecordError, match="question in two splits: 2"):
         write_probe(builder, SumSettings(), tmp_path)
     assert not (tmp_path / "sums").exists()
+
+
+def drafts(num_groups: int, per_group: int) -> list[Draft]:
+    return [
+        Draft(f"q{group}-{i}", "yes", ("no", "maybe"), group)
+        for group in range(num_groups)
+        for i in range(per_group)
+    ]
+
+
+def test_groups_stay_whole_and_sizes_are_exact() -> None:
+    splits = split_groups(drafts(10, 3), {"test": 5, "train": 12}, random.Random(0))
+    assert [len(splits[name]) for name in ("test", "train")] == [5, 12]
+    groups = {name: {d.group for d in items} for name, items in splits.items()}
+    # 5 items take 2 groups of 3 and leave one item out; 12 take 4.
+    assert [len(groups[name]) for name in ("test", "train")] == [2, 4]
+    assert not groups["test"] & groups["train"]
+
+
+def test_too_few_items_is_an_error() -> None:
+    with pytest.raises(ValueError, match="only 3 items are left for dev, not 4"):
+        split_groups(drafts(1, 3), {"dev": 4}, random.Random(0))
+
+
+def test_a_repeated_stem_is_kept_once() -> None:
+    items = [Draft("same", "a", ("b",), 1), Draft("same", "b", ("a",), 2)]
+    assert split_groups(items, {"test": 1}, random.Random(0))["test"] == items[:1]
+
+
+def test_finish_keeps_the_choices_names_the_items_and_balances_gold_positions() -> None:
+    rows = finish("p", {"dev": drafts(11, 1)}, random.Random(0))["dev"]
+    assert [r.id for r in rows] == [f"p-dev-{number}" for number in range(1, 12)]
+    assert {(*sorted(r.choices), r.gold) for r in rows} == {("maybe", "no", "yes", "yes")}
+    assert Counter(r.answer for r in rows) == {0: 4, 1: 4, 2: 3}

@@ -7,12 +7,12 @@ synonyms. In each part of speech, which has a sentence of its own, half are oppo
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, get_args
 
-from probelight.build.builder import Builder
-from probelight.build.drafts import Draft, Probe, finish, split_groups
+from probelight.build.builder import Builder, Draft, Probe, finish, split_groups
 from probelight.build.hygiene import Finding
 from probelight.build.olmpics.frame import (
     OlmpicsSettings,
@@ -31,9 +31,8 @@ from probelight.io.ranges import NumItems
 from probelight.probes.record import MASK, Record
 
 Part = Literal["adjective", "noun", "verb"]
+Pair = tuple[str, str]
 _LETTERS: Mapping[Part, str] = {"adjective": "a", "noun": "n", "verb": "v"}
-
-_PARTS: tuple[Part, ...] = get_args(Part)
 _SENTENCES: Mapping[Part, str] = {
     "adjective": f"It was {MASK} {{}}, it was really {{}}.",
     "noun": f"It was {MASK} a {{}}, it was really a {{}}.",
@@ -41,7 +40,6 @@ _SENTENCES: Mapping[Part, str] = {
 }
 # Comparatives, and words that are not shown to everybody.
 _UNFIT_PAIRS = frozenset("smaller larger darned damn damned goddam goddamned raped".split())
-Pair = tuple[str, str]
 _MAX_SENSE = 1  # later senses of a word make pairs that no reader would take as meant
 _MIN_COUNT = 4  # occurrences that make a word outside the vocabulary well known
 _MAX_SHARED = 4  # letters in a row: "happy, unhappy" can be told by spelling
@@ -53,96 +51,81 @@ _UNFIT = frozenset(
 )
 
 
-def antonym_pairs(
-    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
-) -> set[tuple[str, str]]:
+def antonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[Pair]:
     """Return opposites, each pair once in alphabetic order.
 
     Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold, where
     the gloss of the one has a word of the other ("hot and dry"): a reader agrees with such pairs
     more often than with all. Other opposites may be so in the second sense as well.
     """
-    first = _Known(wordnet, vocabulary, part)
-    known = _Known(wordnet, vocabulary, part, 2)
+    in_first_sense = _usable(wordnet, vocabulary, part)
+    usable = _usable(wordnet, vocabulary, part, num_senses=2)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[part]):
         for lemma in synset.lemmas():
-            for opposite in (o for o in lemma.antonyms() if known.usable(o)):
-                similar = (n for s in _similar(synset) for n in s.lemmas())
-                near = [n for n in similar if first.usable(n)]
-                near += [lemma] if known.usable(lemma) else []
-                pairs |= {_ordered(n.name(), opposite.name()) for n in near}
+            for opposite in filter(usable, lemma.antonyms()):
+                near = list(filter(in_first_sense, _similar_lemmas(synset)))
+                near += [lemma] if usable(lemma) else []
+                pairs |= {_ordered(one.name(), opposite.name()) for one in near}
     return {pair for pair in pairs if not _alike(*pair)}
 
 
-def synonym_pairs(
-    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
-) -> set[tuple[str, str]]:
+def synonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[Pair]:
     """Return words of one synset, or of a synset and one similar to it; each pair once, in order.
 
     Similar ones are as in `antonym_pairs`.
     """
-    known = _Known(wordnet, vocabulary, part)
+    usable = _usable(wordnet, vocabulary, part)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[part]):
-        own = [lemma for lemma in synset.lemmas() if known.usable(lemma)]
-        similar = [lemma for s in _similar(synset) for lemma in s.lemmas()]
-        for one in own:
-            for other in (o for o in [*own, *similar] if o.name() != one.name()):
-                if known.usable(other):
-                    pairs.add(_ordered(one.name(), other.name()))
+        lemmas = list(filter(usable, synset.lemmas()))
+        others = [*lemmas, *filter(usable, _similar_lemmas(synset))] if lemmas else []
+        pairs |= {_ordered(one.name(), other.name()) for one in lemmas for other in others}
     return {pair for pair in pairs if not _alike(*pair)}
 
 
-class _Known:
-    """Words that everybody knows, in the sense they are mostly used in."""
+def _usable(
+    wordnet: Any, vocabulary: Collection[str], part: Part, num_senses: int = _MAX_SENSE
+) -> Callable[[Any], bool]:
+    """Return a test whether everybody knows a lemma's word, in the sense it is mostly used in."""
+    letters = "as" if part == "adjective" else _LETTERS[part]
 
-    def __init__(
-        self, wordnet: Any, vocabulary: Collection[str], part: Part, num_senses: int = _MAX_SENSE
-    ) -> None:
-        self.wordnet = wordnet
-        self.num_senses = num_senses
-        self.letters = "as" if part == "adjective" else _LETTERS[part]
-        self.vocabulary = vocabulary
-        self.senses: dict[str, list[str]] = {}
-
-    def usable(self, lemma: Any) -> bool:
-        """Whether a lemma may be in the sentence."""
-        name = lemma.name()
-        if lemma.syntactic_marker() is not None:  # "(a)": only before a noun
-            return False
-        if name not in self.senses:
-            self.senses[name] = self._first_senses(name)
-        return lemma.synset().name() in self.senses[name] and lemma.count() > 0
-
-    def _first_senses(self, name: str) -> list[str]:
+    @cache
+    def first_senses(name: str) -> list[str]:
         if name in _UNFIT or not (name.isalpha() and name.islower()) or len(name) < 3:
             return []
-        own, other = uses(self.wordnet, name, self.letters)
-        if other > own or not (name in self.vocabulary or own >= _MIN_COUNT):
+        as_part, otherwise = uses(wordnet, name, letters)
+        if otherwise > as_part or not (name in vocabulary or as_part >= _MIN_COUNT):
             return []
-        senses = self.wordnet.synsets(name, self.letters[0])[: self.num_senses]
-        return [synset.name() for synset in senses if is_fit(synset)]
+        senses = wordnet.synsets(name, letters[0])[:num_senses]
+        return [synset.name() for synset in senses if is_fit(synset.definition())]
+
+    def usable(lemma: Any) -> bool:
+        if lemma.syntactic_marker() is not None:  # "(a)": only before a noun
+            return False
+        return lemma.synset().name() in first_senses(lemma.name()) and lemma.count() > 0
+
+    return usable
 
 
-def _similar(synset: Any) -> list[Any]:
-    """Return the synsets similar to one where the gloss of either names the other."""
-    similar: list[Any] = synset.similar_tos()
-    return [other for other in similar if _names(other, synset) or _names(synset, other)]
+def _similar_lemmas(synset: Any) -> list[Any]:
+    """Return the lemmas of the similar synsets where the gloss of either names the other."""
+    similar = [s for s in synset.similar_tos() if _names(s, synset) or _names(synset, s)]
+    return [lemma for other in similar for lemma in other.lemmas()]
 
 
 def _names(one: Any, other: Any) -> bool:
-    """Whether a gloss has a word of another synset; an ending of two letters does not count."""
+    """Return whether a gloss has a word of another synset, but for an ending of two letters."""
     gloss = one.definition().lower()
     return any(name[: max(_MAX_SHARED, len(name) - 2)] in gloss for name in other.lemma_names())
 
 
-def _ordered(one: str, other: str) -> tuple[str, str]:
+def _ordered(one: str, other: str) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether the words share more than a few letters in a row, as "happy, unhappy" do."""
+    """Return whether words are one, or share some letters in a row: "happy, unhappy"."""
     size = _MAX_SHARED + 1
     return any(one[i : i + size] in other for i in range(len(one) - size + 1)) or one in other
 
@@ -177,14 +160,11 @@ def build_antonyms(settings: AntonymSettings) -> Probe:
     for part, (opposites, same) in word_pairs(wordnet, words).items():
         # One of the opposites with one of the synonyms: every split has as many of either.
         clear = (
-            sorted(
-                p for p in opposites if _UNFIT_PAIRS.isdisjoint(p) and not are_synonyms(wordnet, *p)
-            ),
-            sorted(
-                p for p in same if _UNFIT_PAIRS.isdisjoint(p) and not are_opposites(wordnet, *p)
-            ),
+            [pair for pair in opposites if not are_synonyms(wordnet, *pair)],
+            [pair for pair in same if not are_opposites(wordnet, *pair)],
         )
-        for two in zip(*(rng.sample(pairs, len(pairs)) for pairs in clear), strict=False):
+        fit = [sorted(p for p in pairs if _UNFIT_PAIRS.isdisjoint(p)) for pairs in clear]
+        for two in zip(*(rng.sample(pairs, len(pairs)) for pairs in fit), strict=False):
             drafts += _drafts(part, *two)
     sizes = at_most({**settings.evaluation, **settings.train}, len(drafts))
     return finish("antonym_negation", in_order(split_groups(drafts, sizes, rng)), rng)
@@ -199,7 +179,7 @@ def word_pairs(
     opposed in any of them is a synonym in none. Nouns can be counted, so that "a" can be there.
     """
     found = dict[Part, tuple[set[Pair], set[Pair]]]()
-    for part in tracked(_PARTS, "antonym_negation: pairs"):
+    for part in tracked(get_args(Part), "antonym_negation: pairs"):
         opposites = antonym_pairs(wordnet, vocabulary, part)
         same = synonym_pairs(wordnet, vocabulary, part)
         if part == "noun":
@@ -242,12 +222,12 @@ def check_pairs(settings: AntonymSettings, records: Sequence[Record]) -> list[Fi
 
 
 def are_opposites(wordnet: Any, first: str, second: str) -> bool:
-    """Whether two words are opposites in any of their senses."""
+    """Return whether two words are opposites in any of their senses."""
     return any(o.name() == second for one in wordnet.lemmas(first) for o in one.antonyms())
 
 
 def are_synonyms(wordnet: Any, first: str, second: str) -> bool:
-    """Whether two words share any of their senses."""
+    """Return whether two words share any of their senses."""
     return any(second in one.synset().lemma_names() for one in wordnet.lemmas(first))
 
 

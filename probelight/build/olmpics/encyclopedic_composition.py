@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
-from probelight.build.builder import Builder, Source
-from probelight.build.drafts import Draft, Probe, finish
+from probelight.build.builder import Builder, Draft, Probe, Source, finish
 from probelight.build.hygiene import Finding, plain_words, stands_in
 from probelight.build.olmpics.frame import NumItemsOrNone, OlmpicsSettings, dealt, in_order, taken
 from probelight.build.sources.wikidata import Facts, read_wikidata
@@ -94,7 +94,7 @@ class Chain:
 
     @property
     def question(self) -> str:
-        """What is asked."""
+        """The question about the entity."""
         return QUESTIONS[self.template][0].format(self.names[0])
 
     @property
@@ -107,11 +107,7 @@ class Chain:
 
 @dataclass
 class World:
-    """The facts of Wikidata as the three templates need them.
-
-    Args:
-        facts: With `LINKS` and `DETAILS`.
-    """
+    """The facts of Wikidata, those of `LINKS` and `DETAILS`, as the three templates need them."""
 
     facts: Facts
 
@@ -121,42 +117,31 @@ class World:
                 self.facts.add(founder, _FOUNDED, company)
 
     def linked(self, template: str, entity: str) -> list[str]:
-        """All bridges of an entity, of whatever class."""
+        """Return all bridges of an entity, of whatever class."""
         return self.facts.of(entity, _LINK[template])
 
     def right(self, template: str, bridge: str) -> set[str]:
-        """What is right of a bridge: ids, or years."""
+        """Return what is right of a bridge: ids, or years."""
         asked = _ASKED[template]
         if asked == BEGAN:
             return self.facts.years(bridge, asked)
         return set(self.facts.of(bridge, asked))
 
     def all_right(self, template: str, entity: str) -> set[str]:
-        """What is right of an entity, by any bridge of any class."""
-        return {
-            one for bridge in self.linked(template, entity) for one in self.right(template, bridge)
-        }
+        """Return what is right of an entity, by any bridge of any class."""
+        bridges = self.linked(template, entity)
+        return set().union(*(self.right(template, bridge) for bridge in bridges))
 
     def chains(self, template: str) -> Iterator[Chain]:
-        """The chains that can be asked, in the order of the source.
+        """Yield the chains that can be asked, in the order of the source.
 
         A question has one answer that Wikidata knows, by one bridge: who played in two bands is not
         asked about. No two entities and no two bridges of a template have the same name, and no
         answer is in its question, nor a bridge in the one about the entity.
         """
-        found = list(self._chains(template))
-        subjects = Counter(map(self._said, self.facts.objects.get(_LINK[template], ())))
-        bridges = Counter(map(self._said, {chain.ids[1] for chain in found}))
-        for chain in found:
-            (first, bridge), (second, answer) = chain.hops
-            told = stands_in(bridge, first) or stands_in(answer, f"{chain.question} {second}")
-            alone = subjects[self._said(chain.ids[0])] == bridges[self._said(chain.ids[1])] == 1
-            if alone and not told:
-                yield chain
-
-    def _chains(self, template: str) -> Iterator[Chain]:
-        classes = _KINDS.get(template)
-        for entity in self.facts.objects.get(_LINK[template], {}):
+        entities, classes = self.facts.objects.get(_LINK[template], {}), _KINDS.get(template)
+        found = list[Chain]()
+        for entity in entities:
             bridges = [
                 bridge
                 for bridge in self.linked(template, entity)
@@ -168,25 +153,26 @@ class World:
                 ids = (entity, bridges[0], right.pop())
                 names = (self.name(ids[0]), self.name(ids[1]), self.name(ids[2]))
                 if all(map(plain_words, names)):
-                    yield Chain(template, names, ids)
+                    found.append(Chain(template, names, ids))
+        num_entities = Counter(plain_words(self.name(id)) for id in entities)
+        num_bridges = Counter(plain_words(self.name(id)) for id in {c.ids[1] for c in found})
+        for chain in found:
+            (first, bridge), (second, answer) = chain.hops
+            told = stands_in(bridge, first) or stands_in(answer, f"{chain.question} {second}")
+            is_alone = num_entities[plain_words(chain.names[0])] == 1
+            if is_alone and num_bridges[plain_words(bridge)] == 1 and not told:
+                yield chain
 
     def name(self, id: str) -> str:
-        """What an entity is called; a year is its own name, and "" is where there is none."""
+        """Return the name of an entity; a year is its own, and "" is where there is none."""
         return id if id.isdigit() else self.facts.labels.get(id, "")
 
-    def _said(self, id: str) -> str:
-        """A name as the checks compare it."""
-        return plain_words(self.name(id))
-
     def share(self, first: str, second: str, property: str) -> bool:
-        """Whether two entities have an object of a property in common."""
+        """Return whether two entities have an object of a property in common."""
         return not set(self.facts.of(first, property)).isdisjoint(self.facts.of(second, property))
 
-    def lies_within(self, first: str, second: str) -> bool:
-        """Whether one of two places is a part of the other, as far as is known."""
-        return second in self._around(first) or first in self._around(second)
-
-    def _around(self, place: str) -> set[str]:
+    def around(self, place: str) -> set[str]:
+        """Return what a place is a part of, as far as is known."""
         seen, rest = set[str](), [place]
         while rest:
             above = [one for one in self.facts.of(rest.pop(), WITHIN) if one not in seen]
@@ -235,15 +221,17 @@ class NearAnswers:
 
     def _near(self, chain: Chain) -> list[str]:
         """Return answers of other items that are like the right one and certainly wrong."""
-        world, gold, ids = self.world, chain.ids[2], {chain.ids[2]}
-        ids |= world.all_right(chain.template, chain.ids[0])
+        world, gold = self.world, chain.ids[2]
+        ids = {gold, *world.all_right(chain.template, chain.ids[0])}
         right = {plain_words(world.name(id)) for id in ids}
         others = [id for id, name in self.golds.items() if plain_words(name) not in right]
         if chain.template == "headquarters":
             return [
                 id
                 for id in others
-                if world.share(id, gold, COUNTRY) and not world.lies_within(id, gold)
+                if world.share(id, gold, COUNTRY)
+                and gold not in world.around(id)
+                and id not in world.around(gold)
             ]
         like = [id for id in others if world.share(id, gold, GENDER)]
         citizens = [id for id in like if world.share(id, gold, CITIZEN)]
@@ -272,7 +260,7 @@ class CompositionSettings(OlmpicsSettings):
 
 @lru_cache(maxsize=1)
 def _world(source: str, min_sitelinks: int) -> World:
-    return World(read_wikidata(source, LINKS, DETAILS, min_sitelinks))
+    return World(read_wikidata(Path(source), LINKS, DETAILS, min_sitelinks))
 
 
 def build_composition(settings: CompositionSettings) -> Probe:
@@ -301,18 +289,15 @@ def build_composition(settings: CompositionSettings) -> Probe:
                 counts[chain.ids[1]] += 1
                 if counts[chain.ids[1]] <= settings.questions:
                     few.append(chain)
-            found = _drafts(world, few, own[split], rng)
+            found = _drafts(world, few[: _SPARE * own[split]], rng)
             advice = "lower --min_sitelinks, or raise --questions"
             drafts[split] += taken(found, own[split], f"{NAME}: {split}, {template}", advice)
     return finish(NAME, in_order(drafts), rng)
 
 
-def _drafts(
-    world: World, chains: Sequence[Chain], size: int, rng: random.Random
-) -> Iterator[Draft]:
-    looked_at = chains[: _SPARE * size]
-    near = NearAnswers(world, looked_at, rng)
-    for chain in looked_at:
+def _drafts(world: World, chains: Sequence[Chain], rng: random.Random) -> Iterator[Draft]:
+    near = NearAnswers(world, chains, rng)
+    for chain in chains:
         if wrong := near.of(chain):
             cluster = f"{chain.names[1]} ({chain.ids[1]})"
             meta = {
@@ -330,19 +315,18 @@ def _chain(record: Record) -> Chain:
 
 
 def single_hop_facts(settings: CompositionSettings, probe: Probe) -> Mapping[str, list[Record]]:
-    """The facts that answer the probe's questions: two of each item, those that come again once.
+    """Return the facts that answer a probe's questions: two of each item, each fact once.
 
     The first asks for the bridge among other bridges, the second has the item's own choices.
     """
     world = _world(settings.source, settings.min_sitelinks)
     rng = random.Random(f"{NAME}:facts:{settings.seed}")
-    records = [record for split in probe.values() for record in split]
+    items = [(record, _chain(record)) for split in probe.values() for record in split]
     bridges: dict[str, dict[str, str]] = {template: {} for template in QUESTIONS}
-    for chain in map(_chain, records):
+    for _, chain in items:
         bridges[chain.template][chain.ids[1]] = chain.names[1]
     drafts = dict[str, Draft]()
-    for record in records:
-        chain = _chain(record)
+    for record, chain in items:
         right = {world.name(id) for id in world.linked(chain.template, chain.ids[0])}
         others = [name for name in bridges[chain.template].values() if name not in right]
         (first, bridge), (second, answer) = chain.hops
@@ -354,8 +338,8 @@ def single_hop_facts(settings: CompositionSettings, probe: Probe) -> Mapping[str
     return finish(NAME, {"facts": list(drafts.values())}, rng)
 
 
-def check(settings: CompositionSettings, records: Sequence[Record]) -> list[Finding]:
-    """What Wikidata says against items: of their right answers, and of each wrong one."""
+def check_facts(settings: CompositionSettings, records: Sequence[Record]) -> list[Finding]:
+    """Find what Wikidata says against items: of their right answers, and of each wrong one."""
     world = _world(settings.source, settings.min_sitelinks)
     findings = []
     for record in records:
@@ -406,7 +390,7 @@ ENCYCLOPEDIC_COMPOSITION = Builder(
     CompositionSettings,
     build_composition,
     sources={"source": Source("Wikidata", "as of the file below", "CC0")},
-    check=check,
+    check=check_facts,
     beside=single_hop_facts,
     about=_ABOUT,
     config=_CONFIG,

@@ -12,8 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from probelight.build.builder import BuildSettings
-from probelight.build.drafts import SPLITS, Draft, article
+from probelight.build.builder import SPLITS, BuildSettings, Draft
 from probelight.io.errors import UsageError
 from probelight.io.ranges import NumItems, Within
 
@@ -71,6 +70,18 @@ def masked(num_choices: int, **others: Any) -> Mapping[str, Any]:
     """Return the configuration of a probe that fills a mask."""
     sizes = {"num_choices": num_choices, "chance": round(1 / num_choices, 4)}
     return {"licence": "Apache-2.0", "setup": "mc_mlm", **sizes, **others}
+
+
+def article(word: str) -> str:
+    """Return "a" or "an" as the word is said, also for numbers: "an 18", "a euro", "an hour"."""
+    lower = word.lower()
+    if lower[:1].isdigit():
+        return "an" if lower.startswith("8") or lower in {"11", "18"} else "a"
+    if lower.startswith(("hour", "honest", "honor", "honour", "heir")):
+        return "an"
+    if lower.startswith(("uni", "eu", "use", "usu", "uti", "ura", "ure", "uter", "one", "once")):
+        return "an" if lower.startswith(("unin", "unim", "unid")) else "a"
+    return "an" if lower[:1] in "aeiou" else "a"
 
 
 def with_articles(stem: str) -> str:

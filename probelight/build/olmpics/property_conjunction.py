@@ -12,8 +12,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from probelight.build.builder import Builder, Source
-from probelight.build.drafts import Draft, Probe, finish
+from probelight.build.builder import Builder, Draft, Probe, Source, finish
 from probelight.build.hygiene import Finding
 from probelight.build.olmpics.frame import OlmpicsSettings, dealt, in_order, taken
 from probelight.build.sources.conceptnet import DEFAULT_PATH, Edge, read_conceptnet
@@ -46,12 +45,7 @@ _SMALL = {"a", "an", "the", "of", "in", "on", "at", "to", "for", "with", "by", "
 
 
 class Property(NamedTuple):
-    """What may be said of a concept: (UsedFor, writing).
-
-    Attributes:
-        relation: One of `PHRASES`.
-        text: Of what.
-    """
+    """What may be said of a concept, by one of `PHRASES` and of what: (UsedFor, writing)."""
 
     relation: str
     text: str
@@ -82,9 +76,9 @@ class Properties:
     kinds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     size: Counter[str] = field(default_factory=Counter)
     same: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    _with: dict[Property, set[str]] = field(default_factory=dict)
+    _kinds_with: dict[Property, set[str]] = field(default_factory=dict)
 
-    def may_have(self, concept: str, one: Property) -> bool:
+    def may_have(self, concept: str, asked: Property) -> bool:
         """Return whether anything hints that a concept has a property; no distractor may.
 
         ConceptNet does not say what is false. A hint is a statement of any relation and weight
@@ -93,29 +87,20 @@ class Properties:
         narrow kind that has the property, as a bus is made of metal where a car is. (What it is
         related to says nothing of its kind.)
         """
-        meant = {one.text, *self.same.get(one.text, ())}
+        meant = {asked.text, *self.same.get(asked.text, ())}
         near = {concept, *self.same.get(concept, ())}
         for _ in range(2):
             near |= {kind for name in near for kind in self.kinds.get(name, ())}
+        if asked not in self._kinds_with:
+            holders = [] if asked.relation == "RelatedTo" else self.holders.get(asked, [])
+            kinds = {kind for holder in holders for kind in self.kinds.get(holder, ())}
+            self._kinds_with[asked] = {kind for kind in kinds if self.size[kind] <= _NARROW}
         return (
             bool(near & meant)
             or any(not meant.isdisjoint(self.linked.get(name, ())) for name in near)
-            or share_a_word(concept, one.text)
-            or not self._kinds_with(one).isdisjoint(self.kinds.get(concept, ()))
+            or share_a_word(concept, asked.text)
+            or not self._kinds_with[asked].isdisjoint(self.kinds.get(concept, ()))
         )
-
-    def _kinds_with(self, one: Property) -> set[str]:
-        """The kinds, not too wide ones, of which some have a property."""
-        if one.relation == "RelatedTo":
-            return set()
-        if one not in self._with:
-            kinds = (self.kinds.get(holder, set()) for holder in self.holders.get(one, ()))
-            self._with[one] = {kind for own in kinds for kind in own if self.size[kind] <= _NARROW}
-        return self._with[one]
-
-    def num_shared(self, first: str, second: str) -> int:
-        """Count the properties that two concepts have in common."""
-        return len(self.of[first].keys() & self.of[second].keys())
 
     def are_kin(self, first: str, second: str) -> bool:
         """Return whether two concepts are nearly one, or the one is a kind of the other."""
@@ -125,11 +110,7 @@ class Properties:
 
 @lru_cache(maxsize=1)
 def read_properties(path: Path, min_weight: float) -> Properties:
-    """Read what ConceptNet says in English.
-
-    Args:
-        path: Its assertions.
-        min_weight: How much must speak for a property that is asked for.
+    """Read what ConceptNet says in English; see `gathered`.
 
     Raises:
         FileNotFoundError: If they are missing, with where to get them.
@@ -139,7 +120,12 @@ def read_properties(path: Path, min_weight: float) -> Properties:
 
 
 def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
-    """Gather what statements say, by concept; see `read_properties`."""
+    """Gather what statements say, by concept.
+
+    Args:
+        edges: The statements.
+        min_weight: How much must speak for a property that is asked for.
+    """
     found = Properties()
     for relation, start, end, weight in edges:
         found.degree[start] += 1
@@ -153,30 +139,27 @@ def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
         if relation == "IsA":
             found.size[end] += end not in found.kinds[start]
             found.kinds[start].add(end)
-        one = Property(relation, end)
-        if weight >= min_weight and _is_askable(start, one) and one not in found.of[start]:
-            found.of[start][one] = None
-            found.holders[one].append(start)
+        held = Property(relation, end)
+        # Everybody can read the texts, and neither is in the other.
+        is_askable = (
+            all(_TEXT.fullmatch(text) and not _JOINED.search(text) for text in (start, end))
+            and len(start.split()) <= 3
+            and len(end.split()) <= 4
+            and not share_a_word(start, end)
+        )
+        if weight >= min_weight and is_askable and held not in found.of[start]:
+            found.of[start][held] = None
+            found.holders[held].append(start)
     return found
 
 
 def share_a_word(first: str, second: str) -> bool:
     """Return whether two texts share a word, a plural's s apart; small words do not count."""
-    return not _stems(first).isdisjoint(_stems(second))
-
-
-def _stems(text: str) -> set[str]:
-    return {word.removesuffix("s") for word in re.findall(r"\w+", text) if word not in _SMALL}
-
-
-def _is_askable(concept: str, one: Property) -> bool:
-    """Return whether everybody can read the texts, and neither is in the other."""
-    return (
-        all(_TEXT.fullmatch(text) and not _JOINED.search(text) for text in (concept, one.text))
-        and len(concept.split()) <= 3
-        and len(one.text.split()) <= 4
-        and not share_a_word(concept, one.text)
+    stems, others = (
+        {word.removesuffix("s") for word in re.findall(r"\w+", text) if word not in _SMALL}
+        for text in (first, second)
     )
+    return not stems.isdisjoint(others)
 
 
 NAME = "property_conjunction"
@@ -219,8 +202,8 @@ def build_conjunction(settings: ConjunctionSettings) -> Probe:
     rng = random.Random(f"{NAME}:{settings.seed}")
     concepts = sorted(
         concept
-        for concept, own in known.of.items()
-        if len(own) > 1 and known.degree[concept] >= settings.min_statements
+        for concept, held in known.of.items()
+        if len(held) > 1 and known.degree[concept] >= settings.min_statements
     )
     sizes = settings.train | settings.evaluation
     asked = set[frozenset[Property]]()
@@ -249,11 +232,10 @@ class Conjunctions:
     questions: int
     rng: random.Random
     asked: set[frozenset[Property]]
-    _right: Counter[str] = field(default_factory=Counter)
     _surplus: Counter[str] = field(default_factory=Counter)  # times wrong over those to be expected
 
     def __post_init__(self) -> None:
-        self._own = set(self.concepts)
+        self._of_split = set(self.concepts)
 
     def drafts(self) -> Iterator[Draft]:
         """Items, concept by concept, the telling pairs of properties first.
@@ -262,37 +244,35 @@ class Conjunctions:
         never right, a model could tell by the choices alone.
         """
         order = self.rng.sample(self.concepts, len(self.concepts))
+        num_right = Counter[str]()
         for num_vague in range(len(_VAGUE) + 1):
             rest, seen = deque(order), set[str]()
             while rest:
-                if (concept := rest.popleft()) not in seen:
-                    seen.add(concept)
-                    for draft in self._of_concept(concept, num_vague):
+                if (concept := rest.popleft()) in seen:
+                    continue
+                seen.add(concept)
+                pairs = [
+                    pair
+                    for pair in combinations(self.known.of[concept], 2)
+                    if sum(held.relation in _VAGUE for held in pair) == num_vague
+                    and (num_vague < 2 or len({held.relation for held in pair}) == 2)
+                ]
+                for pair in self.rng.sample(pairs, min(_PAIRS, len(pairs))):
+                    if num_right[concept] == self.questions:
+                        break
+                    if draft := self._draft(concept, *self.rng.sample(pair, 2)):
+                        num_right[concept] += 1
+                        self._surplus[concept] -= len(draft.distractors)
+                        self._surplus.update(draft.distractors)
                         rest.extendleft(draft.distractors)
                         yield draft
-
-    def _of_concept(self, concept: str, num_vague: int) -> Iterator[Draft]:
-        pairs = [
-            pair
-            for pair in combinations(self.known.of[concept], 2)
-            if sum(one.relation in _VAGUE for one in pair) == num_vague
-            and (num_vague < 2 or len({one.relation for one in pair}) == 2)
-        ]
-        for pair in self.rng.sample(pairs, min(_PAIRS, len(pairs))):
-            if self._right[concept] == self.questions:
-                return
-            if draft := self._draft(concept, *self.rng.sample(pair, 2)):
-                self._right[concept] += 1
-                self._surplus[concept] -= len(draft.distractors)
-                self._surplus.update(draft.distractors)
-                yield draft
 
     def _draft(self, concept: str, first: Property, second: Property) -> Draft | None:
         key = frozenset((first, second))
         if key in self.asked or self.known.are_kin(first.text, second.text):
             return None
-        only_first = self._holder(first, second, concept)
-        only_second = self._holder(second, first, concept, only_first or "")
+        only_first = self._holder(first, second, [concept])
+        only_second = self._holder(second, first, [concept, only_first or ""])
         if only_first is None or only_second is None:
             return None
         self.asked.add(key)
@@ -305,45 +285,41 @@ class Conjunctions:
         stem = f"What is {first} and is {second}?"
         return Draft(stem, concept, (only_first, only_second), concept, meta)
 
-    def _holder(self, has: Property, lacks: Property, gold: str, other: str = "") -> str | None:
-        """A concept with one property and not the other, one that is right oftener than wrong."""
-        own = [
-            name
-            for name in self.known.holders[has]
-            if name in self._own and self._surplus[name] < _MOST
-        ]
-        order = self.rng.sample(own, len(own))
+    def _holder(self, has: Property, lacks: Property, chosen: Sequence[str]) -> str | None:
+        """Choose a concept with one property and not the other, that is right oftener than wrong.
+
+        It is none of the chosen answers nor kin to one, and not so much like the gold, which is the
+        first of them, as to be right.
+        """
+        known, gold = self.known, chosen[0]
+        pool = [c for c in known.holders[has] if c in self._of_split and self._surplus[c] < _MOST]
+        order = self.rng.sample(pool, len(pool))
         order.sort(key=self._surplus.__getitem__)
         for name in order[:_TRIED]:
-            if self._apart(name, gold, other) and not self.known.may_have(name, lacks):
+            if (
+                len(known.of[name].keys() & known.of[gold].keys()) <= _ALIKE
+                and not any(name == other or known.are_kin(name, other) for other in chosen)
+                and not known.may_have(name, lacks)
+            ):
                 return name
         return None
 
-    def _apart(self, name: str, gold: str, other: str) -> bool:
-        """Whether a concept is none of two others, and not so much like the gold as to be right."""
-        alike = self.known.num_shared(name, gold) > _ALIKE
-        return not alike and all(
-            name != one and not self.known.are_kin(name, one) for one in (gold, other)
-        )
 
-
-def check(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Finding]:
-    """What ConceptNet says against items: of their right answers, and of each wrong one."""
+def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Finding]:
+    """Find what ConceptNet says against items: of their right answers, and of each wrong one."""
     known = read_properties(Path(settings.source), settings.min_weight)
     findings = []
     for record in records:
-        first, second = (Property(*one) for one in record.meta["properties"])
+        first, second = (Property(*held) for held in record.meta["properties"])
         if not {first, second} <= known.of[record.gold].keys():
             text = f"{record.gold!r} has not both properties"
             findings.append(Finding("a right answer is wrong (ConceptNet)", record.where, text))
         for name in record.wrong:
-            has, lacks = first, second
-            if name != record.meta["first_distractor"]:
-                has, lacks = second, first
+            is_first = name == record.meta["first_distractor"]
+            has, lacks = (first, second) if is_first else (second, first)
             if has not in known.of[name] or known.may_have(name, lacks):
-                findings.append(
-                    Finding("a wrong answer is right (ConceptNet)", record.where, repr(name))
-                )
+                check = "a wrong answer is right (ConceptNet)"
+                findings.append(Finding(check, record.where, repr(name)))
     return findings
 
 
@@ -383,7 +359,7 @@ PROPERTY_CONJUNCTION = Builder(
     ConjunctionSettings,
     build_conjunction,
     sources={"source": _SOURCE},
-    check=check,
+    check=check_properties,
     about=_ABOUT,
     config=_CONFIG,
 )

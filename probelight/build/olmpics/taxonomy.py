@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probelight.build.builder import Builder
-from probelight.build.drafts import Draft, Probe, article, finish, split_groups
+from probelight.build.builder import Builder, Draft, Probe, finish, split_groups
+from probelight.build.hygiene import Finding
 from probelight.build.olmpics.frame import (
     OlmpicsSettings,
+    article,
     frequent_words,
     in_order,
     masked,
@@ -28,16 +29,16 @@ from probelight.build.sources.wordnet import (
     DEFAULT_DIR,
     ancestors,
     descendants,
+    hypernym_edges,
     is_of_unsaid_kind,
     mostly_noun,
     open_wordnet,
     words_of,
 )
 from probelight.build.wordnet_probes.builders import WORDNET
-from probelight.build.wordnet_probes.checks import check_conjunctions
 from probelight.io.errors import UsageError
 from probelight.io.ranges import NumItems
-from probelight.probes.record import MASK
+from probelight.probes.record import MASK, Record
 from probelight.probes.words import stem_of
 
 # Food and animals are for evaluation, as in the paper: no hypernym of train is asked for again.
@@ -56,6 +57,7 @@ _MASS = frozenset(
     "milk rice flour butter bread meat beef pork sugar salt oil wheat honey cream dough toast "
     "cotton wool silk furniture equipment machinery clothing footwear".split()
 )
+_CONJUNCTION = re.compile(r"An? (.+?) and an? (.+?) are both a type of \[MASK\]")
 _TRIES = 40  # pairs looked at for each pair kept
 # Things that one can see and count: "a humiliation and a twentieth" is no question to ask.
 _FIELDS = frozenset({"noun.animal", "noun.artifact", "noun.food", "noun.person", "noun.plant"})
@@ -67,25 +69,6 @@ _NOT_NAMES = frozenset(
     "creation stuff nutriment nutrition relative unfortunate good bad native point location place "
     "starches placental diapsid".split()
 )
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Which items are made.
-
-    Attributes:
-        evaluation_roots: Synsets over the concepts of dev and test.
-        answers: Words that candidates must be; by default those of the vocabulary.
-        per_gold: Items of train with one gold hypernym at most.
-        evaluation_per_gold: Items of dev or test with one gold hypernym at most.
-        one_sided: Both distractors are of one concept where the other has no hypernym of its own.
-    """
-
-    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
-    answers: Collection[str] | None = None
-    per_gold: int = 90
-    evaluation_per_gold: int = 90
-    one_sided: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,61 +92,80 @@ class Concept:
     claims: frozenset[str]
 
 
-def taxonomy_conjunction(
-    wordnet: Any,
-    vocabulary: Collection[str],
-    sizes: Mapping[str, int],
-    seed: int = 0,
-    rules: Rules = Rules(),  # frozen
-) -> Probe:
-    """Builds the probe.
+@dataclass(frozen=True)
+class TaxonomySettings(OlmpicsSettings):
+    """Settings of taxonomy_conjunction.
 
     Args:
-        wordnet: The taxonomy, as `probelight.build.sources.wordnet.open_wordnet` gives it.
-        vocabulary: Every concept and every candidate is one of these words.
-        sizes: Items by split; a split named "train" is made from other trees than the rest.
-        seed: Seeds every choice.
-        rules: What is asked.
+        num_train: Items of train.
+        num_dev: Items of dev; the released file has 599.
+        num_test: Items of test; 0 for none, as in the paper.
+        wordnet_dir: Folder of a WordNet 3.0 database.
+        num_words: Concepts and answers are among so many of the most frequent words.
+        vocabulary: File or folder of a model whose pieces the answers have to be too; "" for none.
+        evaluation_roots: Synsets whose trees are for dev and test; train gets the others.
+        per_gold: Items of train with one gold hypernym at most.
+        evaluation_per_gold: Items of dev and test with one gold hypernym at most.
+    """
 
-    Returns:
-        Records by split, `meta["cluster"]` the gold hypernym; no two splits share one.
+    num_dev: NumItems = 599
+    wordnet_dir: str = str(DEFAULT_DIR)
+    num_words: NumItems = 60_000
+    vocabulary: str = ""
+    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
+    per_gold: NumItems = 90
+    evaluation_per_gold: NumItems = 60
+
+
+def build_taxonomy(settings: TaxonomySettings) -> Probe:
+    """Build the probe: which hypernym do two concepts share? No two splits share a gold.
 
     Raises:
-        ValueError: If there are fewer items than asked for.
+        FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
+        UsageError: If there are fewer items than asked for, or a root is no synset.
     """
-    rng = random.Random(f"taxonomy_conjunction:{seed}")
-    answers = vocabulary if rules.answers is None else rules.answers
-    concepts = list(read_concepts(wordnet, vocabulary, answers))
-    roots = set(rules.evaluation_roots)
-    evaluation = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
+    from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
+
+    words = frequent_words(settings.num_words)
+    pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
+    wordnet = open_wordnet(settings.wordnet_dir)
+    below_roots = set[str]()
+    for root in settings.evaluation_roots:
+        try:
+            synset = wordnet.synset(root)
+        except (WordNetError, ValueError) as error:
+            raise UsageError(
+                f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
+            ) from error
+        below_roots |= {one.name() for _, one in [(0, synset), *descendants(synset, _ALL_HOPS)]}
+    rng = random.Random(f"taxonomy_conjunction:{settings.seed}")
+    concepts = list(read_concepts(wordnet, words, pieces - _NO_KINDS))
+    roots = set(settings.evaluation_roots)
     # A word of which any sense is food or an animal is left out of train altogether.
     rest = [c for c in concepts if not roots & c.kinds]
-    below_roots = {
-        synset.name()
-        for root in map(wordnet.synset, rules.evaluation_roots)
-        for synset in [root, *(s for _, s in descendants(root, _ALL_HOPS))]
-    }
-    asked = {
-        True: _Items(rng, rules.per_gold, rules.one_sided).of(rest),
-        False: _Items(rng, rules.evaluation_per_gold, rules.one_sided).of(evaluation),
-    }
-    found = {
-        is_train: [d for d in drafts if (d.meta["cluster"] in below_roots) != is_train]
-        for is_train, drafts in asked.items()
-    }
+    evaluation = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
+    of_train = _drafts(rest, settings.per_gold, rng)
+    of_evaluation = _drafts(evaluation, settings.evaluation_per_gold, rng)
+    parts = (
+        (settings.train, [d for d in of_train if d.meta["cluster"] not in below_roots]),
+        (settings.evaluation, [d for d in of_evaluation if d.meta["cluster"] in below_roots]),
+    )
     splits: dict[str, list[Draft]] = {}
-    for is_train, drafts in found.items():
-        wanted = {name: n for name, n in sizes.items() if (name == "train") == is_train}
-        # Where items are few, less is spared: the last gold of a split may not be used up.
-        left = len({d.stem for d in drafts}) - rules.evaluation_per_gold * (len(wanted) - 1)
-        spare = max(1, min(_SPARE, left / max(sum(wanted.values()), 1)))
-        dealt = split_groups(drafts, {k: int(spare * n) for k, n in wanted.items()}, rng)
-        owners: dict[frozenset[str], str] = {}  # of wrong answers that are together
-        for name, own in dealt.items():
-            sets = [owners.setdefault(frozenset(d.distractors), name) for d in own]
-            dealt[name] = [d for d, owner in zip(own, sets, strict=True) if owner == name]
-        splits |= {name: _even_lengths(dealt[name], n, rng) for name, n in wanted.items()}
-    return finish("taxonomy_conjunction", splits, rng)
+    try:
+        for sizes, drafts in parts:
+            # Where items are few, less is spared: the last gold of a split may not be used up.
+            left = len({d.stem for d in drafts}) - settings.evaluation_per_gold * (len(sizes) - 1)
+            spare = max(1, min(_SPARE, left / max(sum(sizes.values()), 1)))
+            dealt = split_groups(drafts, {k: int(spare * n) for k, n in sizes.items()}, rng)
+            owners: dict[frozenset[str], str] = {}  # of wrong answers that are together
+            for name, own in dealt.items():
+                sets = [owners.setdefault(frozenset(d.distractors), name) for d in own]
+                dealt[name] = [d for d, owner in zip(own, sets, strict=True) if owner == name]
+            splits |= {name: _even_lengths(dealt[name], n, rng) for name, n in sizes.items()}
+    except ValueError as error:
+        more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
+        raise UsageError(f"{error}: {more} and --evaluation_per_gold") from error
+    return in_order(finish("taxonomy_conjunction", splits, rng))
 
 
 def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> list[Draft]:
@@ -190,7 +192,7 @@ def read_concepts(
     words = {
         lemma.name()
         for synset in wordnet.all_synsets("n")
-        if synset.lexname() in _FIELDS and is_fit(synset)
+        if synset.lexname() in _FIELDS and is_fit(synset.definition())
         for lemma in synset.lemmas()
         if len(lemma.name()) > 2 and lemma.name().isalpha() and lemma.name().islower()
         if lemma.name() in vocabulary or lemma.count() > 0
@@ -200,7 +202,7 @@ def read_concepts(
         senses = wordnet.synsets(word, "n")
         if word not in senses[0].lemma_names() or senses[0].lexname() not in _FIELDS:
             continue  # an inflected form of a commoner noun, or another sense comes first
-        if word in _MASS or not is_fit(senses[0]) or not mostly_noun(wordnet, word):
+        if word in _MASS or not is_fit(senses[0].definition()) or not mostly_noun(wordnet, word):
             continue
         above = list(ancestors(senses[0], _ALL_HOPS))
         if is_of_unsaid_kind(senses[0]):
@@ -254,125 +256,102 @@ def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None
     return None
 
 
-@dataclass(frozen=True)
-class _Items:
-    """Makes the items of a set of concepts, some for each hypernym that several share."""
+def _drafts(concepts: Sequence[Concept], per_gold: int, rng: random.Random) -> list[Draft]:
+    """Make items of pairs of concepts, at most so many for each hypernym that several share."""
+    below: dict[tuple[str, str], list[Concept]] = {}
+    for concept in concepts:
+        for hypernym in concept.near:
+            below.setdefault(hypernym, []).append(concept)
+    drafts = list[Draft]()
+    for (gold, word), members in below.items():
+        every = list(itertools.permutations(members, 2))
+        pairs = rng.sample(every, min(len(every), _TRIES * per_gold))
+        found = (_draft(a, b, gold, word, rng) for a, b in pairs)
+        drafts += itertools.islice((draft for draft in found if draft is not None), per_gold)
+    return drafts
 
-    rng: random.Random
-    per_gold: int
-    one_sided: bool
 
-    def of(self, concepts: Sequence[Concept]) -> Iterator[Draft]:
-        below: dict[tuple[str, str], list[Concept]] = {}
-        for concept in concepts:
-            for hypernym in concept.near:
-                below.setdefault(hypernym, []).append(concept)
-        for (gold, word), members in below.items():
-            every = list(itertools.permutations(members, 2))
-            pairs = self.rng.sample(every, min(len(every), _TRIES * self.per_gold))
-            found = (self._draft(a, b, gold, word) for a, b in pairs)
-            yield from itertools.islice((d for d in found if d is not None), self.per_gold)
-
-    def _draft(self, a: Concept, b: Concept, gold: str, word: str) -> Draft | None:
-        shared = a.hops.keys() & b.hops.keys()
-        nearest = min(a.hops[name] + b.hops[name] for name in shared)
-        if a.hops[gold] + b.hops[gold] > nearest or a.synset == b.synset:
+def _draft(a: Concept, b: Concept, gold: str, word: str, rng: random.Random) -> Draft | None:
+    shared = a.hops.keys() & b.hops.keys()
+    nearest = min(a.hops[name] + b.hops[name] for name in shared)
+    if a.hops[gold] + b.hops[gold] > nearest or a.synset == b.synset:
+        return None
+    if a.synset.name() in b.hops or b.synset.name() in a.hops:
+        return None
+    # The hypernyms of one concept that no sense of the other has.
+    of_a, of_b = (
+        [
+            other_word
+            for name, other_word in one.near
+            if name not in other.hops
+            and other_word not in other.claims
+            and other_word not in (word, one.word)
+        ]
+        for one, other in ((a, b), (b, a))
+    )
+    if of_a and of_b:
+        distractors = rng.choice(of_a), rng.choice(of_b)
+    elif len(either := list(dict.fromkeys(of_a or of_b))) > 1:
+        first, second = rng.sample(either, 2)
+        distractors = first, second
+    else:
+        return None
+    for one, other in itertools.product((a.word, b.word), (word, *distractors)):
+        # Spelling would tell the answer: "motorboat", "boat"; "house", "housing".
+        if one in other or other in one or stem_of(one) == stem_of(other):
             return None
-        if a.synset.name() in b.hops or b.synset.name() in a.hops:
-            return None
-        of_a, of_b = _own(a, b, word), _own(b, a, word)
-        distractors: tuple[str, ...] = ()
-        if of_a and of_b:
-            distractors = self.rng.choice(of_a), self.rng.choice(of_b)
-        elif self.one_sided and len(either := list(dict.fromkeys(of_a or of_b))) > 1:
-            distractors = tuple(self.rng.sample(either, 2))
-        if not distractors:
-            return None
-        for one, other in itertools.product((a.word, b.word), (word, *distractors)):
-            # Spelling would tell the answer: "motorboat", "boat"; "house", "housing".
-            if one in other or other in one or stem_of(one) == stem_of(other):
-                return None
-        first = f"{article(a.word).capitalize()} {a.word}"
-        stem = f"{first} and {article(b.word)} {b.word} are both a type of {MASK}."
-        meta = {
-            "cluster": gold,
-            "arguments": [a.word, b.word],
-            "hops": a.hops[gold] + b.hops[gold],
-            "source": "wordnet",
-        }
-        return Draft(stem, word, distractors, word, meta)
+    subject = f"{article(a.word).capitalize()} {a.word} and {article(b.word)} {b.word}"
+    meta = {
+        "cluster": gold,
+        "arguments": [a.word, b.word],
+        "hops": a.hops[gold] + b.hops[gold],
+        "source": "wordnet",
+    }
+    return Draft(f"{subject} are both a type of {MASK}.", word, distractors, word, meta)
 
 
-def _own(one: Concept, other: Concept, gold: str) -> list[str]:
-    """Return the hypernyms of one concept that no sense of the other has."""
-    return [
-        word
-        for name, word in one.near
-        if name not in other.hops and word not in other.claims and word not in (gold, one.word)
-    ]
+def conjunctions(records: Sequence[Record]) -> list[tuple[Record, tuple[str, str]]]:
+    """Return the items that ask what two concepts both are (Talmor 2020, 4.4), with these."""
+    found = ((record, _CONJUNCTION.match(record.stem)) for record in records)
+    return [(record, (match[1], match[2])) for record, match in found if match]
 
 
-@dataclass(frozen=True)
-class TaxonomySettings(OlmpicsSettings):
-    """Settings of taxonomy_conjunction.
+def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]:
+    """Find answers that WordNet contradicts, by any sense of the concepts' words, or cannot judge.
+
+    The gold has to be above both concepts, a wrong answer above one of them at most. Where a
+    concept is first of all an animal of which WordNet does not say of what kind ("calf"), another
+    kind of animal among the wrong answers may be right.
 
     Args:
-        num_train: Items of train.
-        num_dev: Items of dev; the released file has 599.
-        num_test: Items of test; 0 for none, as in the paper.
-        wordnet_dir: Folder of a WordNet 3.0 database.
-        num_words: Concepts and answers are among so many of the most frequent words.
-        vocabulary: File or folder of a model whose pieces the answers have to be too; "" for none.
-        evaluation_roots: Synsets whose trees are for dev and test; train gets the others.
-        per_gold: Items of train with one gold hypernym at most.
-        evaluation_per_gold: Items of dev and test with one gold hypernym at most.
+        records: Items; others than "A swan and a calf are both a type of [MASK]." are passed over.
+        wordnet: As `probelight.build.sources.wordnet.open_wordnet` gives it.
     """
-
-    num_dev: NumItems = 599
-    wordnet_dir: str = str(DEFAULT_DIR)
-    num_words: NumItems = 60_000
-    vocabulary: str = ""
-    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
-    per_gold: NumItems = 90
-    evaluation_per_gold: NumItems = 60
-
-
-def build_taxonomy(settings: TaxonomySettings) -> Probe:
-    """Which hypernym do two concepts share?
-
-    Raises:
-        FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
-        UsageError: If there are fewer items than asked for, or a root is no synset.
-    """
-    words = frequent_words(settings.num_words)
-    pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
-    rules = Rules(
-        evaluation_roots=tuple(settings.evaluation_roots),
-        answers=pieces - _NO_KINDS,
-        per_gold=settings.per_gold,
-        evaluation_per_gold=settings.evaluation_per_gold,
-        one_sided=True,
-    )
-    wordnet = open_wordnet(settings.wordnet_dir)
-    _check_roots(wordnet, settings.evaluation_roots)
-    sizes = {**settings.evaluation, **settings.train}
-    try:
-        return in_order(taxonomy_conjunction(wordnet, words, sizes, settings.seed, rules))
-    except ValueError as error:
-        more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
-        raise UsageError(f"{error}: {more} and --evaluation_per_gold") from error
-
-
-def _check_roots(wordnet: Any, roots: Sequence[str]) -> None:
-    from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
-
-    for root in roots:
-        try:
-            wordnet.synset(root)
-        except (WordNetError, ValueError) as error:
-            raise UsageError(
-                f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
-            ) from error
+    findings = []
+    for record, concepts in conjunctions(records):
+        above = [hypernym_edges(wordnet, word) or {} for word in concepts]
+        shared = above[0].keys() & above[1].keys()
+        if record.gold.strip().lower() not in shared:
+            findings.append(Finding("the right answer is wrong", record.where, record.stem))
+        findings += [
+            Finding("a wrong answer is right", record.where, f"{word}: {record.stem}")
+            for word in record.wrong
+            if word.strip().lower() in shared
+        ]
+        asked = set(map(stem_of, concepts))
+        findings += [
+            Finding("asked word in an answer", record.where, f"{text}: {record.stem}")
+            for text in record.choices
+            if stem_of(text) in asked
+        ]
+        for word in concepts:
+            senses = wordnet.synsets(word.replace(" ", "_"), "n")
+            edges = {text: hypernym_edges(wordnet, text) or {} for text in record.wrong}
+            animals = [text for text, above_it in edges.items() if "animal" in above_it]
+            if animals and senses and is_of_unsaid_kind(senses[0]):
+                said = f"{word} may be of kind {animals[0]!r}: {record.stem}"
+                findings.append(Finding("animal of unsaid kind", record.where, said))
+    return findings
 
 
 _ABOUT = """\

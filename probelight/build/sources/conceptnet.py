@@ -1,4 +1,4 @@
-"""ConceptNet 5.7 as a knowledge source: the statements of one language, streamed (Talmor 2020)."""
+"""ConceptNet 5.7 as a knowledge source: its English statements, streamed (Talmor 2020)."""
 
 from __future__ import annotations
 
@@ -31,29 +31,25 @@ class Edge(NamedTuple):
     weight: float
 
 
-def read_conceptnet(
-    path: Path | str, relations: Collection[str], language: str = "en"
-) -> Iterator[Edge]:
-    """Read the statements of some relations between concepts of one language, in file order.
+def read_conceptnet(path: Path, relations: Collection[str]) -> Iterator[Edge]:
+    """Read the English statements of some relations, in file order.
 
     Args:
         path: The assertions, five columns parted by tabs (URI, relation, start, end, JSON with the
             weight), compressed or not.
         relations: Names without "/r/".
-        language: Code of the concepts' language.
 
     Raises:
         FileNotFoundError: If there is no such file, with where to get it.
         RecordError: If a line is no statement; the message names file and line.
     """
-    path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
             f"{path}: no ConceptNet assertions there. Get {ADDRESS} (475 MB), and give its path as "
             "--source, or as `source:` in --config"
         )
     wanted = {f"/r/{name}" for name in relations}
-    prefix = f"/c/{language}/"
+    prefix = "/c/en/"
     for number, line in tracked_lines(path, "ConceptNet"):
         cells = line.split("\t")
         if len(cells) != 5:
@@ -70,9 +66,8 @@ def read_conceptnet(
                 raise RecordError(
                     f'{path}:{number}: the last column is no JSON with a "weight": {facts[:60]!r}'
                 )
-            yield Edge(relation[3:], _words(start, prefix), _words(end, prefix), weight)
-
-
-def _words(uri: str, prefix: str) -> str:
-    """Return the words of a URI: toy store, of "/c/en/toy_store/n/wn/artifact"."""
-    return uri.removeprefix(prefix).partition("/")[0].replace("_", " ")
+            # "toy store" of /c/en/toy_store/n/wn/artifact
+            one, other = (
+                uri.removeprefix(prefix).partition("/")[0].replace("_", " ") for uri in (start, end)
+            )
+            yield Edge(relation.removeprefix("/r/"), one, other, weight)

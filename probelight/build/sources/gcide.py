@@ -215,10 +215,14 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
             "on Debian: apt-get install dict-gcide, and give its gcide.dict.dz"
         )
     numbers = dict[str, int]()
-    for one in files:
+    for file in files:
+        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = data.decode("latin-1")  # before version 0.51
         word = part_of_speech = ""
-        for match in _PARAGRAPH.finditer(_COMMENT.sub("", _text(one))):
-            paragraph = match[1]
+        for paragraph in _PARAGRAPH.findall(_COMMENT.sub("", text)):
             if entry := _ENTRY.search(paragraph):
                 word, part_of_speech = _plain(entry[1]), ""
             tag = " ".join(_TAG.findall(paragraph))
@@ -231,36 +235,28 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
                     continue
                 # What is after the usages belongs to another sense, or to none.
                 definition = _plain(found["text"].partition("<as>")[0])
-                if len(definition) >= 3:
-                    numbers[word] = numbers.get(word, 0) + 1
-                    quoted = _QUOTED.findall(found["text"] + found["after"])
-                    usages = (*_usages(found["text"]), *map(_plain, quoted))
-                    yield Sense(word, part_of_speech, numbers[word], definition, usages, tag)
-
-
-def _text(path: Path) -> str:
-    data = path.read_bytes()
-    data = gzip.decompress(data) if path.suffix == ".gz" else data
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.decode("latin-1")  # before version 0.51
-
-
-def _usages(definition: str) -> Iterator[str]:
-    for usages in _USAGE.findall(definition):
-        for usage in _plain(usages).removeprefix("as").lstrip(" ,").split(";"):
-            if len(usage.split()) > 1:
-                yield usage.strip(" .,")
+                if len(definition) < 3:
+                    continue
+                usages = [
+                    usage.strip(" .,")
+                    for text in _USAGE.findall(found["text"])
+                    for usage in _plain(text).removeprefix("as").lstrip(" ,").split(";")
+                    if len(usage.split()) > 1
+                ]
+                quoted = map(_plain, _QUOTED.findall(found["text"] + found["after"]))
+                numbers[word] = numbers.get(word, 0) + 1
+                examples = (*usages, *quoted)
+                yield Sense(word, part_of_speech, numbers[word], definition, examples, tag)
 
 
 def _plain(text: str) -> str:
     """Return text without markup, `<eacute/` and the like as the letters they stand for."""
-    text = _MARKUP.sub("", _LETTER.sub(lambda found: _letter(found[1]), text))
+    text = _MARKUP.sub("", _LETTER.sub(_letter, text))
     return re.sub(r"\s+", " ", text).strip(" .,;:")
 
 
-def _letter(name: str) -> str:
+def _letter(found: re.Match[str]) -> str:
+    name = found[1]
     if name in _LETTERS:
         return _LETTERS[name]
     if accent := _ACCENTS.get(name[1:]):

@@ -97,7 +97,7 @@ def _taxonomy_sentences(synset: Any, rng: random.Random) -> list[str]:
 
 
 def _sibling_sentences(synset: Any, rng: random.Random) -> list[str]:
-    """Pairs with a cousin under each of the three nearest ancestors: a common hypernym each."""
+    """Return pairs with a cousin under each of the three nearest ancestors, their hypernym."""
     sentences = []
     for hops, above in ancestors(synset, 3):
         below = [d for _, d in descendants(above, hops) if d != synset]
@@ -127,7 +127,7 @@ def _lexical_sentences(synset: Any, rng: random.Random) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Whitespace made single, quotation marks of both sources made alike."""
+    """Return a text with single spaces, and one form of the quotation marks of both sources."""
     return re.sub(r"\s+", " ", text.replace("``", '"').replace("''", '"')).strip()
 
 
@@ -142,7 +142,7 @@ _UNFIT = re.compile(
 
 
 def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
-    """Of each fit example that has the concept's word: the word as it is there, the example."""
+    """Yield the word as it is in an example, and the example, of each fit one that has a word."""
     lemmas = {name.lower() for name in concept.lemma_names()}
     part = concept.pos()
     for example in concept.examples():
@@ -158,11 +158,6 @@ def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
                 break
 
 
-def is_fit(synset: Any) -> bool:
-    """Whether a synset's gloss is short enough, and fit for everybody to read."""
-    return is_fit_gloss(synset.definition())
-
-
-def is_fit_gloss(gloss: str) -> bool:
-    """`is_fit` for the text of a gloss."""
+def is_fit(gloss: str) -> bool:
+    """Return whether a gloss is short enough, and fit for everybody to read."""
     return 8 <= len(gloss) <= _MAX_TEXT and not _UNFIT.search(gloss)

@@ -39,23 +39,23 @@ class Facts:
     labels: dict[str, str] = field(default_factory=dict)
 
     def of(self, subject: str, property: str) -> list[str]:
-        """The objects of a subject, each once."""
+        """Return the objects of a subject, each once."""
         return self.objects.get(property, {}).get(subject, [])
 
     def years(self, subject: str, property: str) -> set[str]:
-        """The years of a subject's dates; those before our era are left out."""
+        """Return the years of a subject's dates; those before our era are left out."""
         found = (re.match(r"\+?0*(\d{1,4})(?:-|$)", date) for date in self.of(subject, property))
         return {match[1] for match in found if match}
 
     def add(self, subject: str, property: str, value: str) -> None:
-        """Takes note of a fact."""
+        """Take note of a fact."""
         own = self.objects.setdefault(property, {}).setdefault(subject, [])
         if value not in own:
             own.append(value)
 
 
 def read_wikidata(
-    path: Path | str, links: Collection[str], details: Collection[str], min_sitelinks: int = 0
+    path: Path, links: Collection[str], details: Collection[str], min_sitelinks: int = 0
 ) -> Facts:
     """Read the facts of some properties.
 
@@ -73,7 +73,6 @@ def read_wikidata(
         FileNotFoundError: If there is no such file, with where to get it.
         RecordError: If it is damaged; the message names the line.
     """
-    path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
             f"{path}: no Wikidata there. Get the JSON dump, {ADDRESS} (some 140 GB; .bz2 takes far "
@@ -183,14 +182,14 @@ def _read_triples(path: Path, properties: Collection[str]) -> Facts:
             )
         if name in properties and other:
             facts.add(one, name, other)
-            pairs = ((one, one_label), (other, other_label))
-            facts.labels |= {
-                id: name for id, name in pairs if name not in ("", id) and id[0] == "Q"
-            }
+            for id, label in ((one, one_label), (other, other_label)):
+                if label not in ("", id) and id[0] == "Q":
+                    facts.labels[id] = label
     return facts
 
 
 def _plain(cell: str) -> str:
+    """Return the id, or the text, of a cell as Wikidata's query service writes it."""
     if named := _NAMED.fullmatch(cell):
         return named[1]
     literal = _LITERAL.fullmatch(cell)

@@ -28,7 +28,7 @@ DEFAULT_DIR = Path("/usr/share/wordnet")
 
 
 def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
-    """Opens a WordNet 3.0 database folder with NLTK's reader.
+    """Open a WordNet 3.0 database folder with NLTK's reader.
 
     Args:
         wordnet_dir: Folder with the database files (Debian: packages `wordnet-base` and
@@ -98,13 +98,13 @@ def mostly_noun(wordnet: Any, word: str) -> bool:
     return noun >= other
 
 
-def ancestors(synset: Any, max_hops: int = 5) -> Iterator[tuple[int, Any]]:
-    """HOPS(c, up): direct and derived hypernyms as (hops, synset), nearest first, each once."""
+def ancestors(synset: Any, max_hops: int) -> Iterator[tuple[int, Any]]:
+    """Yield HOPS(c, up): direct and derived hypernyms as (hops, synset), nearest first."""
     return _walk(synset, max_hops, lambda s: s.hypernyms() + s.instance_hypernyms())
 
 
-def descendants(synset: Any, max_hops: int = 5) -> Iterator[tuple[int, Any]]:
-    """HOPS(c, down): direct and derived hyponyms as (hops, synset), nearest first, each once."""
+def descendants(synset: Any, max_hops: int) -> Iterator[tuple[int, Any]]:
+    """Yield HOPS(c, down): direct and derived hyponyms as (hops, synset), nearest first."""
     return _walk(synset, max_hops, lambda s: s.hyponyms() + s.instance_hyponyms())
 
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from probelight.build.builder import Builder, BuildSettings, Bundle, BundleSettings, Source
-from probelight.build.drafts import Probe, finish
+from probelight.build.builder import (
+    SPLITS,
+    Builder,
+    BuildSettings,
+    Probe,
+    Source,
+    finish,
+    write_probe,
+)
 from probelight.build.progress import tracked
 from probelight.build.sources.wordnet import DEFAULT_DIR
-from probelight.build.wordnet_probes.checks import check_synsets
 from probelight.build.wordnet_probes.distractors import Deal, Distractors
-from probelight.build.wordnet_probes.graph import Graph, read_graph
+from probelight.build.wordnet_probes.graph import check_synsets, read_graph
 from probelight.build.wordnet_probes.questions import Kind, Question, Questions
 from probelight.io.ranges import NumItems, Within
 
@@ -60,90 +69,72 @@ class WordNetSettings(BuildSettings):
 
 
 @dataclass(frozen=True)
-class DefinitionsSettings(WordNetSettings):  # noqa: D101  # as its parent's
-    __doc__ = WordNetSettings.__doc__
+class DefinitionsSettings(WordNetSettings):
+    """Settings of definitions (WordNetQA)."""
+
     num_concepts: NumItems = 15_159
 
 
 @dataclass(frozen=True)
-class SynonymySettings(WordNetSettings):  # noqa: D101  # as its parent's
-    __doc__ = WordNetSettings.__doc__
+class SynonymySettings(WordNetSettings):
+    """Settings of synonymy (WordNetQA)."""
+
     num_concepts: NumItems = 15_632
     perturbations: NumItems = 3
 
 
 @dataclass(frozen=True)
-class HypernymySettings(WordNetSettings):  # noqa: D101  # as its parent's
-    __doc__ = WordNetSettings.__doc__
+class HypernymySettings(WordNetSettings):
+    """Settings of hypernymy (WordNetQA)."""
+
     num_concepts: NumItems = 8_900  # splits that share no answer cost questions; the paper: 7,849
     questions: NumItems = 6
     perturbations: NumItems = 2
 
 
 @dataclass(frozen=True)
-class HyponymySettings(WordNetSettings):  # noqa: D101  # as its parent's
-    __doc__ = WordNetSettings.__doc__
+class HyponymySettings(WordNetSettings):
+    """Settings of hyponymy (WordNetQA)."""
+
     num_concepts: NumItems = 3_452
     questions: NumItems = 3
     perturbations: NumItems = 14
 
 
 def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
-    """Build one probe.
-
-    Args:
-        kind: Which relation is asked for.
-        settings: Its settings.
-
-    Returns:
-        Records by split.
+    """Build the probe that asks for one relation.
 
     Raises:
         FileNotFoundError: If WordNet is missing, with the packages that hold it.
     """
     graph = read_graph(Path(settings.wordnet_dir))
     rng = random.Random(f"{kind}:{settings.seed}")
-    questions = _questions(kind, graph, settings, rng)
-    golds: dict[str, list[int]] = {}
-    for number in dict.fromkeys(question.gold for question in questions):
-        golds.setdefault(graph.concepts[number].pos, []).append(number)
-    distractors = Distractors(
-        kind,
-        graph,
-        rng,
-        max_hops=settings.max_hops,
-        sister_depth=settings.sister_depth,
-        golds=golds,
-    )
-    deal = Deal(questions, distractors.drafts, rng)
-    few = min(_FEW_PERTURBATIONS, settings.perturbations)
-    most = settings.answer_items
-    splits = {
-        "train": deal.fill("train", settings.train_items, settings.train_perturbations, most),
-        "test": deal.fill("test", settings.test_items, few, most),
-    }
-    if settings.all:
-        splits["dev"] = deal.fill("dev", None, settings.perturbations, most)
-    else:
-        splits["dev"] = deal.fill("dev", settings.dev_items, few, most)
-    return finish(kind, {name: splits[name] for name in ("train", "dev", "test")}, rng)
-
-
-def _questions(
-    kind: Kind, graph: Graph, settings: WordNetSettings, rng: random.Random
-) -> list[Question]:
     asked = Questions(kind, graph, rng, settings.max_hops, settings.questions)
     concepts = list(graph.concepts)
     rng.shuffle(concepts)
     concepts.sort(key=lambda concept: concept.pos in "ar")
-    found, num_concepts = list[Question](), 0
+    questions, num_concepts = list[Question](), 0
     for concept in tracked(concepts, f"{kind}: questions"):
-        own = list(asked.of_concept(concept))
-        found += own
-        num_concepts += bool(own)
+        of_concept = list(asked.of_concept(concept))
+        questions += of_concept
+        num_concepts += bool(of_concept)
         if num_concepts == settings.num_concepts:
             break
-    return found
+    golds: dict[str, list[int]] = {}
+    for number in dict.fromkeys(question.gold for question in questions):
+        golds.setdefault(graph.concepts[number].pos, []).append(number)
+    wrong = Distractors(kind, graph, rng, settings.max_hops, settings.sister_depth, golds)
+    deal = Deal(questions, wrong.drafts, rng, settings.answer_items)
+    few = min(_FEW_PERTURBATIONS, settings.perturbations)
+    splits = {
+        "train": deal.fill("train", settings.train_items, settings.train_perturbations),
+        "test": deal.fill("test", settings.test_items, few),
+    }
+    if settings.all:
+        splits["dev"] = deal.fill("dev", None, settings.perturbations)
+    else:
+        splits["dev"] = deal.fill("dev", settings.dev_items, few)
+    return finish(kind, {name: splits[name] for name in SPLITS}, rng)
 
 
 WORDNET = Source(
@@ -184,17 +175,24 @@ def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Build
     )
 
 
-DEFINITIONS = _builder("definitions", "How is the word defined?", DefinitionsSettings)
-SYNONYMY = _builder("synonymy", "Which words have this definition?", SynonymySettings)
-HYPERNYMY = _builder("hypernymy", "What is it a kind of?", HypernymySettings)
-HYPONYMY = _builder("hyponymy", "What is a more specific kind of it?", HyponymySettings)
+WORDNET_BUILDERS = {
+    builder.name: builder
+    for builder in (
+        _builder("definitions", "How is the word defined?", DefinitionsSettings),
+        _builder("synonymy", "Which words have this definition?", SynonymySettings),
+        _builder("hypernymy", "What is it a kind of?", HypernymySettings),
+        _builder("hyponymy", "What is a more specific kind of it?", HyponymySettings),
+    )
+}
+WORDNET_QA = "wordnet_qa"  # all four at once
 
 
 @dataclass(frozen=True)
-class WordNetQASettings(BundleSettings):
+class WordNetQASettings(BuildSettings):
     """Settings of the four probes of WordNetQA together.
 
     Args:
+        num_processes: Builders at work at once; each reads the sources for itself.
         wordnet_dir: Folder of a WordNet 3.0 database.
         max_hops: How far a hypernym or hyponym may be.
         sister_depth: How deep the family of sisters goes, l of SISTER_l.
@@ -204,6 +202,7 @@ class WordNetQASettings(BundleSettings):
         all: Gives dev all the rest.
     """
 
+    num_processes: Annotated[int, Within(1, 4)] = 2
     wordnet_dir: str = str(DEFAULT_DIR)
     max_hops: Hops = 5
     sister_depth: Hops = 3
@@ -213,6 +212,25 @@ class WordNetQASettings(BundleSettings):
     all: bool = False
 
 
-WORDNET_QA = Bundle(
-    "wordnet_qa", ("definitions", "synonymy", "hypernymy", "hyponymy"), WordNetQASettings
-)
+def write_wordnet_qa(settings: WordNetQASettings, output_dir: Path) -> Iterator[Path]:
+    """Build and write the four probes; the files are those of each one's command, byte for byte.
+
+    Raises:
+        RecordError: If a check finds something: an error of a builder.
+        FileNotFoundError: If WordNet is missing, with how to get it.
+    """
+    shared = dict(vars(settings))
+    num_processes = shared.pop("num_processes")
+    if num_processes == 1:
+        for name in WORDNET_BUILDERS:
+            yield from _write(name, shared, output_dir)
+        return
+    with ProcessPoolExecutor(num_processes, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(_write, name, shared, output_dir) for name in WORDNET_BUILDERS]
+        for written in tracked(waiting, WORDNET_QA):
+            yield from written.result()
+
+
+def _write(name: str, settings: dict[str, Any], output_dir: Path) -> list[Path]:
+    builder = WORDNET_BUILDERS[name]
+    return write_probe(builder, builder.settings(**settings), output_dir)

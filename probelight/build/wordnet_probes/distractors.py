@@ -14,26 +14,16 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
-from probelight.build.drafts import Draft, pick_distractors
+from probelight.build.builder import Draft
 from probelight.build.hygiene import plain_words
-from probelight.build.wordnet_probes.graph import Graph
-from probelight.build.wordnet_probes.questions import (
-    Kind,
-    Question,
-    answer_text,
-    asked_words,
-)
+from probelight.build.wordnet_probes.graph import Graph, levels
+from probelight.build.wordnet_probes.questions import Kind, Question, answer_text, asked_words
 
 NUM_DISTRACTORS = 4
 _MAX_POOL = 24  # of thousands of sisters
 # Sisters and hyponyms are more special than any hypernym: with four of them the answer could be
 # told without the question.
-_MAX_NEAR: Mapping[Kind, int] = {
-    "definitions": 4,
-    "synonymy": 4,
-    "hypernymy": 2,
-    "hyponymy": 4,
-}
+_MAX_NEAR = {"definitions": 4, "synonymy": 4, "hypernymy": 2, "hyponymy": 4}
 _FEW = 3  # questions of one answer
 _MOST_ALIKE = 0.6  # share of their words that two glosses may have in common
 _MIN_PARAPHRASE = 2  # longer words: two glosses with half of them in common say nearly the same
@@ -48,6 +38,7 @@ class RelatedSet:
     numbers: tuple[int, ...]
 
 
+@dataclass(frozen=True)
 class Distractors:
     """Chooses the wrong answers of one probe's questions.
 
@@ -61,26 +52,12 @@ class Distractors:
             them, so that nothing in such a one tells it from a right answer.
     """
 
-    def __init__(
-        self,
-        kind: Kind,
-        graph: Graph,
-        rng: random.Random,
-        *,
-        max_hops: int,
-        sister_depth: int,
-        golds: Mapping[str, Sequence[int]],
-    ) -> None:
-        self.kind = kind
-        self.graph = graph
-        self.rng = rng
-        self.max_hops = max_hops
-        self.sister_depth = sister_depth
-        self.golds = golds
-        # Kept of each concept, as it is needed a hundred times.
-        self._gloss_words: dict[int, frozenset[str]] = {}
-        self._answers: dict[int, tuple[str, str]] = {}
-        self._names: dict[int, list[str]] = {}
+    kind: Kind
+    graph: Graph
+    rng: random.Random
+    max_hops: int
+    sister_depth: int
+    golds: Mapping[str, Sequence[int]]
 
     def drafts(self, question: Question, most: int) -> Iterator[Draft]:
         """Yield the question with several sets of distractors, no two of them the same.
@@ -111,134 +88,36 @@ class Distractors:
         """Return the related sets of a concept: sisters by depth, relatives up and down by hops."""
         walks = {"sister": self.graph.sisters(concept, self.sister_depth)}
         if self.kind != "hyponymy":
-            walks["hyponym"] = self.graph.hops_down(concept, self.max_hops)
+            walks["hyponym"] = levels([concept], self.graph.down, self.max_hops)
         if self.kind != "hypernymy":
-            walks["hypernym"] = self.graph.hops_up(concept, self.max_hops)
+            walks["hypernym"] = levels([concept], self.graph.up, self.max_hops)
         return [
             RelatedSet(kind, hops, tuple(level))
-            for kind, levels in walks.items()
-            for hops, level in enumerate(levels, start=1)
+            for kind, steps in walks.items()
+            for hops, level in enumerate(steps, start=1)
         ]
 
     def _draft(
         self, question: Question, related: RelatedSet, is_wrong: Callable[[int], bool]
     ) -> Draft | None:
         """Draw a set of distractors from related concepts; None where there are too few."""
-        answer = answer_text(self.kind, self.graph.concepts[question.gold])
-        near = self._texts(self._sample(related.numbers, is_wrong), without=[answer])
+        concepts = self.graph.concepts
+        concept, gold = concepts[question.concept], concepts[question.gold]
+        answer = answer_text(self.kind, gold)
+        near = self._texts(related.numbers, is_wrong, without=[answer])
         if related.kind != "random" and not near:
             return None
-        chosen = _pick(near, answer, min(_MAX_NEAR[self.kind], len(near)), self.rng)
+        num_near = min(_MAX_NEAR[self.kind], len(near))
+        chosen = pick_distractors(list(near), answer, num_near, self.rng)
         missing = NUM_DISTRACTORS - len(chosen)
-        pos = self.graph.concepts[question.gold].pos
-        others = self._sample(self.golds[pos], is_wrong) if missing else []
-        random_ones = self._texts(others, without=[answer, *chosen])
-        if len(random_ones) < missing:
+        pool = self.golds[gold.pos] if missing else []
+        others = self._texts(pool, is_wrong, without=[answer, *chosen])
+        if len(others) < missing:
             return None
-        filled = _pick(random_ones, answer, missing, self.rng)
-        numbers = [near[text] for text in chosen], [random_ones[text] for text in filled]
-        notes = self._notes(question, related, *numbers)
-        texts = (*chosen, *filled)
-        return Draft(question.stem, answer, texts, notes["gold_synset"], notes)
-
-    def _sample(self, numbers: Sequence[int], is_wrong: Callable[[int], bool]) -> list[int]:
-        if len(numbers) > _MAX_POOL:
-            numbers = self.rng.sample(numbers, _MAX_POOL)
-        return [one for one in numbers if is_wrong(one)]
-
-    def _wrong_to(self, question: Question) -> Callable[[int], bool]:
-        """Return a test whether an answer is certainly wrong, in whatever sense words are meant.
-
-        It is asked of the same concepts for each set of distractors, so what it says is kept.
-        """
-        graph, gold = self.graph, self._words(question.gold)
-        is_up, is_down = self.kind == "hypernymy", self.kind == "hyponymy"
-        # What may be right by some sense of some word of the concept.
-        right = graph.broadly(question.concept) if is_up else graph.homonyms(question.concept)
-        fits = self._fits(question)
-
-        @cache
-        def is_wrong(number: int) -> bool:
-            if not graph.concepts[number].is_fit:
-                return False
-            meant = graph.broadly(number) if is_down else graph.homonyms(number)
-            if not meant.isdisjoint(right):
-                return False
-            words = self._words(number)
-            shared = len(gold & words)
-            if shared > _MOST_ALIKE * (len(gold) + len(words) - shared):
-                return False
-            return fits(number)
-
-        return is_wrong
-
-    def _fits(self, question: Question) -> Callable[[int], bool]:
-        """Return a test whether a wrong answer looks as right ones do, and no nearer than they.
-
-        None repeats a word that is asked for, as no right answer does: of definitions, a gloss with
-        it ("seethe with anger", of what is a kind of seething) often fits the sentence better than
-        the word's own. Of a hypernym or hyponym, nothing that it is called is in the question
-        ("cold spell (or cold snap)" of "a cold snap"). Of synonyms, the definition does not use
-        two.
-        """
-        asked, graph = self.graph.concepts[question.concept], self.graph
-        told = graph.asked_stems([*asked_words(self.kind, asked), *asked.words, question.word])
-        own, said = _beginnings(asked.gloss), f" {plain_words(asked.gloss)} "
-        stem = f" {plain_words(question.stem)} "
-
-        def gloss_differs(number: int) -> bool:
-            others = _beginnings(graph.concepts[number].gloss)
-            shared, fewer = len(own & others), min(len(own), len(others))
-            paraphrase = shared >= _MIN_PARAPHRASE and 2 * shared >= fewer
-            return not paraphrase and told.isdisjoint(graph.glossed(number))
-
-        def words_differ(number: int) -> bool:
-            names = self._plain_names(number)
-            return len(names) > 1 and sum(name in said for name in names) < 2
-
-        def answer_differs(number: int) -> bool:
-            names = self._plain_names(number)
-            return told.isdisjoint(graph.spelled(number)) and not any(n in stem for n in names)
-
-        kinds = {"definitions": gloss_differs, "synonymy": words_differ}
-        return kinds.get(self.kind, answer_differs)
-
-    def _plain_names(self, number: int) -> list[str]:
-        """Return a concept's names as they would be in a text of plain words."""
-        if number not in self._names:
-            words = self.graph.concepts[number].words
-            self._names[number] = [f" {plain_words(word)} " for word in words]
-        return self._names[number]
-
-    def _words(self, number: int) -> frozenset[str]:
-        """Return the words of a concept's gloss."""
-        if number not in self._gloss_words:
-            words = re.findall(r"\w+", self.graph.concepts[number].gloss.lower())
-            self._gloss_words[number] = frozenset(words)
-        return self._gloss_words[number]
-
-    def _texts(self, numbers: Sequence[int], without: Sequence[str]) -> dict[str, int]:
-        """Return answer texts with their concepts; none that differ in case or marks alone."""
-        concepts = self.graph.concepts
-        taken = {plain_words(text) for text in without}
-        texts = dict[str, int]()
-        for one in {concepts[number].gloss: number for number in numbers}.values():
-            if one not in self._answers:
-                answer = answer_text(self.kind, concepts[one])
-                self._answers[one] = answer, plain_words(answer)
-            text, plain = self._answers[one]
-            if plain not in taken:
-                taken.add(plain)
-                texts[text] = one
-        return texts
-
-    def _notes(
-        self, question: Question, related: RelatedSet, near: list[int], filled: list[int]
-    ) -> dict[str, object]:
-        """Return the notes of an item, under the names of the released files."""
-        concept, gold = (self.graph.concepts[n] for n in (question.concept, question.gold))
+        filled = pick_distractors(list(others), answer, missing, self.rng)
         to, back = ("=>", "<=") if self.kind == "hypernymy" else ("<=", "=>")
-        names = [self.graph.concepts[one].name for one in near]
+        names = [concepts[near[text]].name for text in chosen]
+        # As the released files call them.
         notes: dict[str, object] = {
             "surface_form": question.word,
             "gold_synset": concept.name,
@@ -250,13 +129,112 @@ class Distractors:
             "distractor_type": related.kind,
             "distractor_chain": ";".join(f"{concept.name}{back}{name}" for name in names),
             "other_distractors": names,
-            "random_distractors": [self.graph.concepts[one].name for one in filled],
+            "random_distractors": [concepts[others[text]].name for text in filled],
         }
-        return notes if related.hops is None else {**notes, "distractor_hops": related.hops}
+        if related.hops is not None:
+            notes["distractor_hops"] = related.hops
+        return Draft(question.stem, answer, (*chosen, *filled), concept.name, notes)
+
+    def _texts(
+        self, numbers: Sequence[int], is_wrong: Callable[[int], bool], without: Sequence[str]
+    ) -> dict[str, int]:
+        """Draw wrong answers: texts with their concepts, no two alike but for case and marks."""
+        concepts = self.graph.concepts
+        if len(numbers) > _MAX_POOL:
+            numbers = self.rng.sample(numbers, _MAX_POOL)
+        by_gloss = {concepts[number].gloss: number for number in numbers if is_wrong(number)}
+        taken = set(map(_plain, without))
+        texts = dict[str, int]()
+        for number in by_gloss.values():
+            text = answer_text(self.kind, concepts[number])
+            if _plain(text) not in taken:
+                taken.add(_plain(text))
+                texts[text] = number
+        return texts
+
+    def _wrong_to(self, question: Question) -> Callable[[int], bool]:
+        """Return a test whether an answer is certainly wrong, in whatever sense words are meant.
+
+        It is asked of the same concepts for each set of distractors, so its result is kept.
+        """
+        graph, gold = self.graph, _words(self.graph.concepts[question.gold].gloss)
+        is_up, is_down = self.kind == "hypernymy", self.kind == "hyponymy"
+        # What may be right by some sense of some word of the concept.
+        right = graph.broadly(question.concept) if is_up else graph.homonyms(question.concept)
+        looks_right = self._looks_right(question)
+
+        @cache
+        def is_wrong(number: int) -> bool:
+            concept = graph.concepts[number]
+            if not concept.is_fit:
+                return False
+            meant = graph.broadly(number) if is_down else graph.homonyms(number)
+            if not meant.isdisjoint(right):
+                return False
+            words = _words(concept.gloss)
+            shared = len(gold & words)
+            if shared > _MOST_ALIKE * (len(gold) + len(words) - shared):
+                return False
+            return looks_right(number)
+
+        return is_wrong
+
+    def _looks_right(self, question: Question) -> Callable[[int], bool]:
+        """Return a test whether a wrong answer looks as right ones do, and no nearer than they.
+
+        None repeats a word that is asked for, as no right answer does: of definitions, a gloss with
+        it ("seethe with anger", of what is a kind of seething) often fits the sentence better than
+        the word's own. Of a hypernym or hyponym, nothing that it is called is in the question
+        ("cold spell (or cold snap)" of "a cold snap"). Of synonyms, the definition does not use
+        two.
+        """
+        asked, graph = self.graph.concepts[question.concept], self.graph
+        told = graph.asked_stems([*asked_words(self.kind, asked), *asked.words, question.word])
+        own, gloss = _beginnings(asked.gloss), f" {_plain(asked.gloss)} "
+        stem = f" {_plain(question.stem)} "
+
+        def looks_right(number: int) -> bool:
+            concept = graph.concepts[number]
+            if self.kind == "definitions":
+                others = _beginnings(concept.gloss)
+                shared, fewer = len(own & others), min(len(own), len(others))
+                paraphrase = shared >= _MIN_PARAPHRASE and 2 * shared >= fewer
+                return not paraphrase and told.isdisjoint(graph.glossed(number))
+            names = [f" {_plain(word)} " for word in concept.words]
+            if self.kind == "synonymy":
+                return len(names) > 1 and sum(name in gloss for name in names) < 2
+            return told.isdisjoint(graph.spelled(number)) and not any(n in stem for n in names)
+
+        return looks_right
 
 
-def _pick(texts: Mapping[str, int], answer: str, count: int, rng: random.Random) -> tuple[str, ...]:
-    return pick_distractors(list(texts), answer, count, rng) if count else ()
+_plain = cache(plain_words)
+
+
+def pick_distractors(
+    pool: Sequence[str], gold: str, count: int, rng: random.Random
+) -> tuple[str, ...]:
+    """Pick distractors so that the gold answer's rank in length says nothing about it.
+
+    A number of longer distractors is drawn evenly from 0..count; where the pool has too few on
+    one side, the other side fills up. The pool has `count` different answers at least, the gold
+    not among them.
+    """
+    if not count:
+        return ()
+    candidates = list(pool)
+    rng.shuffle(candidates)
+    longer = [text for text in candidates if len(text) > len(gold)]
+    shorter = [text for text in candidates if len(text) <= len(gold)]
+    num_longer = min(rng.randint(0, count), len(longer))
+    num_longer = max(num_longer, count - len(shorter))
+    chosen = longer[:num_longer] + shorter[: count - num_longer]
+    return tuple(rng.sample(chosen, count))
+
+
+@cache
+def _words(gloss: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", gloss.lower()))
 
 
 @cache
@@ -264,9 +242,6 @@ def _beginnings(text: str) -> frozenset[str]:
     """Return the beginnings of a text's longer words; of one that has none, the text."""
     parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
     return frozenset(part[:5] for part in parts or [text.lower()])
-
-
-Drafted = Callable[[Question, int], Iterable[Draft]]
 
 
 class Deal:
@@ -278,13 +253,21 @@ class Deal:
 
     Args:
         questions: All questions.
-        drafted: Gives a question's items, one for each of so many sets of distractors.
+        drafts: Gives a question's items, one for each of so many sets of distractors.
         rng: The order.
+        most: Items of one right answer at most in each split; None sets no limit.
     """
 
-    def __init__(self, questions: Sequence[Question], drafted: Drafted, rng: random.Random) -> None:
-        self.drafted = drafted
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        drafts: Callable[[Question, int], Iterable[Draft]],
+        rng: random.Random,
+        most: int | None,
+    ) -> None:
+        self.drafts = drafts
         self.rng = rng
+        self.most = most
         self.by_gold: dict[int, list[Question]] = {}
         for question in questions:
             self.by_gold.setdefault(question.gold, []).append(question)
@@ -297,16 +280,13 @@ class Deal:
         self._golds: dict[int, str] = {}
         self._sets: dict[frozenset[str], str] = {}
 
-    def fill(
-        self, split: str, size: int | None, perturbations: int, most: int | None = None
-    ) -> list[Draft]:
+    def fill(self, split: str, size: int | None, perturbations: int) -> list[Draft]:
         """Take the items of a split from what others have left.
 
         Args:
             split: Its name.
             size: Number of items; None takes all.
             perturbations: Sets of distractors of one question at most.
-            most: Items of one right answer at most.
         """
         golds = list(self.by_gold)
         self.rng.shuffle(golds)
@@ -318,7 +298,7 @@ class Deal:
                 for one in (question, *self.by_concept.get(question.concept, ()))
             )
             for question in near:
-                room = None if most is None else most - answers[question.gold]
+                room = None if self.most is None else self.most - answers[question.gold]
                 for draft in islice(self._of_question(split, question, perturbations), room):
                     if size is not None and len(found) >= size:
                         return found
@@ -333,7 +313,7 @@ class Deal:
         if owners != {split} or question in self._asked:
             return
         self._asked.add(question)
-        for draft in self.drafted(question, perturbations):
+        for draft in self.drafts(question, perturbations):
             if self._sets.setdefault(frozenset(draft.distractors), split) == split:
                 self._concepts[concept] = self._golds[gold] = split
                 yield draft

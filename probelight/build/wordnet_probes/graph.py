@@ -1,17 +1,19 @@
-"""WordNet as plain lists and sets of numbers, which are walked far faster than NLTK's objects."""
+"""WordNet as lists and sets of numbers, walked far faster than NLTK's objects; checks by it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from probelight.build.hygiene import Finding
 from probelight.build.progress import tracked
-from probelight.build.sources.verbalise import contexts_of, is_fit_gloss, plain
+from probelight.build.sources.verbalise import contexts_of, is_fit, plain
 from probelight.build.sources.wordnet import open_wordnet, words_of
+from probelight.probes.record import Record
 from probelight.probes.words import stem_of, telling_words, words_in
 
 _NUM_LETTERS = 5  # that tell a word and what is made of it: "oppose", "opposition"
@@ -68,10 +70,8 @@ class Graph:
     def above(self, number: int) -> frozenset[int]:
         """Return a concept and all that it is a kind of, to the top."""
         if number not in self._above:
-            found = {number}
-            for level in self._levels([number], self.up, len(self.up)):
-                found |= set(level)
-            self._above[number] = frozenset(found)
+            above = levels([number], self.up, len(self.up))
+            self._above[number] = frozenset([number]).union(*above)
         return self._above[number]
 
     def homonyms(self, number: int) -> frozenset[int]:
@@ -110,35 +110,38 @@ class Graph:
             self._glossed[number] = frozenset().union(*map(self.inflected, words))
         return self._glossed[number]
 
-    def hops_up(self, number: int, most: int) -> list[list[int]]:
-        """HOPS(c, up): hypernyms by their distance, nearest first, each once."""
-        return list(self._levels([number], self.up, most))
-
-    def hops_down(self, number: int, most: int) -> list[list[int]]:
-        """HOPS(c, down): hyponyms by their distance, nearest first, each once."""
-        return list(self._levels([number], self.down, most))
-
     def sisters(self, number: int, depth: int) -> list[list[int]]:
         """SISTER_l(c): other children of c's parents, and what is below those, by level."""
         first = sorted({s for up in self.up[number] for s in self.down[up]} - {number})
-        return [first, *self._levels(first, self.down, depth - 1, {number})] if first else []
+        return [first, *levels(first, self.down, depth - 1, {number})] if first else []
 
-    @staticmethod
-    def _levels(
-        level: list[int],
-        steps: Sequence[tuple[int, ...]],
-        most: int,
-        without: Set[int] = frozenset(),
-    ) -> Iterator[list[int]]:
-        """Yield the concepts reached by one step more each time, each concept once."""
-        seen = {*without, *level}
-        for _ in range(most):
-            reached = dict.fromkeys(to for one in level for to in steps[one])
-            level = [one for one in reached if one not in seen]
-            if not level:
-                return
-            seen.update(level)
-            yield level
+
+def levels(
+    start: Sequence[int],
+    steps: Sequence[tuple[int, ...]],
+    most: int,
+    without: Collection[int] = (),
+) -> list[list[int]]:
+    """Return the concepts reached by one step more each time, nearest first, each once.
+
+    By `Graph.up` it is HOPS(c, up) of the paper, by `Graph.down` HOPS(c, down).
+
+    Args:
+        start: Where the walk begins.
+        steps: The concepts one step away, by number.
+        most: How many steps.
+        without: Concepts that are passed over.
+    """
+    seen = {*without, *start}
+    found: list[list[int]] = []
+    level: Sequence[int] = start
+    while level and len(found) < most:
+        reached = dict.fromkeys(to for number in level for to in steps[number])
+        level = [number for number in reached if number not in seen]
+        seen.update(level)
+        if level:
+            found.append(level)
+    return found
 
 
 @cache
@@ -152,12 +155,20 @@ def read_graph(wordnet_dir: Path) -> Graph:
     # Parts of speech apart: the reader's own order over all of them hangs on a set.
     synsets = [synset for part in "nvar" for synset in wordnet.all_synsets(part)]
     numbers = {synset.name(): number for number, synset in enumerate(synsets)}
-    graph = Graph([], [], [], {}, _stemmer(wordnet))
+
+    @cache
+    def stems(word: str) -> frozenset[str]:
+        """Return what a word has in common with words made from it: stems, and how it begins."""
+        bases = {word, *(wordnet.morphy(word, part) or word for part in "nvar")}  # "broke": "break"
+        beginning = {word[:_NUM_LETTERS]} if len(word) > _NUM_LETTERS - 2 else set[str]()
+        return frozenset({*map(stem_of, bases), *beginning})
+
+    graph = Graph([], [], [], {}, stems)
     for number, synset in enumerate(tracked(synsets, "reading WordNet")):
         gloss, words = synset.definition(), tuple(words_of(synset))
         pos = "a" if synset.pos() == "s" else str(synset.pos())
         contexts = tuple(contexts_of(synset, wordnet))
-        fit = is_fit_gloss(gloss) and not _BROKEN.search(gloss)
+        fit = is_fit(gloss) and not _BROKEN.search(gloss)
         graph.concepts.append(
             Concept(number, _name(synset, wordnet), pos, plain(gloss), words, contexts, fit)
         )
@@ -168,22 +179,6 @@ def read_graph(wordnet_dir: Path) -> Graph:
         for word in {word.lower() for word in words}:
             graph.senses.setdefault(word, []).append(number)
     return graph
-
-
-def _stemmer(wordnet: Any) -> Callable[[str], frozenset[str]]:
-    """Return a function that gives what a word has in common with words made from it.
-
-    Those are the stems of the word and of what WordNet knows it to be a form of ("broke": "break"),
-    and how it begins.
-    """
-
-    @cache
-    def stems(word: str) -> frozenset[str]:
-        bases = {word, *(wordnet.morphy(word, part) or word for part in "nvar")}
-        beginning = {word[:_NUM_LETTERS]} if len(word) > _NUM_LETTERS - 2 else set[str]()
-        return frozenset({*map(stem_of, bases), *beginning})
-
-    return stems
 
 
 def _name(synset: Any, wordnet: Any) -> str:
@@ -197,3 +192,49 @@ def _name(synset: Any, wordnet: Any) -> str:
     word = name.rsplit(".", 2)[0]
     offsets = [sense.offset() for sense in wordnet.synsets(word, "a")]
     return f"{word}.{synset.pos()}.{offsets.index(synset.offset()) + 1:02d}"
+
+
+def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
+    """Find wrong answers that are right in WordNet: by the concept, or by a sense of its words.
+
+    An ISA question has as right answers all hypernyms (or hyponyms) of the concept. Where another
+    sense of its words makes a wrong answer right, or another sense of a choice's words would be
+    right, that is a finding of its own: the sentence may distinguish the senses.
+
+    Args:
+        records: Items; those without notes on synsets are passed over.
+        graph: WordNet 3.0.
+    """
+    numbers = {concept.name: concept.number for concept in graph.concepts}
+    findings = list[Finding]()
+    for record in records:
+        chain = str(record.meta.get("chain") or "")
+        ends = re.split("=>|<=", chain)
+        if len(ends) != 2:
+            continue
+        noted = (record.meta.get(f"{kind}_distractors") for kind in ("other", "random"))
+        named = [str(name) for names in noted if isinstance(names, list) for name in names]
+        if unknown := [name for name in (*ends, *named) if name not in numbers]:
+            findings.append(Finding("unknown synset", record.where, unknown[0]))
+            continue
+        concept, gold = (numbers[name] for name in ends)
+        for name in named:
+            number = numbers[name]
+            if concept == gold:
+                same_gloss = graph.concepts[number].gloss == graph.concepts[concept].gloss
+                is_right = number == concept or same_gloss
+                is_right_by_sense = number in graph.homonyms(concept)
+            else:
+                below, above = (concept, number) if "=>" in chain else (number, concept)
+                is_right = above in graph.above(below)
+                is_right_by_sense = not graph.homonyms(above).isdisjoint(graph.broadly(below))
+            if is_right:
+                check = "a wrong answer is right (WordNet)"
+            elif is_right_by_sense:
+                check = "right by another sense (WordNet)"
+            elif gold in graph.homonyms(number):
+                check = "synonym of the gold (WordNet)"
+            else:
+                continue
+            findings.append(Finding(check, record.where, f"{name}, of {chain}"))
+    return findings

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from probelight.build.hygiene import stands_in
-from probelight.build.wordnet_probes.graph import Concept, Graph
+from probelight.build.wordnet_probes.graph import Concept, Graph, levels
 
 Kind = Literal["definitions", "synonymy", "hypernymy", "hyponymy"]
 
@@ -140,24 +140,22 @@ class Questions:
 
     def _golds(self, concept: Concept) -> list[tuple[int, int]]:
         """Choose (hops, concept) of the right answers to ask for."""
+        graph = self.graph
+        told = graph.asked_stems(asked_words(self.kind, concept))
         if self.kind in {"definitions", "synonymy"}:
-            told = self.graph.asked_stems(asked_words(self.kind, concept))
-            if self.kind == "synonymy" and len(concept.words) < 2:
-                return []
-            if not told.isdisjoint(self.graph.glossed(concept.number)):
-                return []
-            return [(0, concept.number)] * self.most
-        walk = self.graph.hops_up if self.kind == "hypernymy" else self.graph.hops_down
-        told = self.graph.asked_stems(asked_words(self.kind, concept))
-        homonyms = self.graph.homonyms(concept.number)
+            is_asked = self.kind == "definitions" or len(concept.words) > 1
+            is_told = not told.isdisjoint(graph.glossed(concept.number))
+            return [(0, concept.number)] * self.most if is_asked and not is_told else []
+        steps = graph.up if self.kind == "hypernymy" else graph.down
+        homonyms = graph.homonyms(concept.number)
         golds = [
             (hops, gold)
-            for hops, level in enumerate(walk(concept.number, self.max_hops), start=1)
+            for hops, level in enumerate(levels([concept.number], steps, self.max_hops), start=1)
             for gold in level
-            if self.graph.concepts[gold].is_fit
+            if graph.concepts[gold].is_fit
             and self._uses[gold] < _MAX_PER_GOLD
             and gold not in homonyms
-            and told.isdisjoint(self.graph.spelled(gold))
+            and told.isdisjoint(graph.spelled(gold))
         ]
         chosen = list[tuple[int, int]]()
         while golds and len(chosen) < self.most:

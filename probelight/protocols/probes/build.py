@@ -8,8 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from probelight.build.builder import Builder, BuildSettings, BundleSettings, S, write_probe
-from probelight.build.registry import BUILDERS, BUNDLES, builder_of, write_bundle
+from probelight.build.builder import Builder, BuildSettings, S, write_probe
+from probelight.build.catalogue import BUILDERS, build_probes, builder_of
+from probelight.build.wordnet_probes.builders import (
+    WORDNET_QA,
+    WordNetQASettings,
+    write_wordnet_qa,
+)
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
 from probelight.io.package import as_typed
@@ -27,14 +32,15 @@ def list_probes() -> None:
     for name in probe_names():
         config = load_probe_config(name)
         print(f"{name:<26}{config.setup:<8}{', '.join(config.splits):<18}{config.description}")
-    built = f"probes build NAME --output_dir DIR builds one of {', '.join([*BUILDERS, *BUNDLES])}."
+    built = (
+        f"probes build NAME --output_dir DIR builds one of {', '.join([*BUILDERS, WORDNET_QA])}."
+    )
     print("", *textwrap.wrap(as_typed(f"train.py {built}"), 100), sep="\n")
 
 
 def settings_of(name: str) -> type[BuildSettings]:
-    """Return the settings of the builder, or bundle, that is named on the command line."""
-    kind: type[BuildSettings] = (BUNDLES.get(name) or builder_of(name)).settings
-    return kind
+    """Return the settings of the builder that is named on the command line."""
+    return WordNetQASettings if name == WORDNET_QA else builder_of(name).settings
 
 
 @command(
@@ -62,18 +68,18 @@ def build(
         seed: Seed of the probes.
         filter: Leave out what choice-only models answer that were trained on the other splits.
         filtering: How those models are trained, and how many of them must agree.
-        name: The probe to build, or the bundle of probes.
+        name: The probe to build, or wordnet_qa.
         settings: How.
 
     Raises:
         UsageError: If several probes are to be filtered.
     """
-    if filter and (settings is None or name in BUNDLES):
+    if filter and (settings is None or name == WORDNET_QA):
         raise UsageError("--filter is for one probe; name it: train.py probes build NAME")
     folder = Path(output_dir)
     if settings is not None:
-        if isinstance(settings, BundleSettings):
-            paths: Iterable[Path] = write_bundle(BUNDLES[name], settings, folder)
+        if isinstance(settings, WordNetQASettings):
+            paths: Iterable[Path] = write_wordnet_qa(settings, folder)
         else:
             builder = builder_of(name)
             if filter:
@@ -82,7 +88,6 @@ def build(
         for path in paths:
             print(f"{sha256_of(path)[:12]}  {path}", flush=True)
         return
-    from probelight.build.catalogue import build_probes
     from probelight.build.word_vectors import build_vectors
 
     for path in build_probes(folder / "probes", seed=seed):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from probelight.build.dictionary_probe.entries import check_senses
-from probelight.build.drafts import SPLITS
+from probelight.build.builder import SPLITS
+from probelight.build.dictionary_entries import check_senses
 from probelight.build.hygiene import (
     check_records,
     check_splits,
@@ -43,31 +43,27 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
             conjunctions of two concepts, are held against; without one that is said, and only
             their text is checked.
     """
+    from probelight.build.olmpics.taxonomy import check_conjunctions, conjunctions
     from probelight.build.sources.wordnet import open_wordnet
-    from probelight.build.wordnet_probes import checks
-    from probelight.build.wordnet_probes.graph import read_graph
+    from probelight.build.wordnet_probes.graph import check_synsets, read_graph
 
     splits = read_splits(Path(file))
-    findings = [found for records in splits.values() for found in check_records(records)]
-    findings += [found for records in splits.values() for found in check_senses(records)]
-    findings += check_splits(splits)
+    records = [record for split in splits.values() for record in split]
+    findings = [found for split in splits.values() for found in check_records(split)]
+    findings += [*check_senses(records), *check_splits(splits)]
     try:
-        if joint := [records for records in splits.values() if checks.conjunctions(records)]:
-            wordnet = open_wordnet(wordnet_dir)
-            for records in joint:
-                findings += checks.check_conjunctions(records, wordnet)
-        if named := [records for records in splits.values() if checks.knows(records)]:
-            graph = read_graph(Path(wordnet_dir))
-            for records in named:
-                findings += checks.check_synsets(records, graph)
+        if conjunctions(records):
+            findings += check_conjunctions(records, open_wordnet(wordnet_dir))
+        if any(record.meta.get("chain") for record in records):  # it names synsets
+            findings += check_synsets(records, read_graph(Path(wordnet_dir)))
     except FileNotFoundError as error:
         print(f"only the text is checked, not held against WordNet: {error}")
-    total = sum(len(records) for records in splits.values())
+    items = f"{len(records):,} items ({', '.join(splits)})"
     if not findings:
-        print(f"{file}: nothing found in {total:,} items ({', '.join(splits)})")
+        print(f"{file}: nothing found in {items}")
         return
     print(findings_text(findings))
-    print(f"{file}: {len(findings):,} findings in {total:,} items ({', '.join(splits)})")
+    print(f"{file}: {len(findings):,} findings in {items}")
     sys.exit(1)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from probelight.build.drafts import Probe
+from probelight.build.builder import Probe
 from probelight.build.progress import tracked
 from probelight.io.errors import UsageError
 from probelight.io.ranges import NotEmpty, NumItems, Seed, Settings, Within

@@ -21,35 +21,25 @@ from probelight.build.olmpics.antonyms import (
 )
 from probelight.probes.record import Record
 
-KNOWN_WORDS = {"hot", "warm", "cold", "scorching"}
+WORDS = frozenset({"hot", "warm", "cold", "scorching"})
+OPPOSED = {("cold", "hot"), ("cold", "scorching")}
 
 
-def test_opposites_also_at_one_remove(tiny_wordnet: Any) -> None:
-    assert antonym_pairs(tiny_wordnet, KNOWN_WORDS) == {("cold", "hot"), ("cold", "scorching")}
-
-
-def test_only_what_a_gloss_bears_out(tiny_wordnet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opposites_and_synonyms_also_at_one_remove_where_a_gloss_bears_it_out(
+    tiny_wordnet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Scorching is "hot and dry", and so opposed to cold.
-    opposites = antonym_pairs(tiny_wordnet, KNOWN_WORDS)
-    assert opposites == {("cold", "hot"), ("cold", "scorching")}
-    assert ("hot", "scorching") in synonym_pairs(tiny_wordnet, KNOWN_WORDS)
-    hot, scorching = (tiny_wordnet.synsets(word)[0] for word in ("hot", "scorching"))
-    assert (_names(scorching, hot), _names(hot, scorching)) == (True, False)
-    monkeypatch.setattr("probelight.build.olmpics.antonyms._names", lambda one, other: False)
-    assert antonym_pairs(tiny_wordnet, KNOWN_WORDS) == {("cold", "hot")}
-    assert synonym_pairs(tiny_wordnet, KNOWN_WORDS) == {("hot", "warm")}
-
-
-def test_synonyms_of_one_synset_and_of_similar_ones(tiny_wordnet: Any) -> None:
-    assert synonym_pairs(tiny_wordnet, KNOWN_WORDS) == {
+    assert antonym_pairs(tiny_wordnet, WORDS, "adjective") == OPPOSED
+    assert synonym_pairs(tiny_wordnet, WORDS, "adjective") == {
         ("hot", "warm"),
         ("hot", "scorching"),
         ("scorching", "warm"),
     }
-
-
-WORDS = frozenset({"hot", "warm", "cold", "scorching"})
-OPPOSED = {("cold", "hot"), ("cold", "scorching")}
+    hot, scorching = (tiny_wordnet.synsets(word)[0] for word in ("hot", "scorching"))
+    assert (_names(scorching, hot), _names(hot, scorching)) == (True, False)
+    monkeypatch.setattr("probelight.build.olmpics.antonyms._names", lambda one, other: False)
+    assert antonym_pairs(tiny_wordnet, WORDS, "adjective") == {("cold", "hot")}
+    assert synonym_pairs(tiny_wordnet, WORDS, "adjective") == {("hot", "warm")}
 
 
 @pytest.fixture
@@ -94,27 +84,17 @@ def test_a_pair_is_asked_in_one_part_of_speech(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("part", "stems"),
+    ("part", "stem"),
     [
-        (
-            "noun",
-            (
-                "It was [MASK] an end, it was really a start.",
-                "It was [MASK] a start, it was really an end.",
-            ),
-        ),
-        (
-            "verb",
-            (
-                "He was [MASK] ready to end, He was really ready to start.",
-                "He was [MASK] ready to start, He was really ready to end.",
-            ),
-        ),
+        ("noun", "It was [MASK] {}, it was really {}."),
+        ("verb", "He was [MASK] ready to {}, He was really ready to {}."),
     ],
 )
-def test_sentences_as_released_and_their_arguments(part: Part, stems: tuple[str, str]) -> None:
+def test_sentences_as_released_and_their_arguments(part: Part, stem: str) -> None:
     drafts = list(antonyms._drafts(part, ("end", "start"), ("x", "y")))
-    assert tuple(draft.stem for draft in drafts if draft.gold == "not") == stems
+    end, start = ("an end", "a start") if part == "noun" else ("end", "start")
+    stems = [stem.format(end, start), stem.format(start, end)]
+    assert [draft.stem for draft in drafts if draft.gold == "not"] == stems
     patterns = ANTONYM_NEGATION.config["arguments"]
     found = {
         name: m.groups() for name, one in patterns.items() if (m := re.fullmatch(one, stems[0]))

@@ -174,9 +174,3 @@ def test_one_file_or_all(folder: Path) -> None:
     assert is_gnu(folder)
     assert is_gnu(folder / "CIDE.A.gz")
     assert not is_gnu(folder / "gcide.dict.dz")
-
-
-def test_where_the_files_are_is_said(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "CIDE.B"):
-        with pytest.raises(FileNotFoundError, match=r"no file CIDE\.A to CIDE\.Z.*ftp\.gnu\.org"):
-            list(read_gnu_gcide(path))

@@ -85,8 +85,4 @@ def test_context_is_an_example_with_the_word_as_it_stands(tiny_wordnet: Any) -> 
     "gloss", ["short", "x" * 200, "an offensive term", "suicide", "good; --Thomas Paine"]
 )
 def test_unfit_glosses(gloss: str) -> None:
-    class Synset:
-        def definition(self) -> str:
-            return gloss
-
-    assert not is_fit(Synset())
+    assert not is_fit(gloss)

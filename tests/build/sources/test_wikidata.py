@@ -125,8 +125,3 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, data: bytes, said: str) ->
     (tmp_path / "dump").write_bytes(data)
     with pytest.raises(RecordError, match=said):
         read_wikidata(tmp_path / "dump", ["P463"], [])
-
-
-def test_a_missing_source_says_where_it_is(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"Get the JSON dump, https://\S+ .* as --source"):
-        read_wikidata(tmp_path / "none", ["P463"], [])

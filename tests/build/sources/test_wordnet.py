@@ -8,9 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from probelight.build.sources.wordnet import ancestors, descendants, open_wordnet, words_of
+from probelight.build.sources.wordnet import ancestors, descendants, words_of
 
 
 def names(walk: Any) -> list[tuple[int, str]]:
@@ -28,7 +26,7 @@ def test_reads_words_glosses_and_examples(tiny_wordnet: Any) -> None:
 
 
 def test_ancestors_are_nearest_first_and_counted_in_hops(tiny_wordnet: Any) -> None:
-    walk = names(ancestors(tiny_wordnet.synset("poodle.n.01")))
+    walk = names(ancestors(tiny_wordnet.synset("poodle.n.01"), 5))
     assert walk == [(1, "dog.n.01"), (2, "mammal.n.01"), (3, "animal.n.01"), (4, "entity.n.01")]
     assert names(ancestors(tiny_wordnet.synset("poodle.n.01"), 2)) == walk[:2]
 
@@ -36,7 +34,7 @@ def test_ancestors_are_nearest_first_and_counted_in_hops(tiny_wordnet: Any) -> N
 def test_descendants_go_down_to_the_given_depth(tiny_wordnet: Any) -> None:
     mammal = tiny_wordnet.synset("mammal.n.01")
     assert names(descendants(mammal, 1)) == [(1, "dog.n.01"), (1, "cat.n.01"), (1, "horse.n.01")]
-    assert names(descendants(mammal)) == [
+    assert names(descendants(mammal, 5)) == [
         *names(descendants(mammal, 1)),
         (2, "poodle.n.01"),
         (2, "hound.n.01"),
@@ -47,7 +45,7 @@ def test_order_does_not_depend_on_the_hash_seed(tiny_wordnet_dir: Path) -> None:
     program = (
         "import sys; from probelight.build.sources.wordnet import *\n"
         "entity = open_wordnet(sys.argv[1]).synset('entity.n.01')\n"
-        "print([s.name() for _, s in descendants(entity)])"
+        "print([s.name() for _, s in descendants(entity, 5)])"
     )
     outputs = {
         subprocess.run(
@@ -61,8 +59,3 @@ def test_order_does_not_depend_on_the_hash_seed(tiny_wordnet_dir: Path) -> None:
         for seed in ("1", "2", "3")
     }
     assert len(outputs) == 1
-
-
-def test_a_folder_without_the_database_names_the_packages(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"data\.noun.*apt-get install wordnet-base"):
-        open_wordnet(tmp_path)

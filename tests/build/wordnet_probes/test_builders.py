@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from probelight.build.builder import write_probe
+from probelight.build.catalogue import builder_of
 from probelight.build.hygiene import check_records, check_splits
-from probelight.build.registry import builder_of
 from probelight.build.wordnet_probes.builders import WordNetSettings, build_wordnet
+from probelight.build.wordnet_probes.graph import read_graph
 from probelight.build.wordnet_probes.questions import Kind, answer_text
 from probelight.probes.importers.items import read_ai2
 from probelight.probes.record import Record
@@ -82,14 +83,6 @@ def test_settings_bound_what_is_asked(tiny_wordnet_dir: Path) -> None:
     assert len({record.stem for record in records}) == len(records)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_has_a_builder_of_its_own_sizes(kind: Kind) -> None:
-    builder = builder_of(kind)
-    assert builder.name == kind
-    assert builder.settings().seed == 0
-    assert builder.settings().num_concepts > 3_000
-
-
 def test_the_command_writes_what_the_released_reader_reads(
     tmp_path: Path, tiny_wordnet_dir: Path
 ) -> None:
@@ -106,17 +99,7 @@ def test_the_command_writes_what_the_released_reader_reads(
     assert json.dumps(str(tiny_wordnet_dir))[1:-1] not in card
 
 
-def test_a_missing_source_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["probes", "build", "hyponymy", f"--output_dir={tmp_path}"]
-    assert cli.main([*line, f"--wordnet_dir={tmp_path}"]) == 1
-    assert "apt-get install wordnet-base" in capsys.readouterr().err
-    assert cli.main([*line, "--max_hops=6"]) == 2
-    assert "--max_hops 6: give a number from 1 to 5" in capsys.readouterr().err
-
-
 def test_answers_as_the_paper_writes_them(tiny_wordnet_dir: Path) -> None:
-    from probelight.build.wordnet_probes.graph import read_graph
-
     graph = read_graph(tiny_wordnet_dir)
     dog, run = (graph.concepts[graph.senses[word][0]] for word in ("dog", "run"))
     said = "dog (or domestic dog), defined as 'an animal that barks'"
@@ -145,20 +128,6 @@ def test_all_four_at_once_are_the_bytes_of_each_alone(
             file = path.relative_to(tmp_path / "alone")
             assert path.read_bytes() == (tmp_path / "beside" / file).read_bytes()
             assert path.read_bytes() == (tmp_path / "after" / file).read_bytes()
-
-
-def test_what_cannot_be_built_is_said(
-    tmp_path: Path, tiny_wordnet_dir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = ["probes", "build", "wordnet_qa", f"--output_dir={tmp_path}", "--num_processes"]
-    assert cli.main([*line, "1", f"--wordnet_dir={tmp_path}"]) == 1
-    assert "apt-get install wordnet-base" in capsys.readouterr().err
-    assert cli.main([*line, "9"]) == 2
-    assert "--num_processes 9: give a number from 1 to 4" in capsys.readouterr().err
-    line = ["probes", "build", "synonymy", f"--output_dir={tmp_path}"]
-    assert cli.main([*line, f"--wordnet_dir={tiny_wordnet_dir}"]) == 2
-    assert "synonymy: nothing is left for train and dev and test" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
 
 
 # Of "poke" the first gloss has the word, the second a form of it, the third a word made of it.

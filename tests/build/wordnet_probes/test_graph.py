@@ -6,7 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from probelight.build.wordnet_probes.graph import Graph, _name, read_graph
+import pytest
+
+from probelight.build.wordnet_probes.graph import Graph, _name, check_synsets, levels, read_graph
+from probelight.probes.record import Record
+from tests.fixtures.wordnet import NOUNS, write_wordnet
 
 
 def names(graph: Graph, levels: list[list[int]]) -> list[set[str]]:
@@ -18,9 +22,9 @@ def test_the_sets_of_a_concept(tiny_wordnet_dir: Path) -> None:
     number = {concept.name: concept.number for concept in graph.concepts}
     dog = number["dog.n.01"]
     above = [{"mammal.n.01"}, {"animal.n.01"}, {"entity.n.01"}]
-    assert names(graph, graph.hops_up(dog, 5)) == above
-    assert names(graph, graph.hops_up(dog, 2)) == above[:2]
-    assert names(graph, graph.hops_down(number["mammal.n.01"], 2)) == [
+    assert names(graph, levels([dog], graph.up, 5)) == above
+    assert names(graph, levels([dog], graph.up, 2)) == above[:2]
+    assert names(graph, levels([number["mammal.n.01"]], graph.down, 2)) == [
         {"dog.n.01", "cat.n.01", "horse.n.01"},
         {"poodle.n.01", "hound.n.01"},
     ]
@@ -56,3 +60,40 @@ def test_satellite_adjectives_are_numbered_with_the_others() -> None:
     second = SimpleNamespace(name=lambda: "public.s.01", pos=lambda: "s", offset=lambda: 20)
     wordnet = SimpleNamespace(synsets=lambda word, pos: [first, second])
     assert [_name(one, wordnet) for one in (first, second)] == ["public.a.01", "public.s.02"]
+
+
+MORE = '\nmotion,run | entity | a thing that goes\npet | animal | a friend; "a pet"'
+
+
+def item(chain: str, *wrong: str) -> Record:
+    near, filled = list(wrong[:1]), list(wrong[1:])
+    meta = {"chain": chain, "other_distractors": near, "random_distractors": filled}
+    return Record("1", "q", ("a", "b"), 0, meta)
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (item("dog.n.01=>mammal.n.01", "cat.n.01", "bird.n.01"), []),
+        (item("dog.n.01=>mammal.n.01", "cat.n.01", "animal.n.01"), ["a wrong answer is right"]),
+        (item("animal.n.01<=dog.n.01", "poodle.n.01"), ["a wrong answer is right"]),
+        (item("animal.n.01<=dog.n.01", "barn.n.01", "entity.n.01"), []),
+        (item("dog.n.01<=dog.n.01", "poodle.n.01", "mammal.n.01"), []),
+        (item("dog.n.01<=dog.n.01", "dog.n.01"), ["a wrong answer is right"]),
+        # "run" is a motion, and in another sense a kind of moving.
+        (item("move.v.01<=run.v.01", "motion.n.01"), ["right by another sense"]),
+        (item("dog.n.01=>dgo.n.01", "cat.n.01"), ["unknown synset"]),
+        (Record("1", "q", ("a", "b"), 0), []),
+    ],
+)
+def test_wrong_answers_that_are_right(
+    record: Record, found: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "more_wordnet"
+    if not folder.exists():
+        folder.mkdir()
+        write_wordnet(folder, NOUNS.rstrip() + MORE + "\n")
+    said = [
+        one.check.removesuffix(" (WordNet)") for one in check_synsets([record], read_graph(folder))
+    ]
+    assert said == found

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.build.registry import BUILDERS, BUNDLES
+from probelight.build.catalogue import BUILDERS
+from probelight.build.wordnet_probes.builders import WORDNET_QA
 from probelight.probes.catalog import probe_names
 from probelight.protocols import cli
 
@@ -16,5 +17,6 @@ def test_probes_alone_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     rows, _, built = bare.partition("\n\n")
     rows = rows.splitlines()
     assert [row.split()[0] for row in rows] == list(probe_names())
-    assert " ".join(built.split()).endswith(f" builds one of {', '.join([*BUILDERS, *BUNDLES])}.")
+    names = ", ".join([*BUILDERS, WORDNET_QA])
+    assert " ".join(built.split()).endswith(f" builds one of {names}.")
     assert rows[0].split()[1:4] == ["mc_mlm", "train,", "dev"]

@@ -15,25 +15,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probelight.build.builder import Builder, BuildSettings, Source
-from probelight.build.dictionary_probe.entries import (
+from probelight.build.builder import SPLITS, Builder, BuildSettings, Draft, Probe, Source, finish
+from probelight.build.dictionary_entries import (
     Distinct,
     Entry,
     check_senses,
     read_entries,
     spells,
 )
-from probelight.build.drafts import Draft, Probe, finish
 from probelight.build.progress import tracked
-from probelight.build.sources.gcide import (
-    DEFAULT_PATH,
-    PUBLIC_DOMAIN_SOURCE,
-    Sense,
-    gnu_files,
-    is_gnu,
-    read_gcide,
-    read_gnu_gcide,
-)
+from probelight.build.sources import gcide
+from probelight.build.sources.gcide import Sense
 from probelight.build.wordnet_probes.questions import CONTEXTS, WORDINGS
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.ranges import NumItems
@@ -59,7 +51,7 @@ class DictionarySettings(BuildSettings):
         test_items: Items of test.
     """
 
-    gcide_path: str = str(DEFAULT_PATH)
+    gcide_path: str = str(gcide.DEFAULT_PATH)
     public_domain: bool = True
     questions: NumItems = 1
     train_items: NumItems = 3_000
@@ -75,12 +67,12 @@ def read_senses(settings: DictionarySettings) -> list[Sense]:
         RecordError: If the file is damaged, or another one.
     """
     path = Path(settings.gcide_path)
-    source = PUBLIC_DOMAIN_SOURCE if settings.public_domain else None
+    source = gcide.PUBLIC_DOMAIN_SOURCE if settings.public_domain else None
     try:
-        if is_gnu(path):
-            senses = list(read_gnu_gcide(path, source))
+        if gcide.is_gnu(path):
+            senses = list(gcide.read_gnu_gcide(path, source))
         else:
-            senses = list(read_gcide(path, source, spelled_out=False))
+            senses = list(gcide.read_gcide(path, source, spelled_out=False))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise RecordError(f"{path}: it is damaged; get it anew ({error})") from error
     if not senses:
@@ -89,13 +81,7 @@ def read_senses(settings: DictionarySettings) -> list[Sense]:
 
 
 def build_dictionary(settings: DictionarySettings) -> Probe:
-    """Build the probe.
-
-    Args:
-        settings: Its settings.
-
-    Returns:
-        Records by split, which share no word and no definition.
+    """Build the probe; its splits share no word and no definition.
 
     Raises:
         FileNotFoundError: If GCIDE is missing, with how to get it.
@@ -105,11 +91,8 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
     rng = random.Random(f"dictionary_qa:{settings.seed}")
     senses = read_senses(settings)
     distinct = Distinct(senses)
-    sizes = {
-        "train": settings.train_items,
-        "dev": settings.dev_items,
-        "test": settings.test_items,
-    }
+    items = (settings.train_items, settings.dev_items, settings.test_items)
+    sizes = dict(zip(SPLITS, items, strict=True))
     splits = dict[str, list[Draft]]()
     groups = _groups(senses, distinct)
     for split, words in _deal(groups, sizes, settings.questions, rng).items():
@@ -230,7 +213,7 @@ DICTIONARY_QA = Builder(
             "GCIDE, the Collaborative International Dictionary of English",
             "0.48 or later",
             "its [1913 Webster] paragraphs are in the public domain, the others under GPL 3",
-            gnu_files,
+            gcide.gnu_files,
         )
     },
     check=lambda settings, records: check_senses(records),

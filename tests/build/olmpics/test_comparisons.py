@@ -9,10 +9,21 @@ from typing import Any
 
 import pytest
 
+from probelight.build.catalogue import builder_of
 from probelight.build.hygiene import check_records, check_splits
-from probelight.build.olmpics.ages import AgeSettings, MultihopSettings, build_ages, build_multihop
-from probelight.build.registry import builder_of
-from probelight.io.errors import UsageError
+from probelight.build.olmpics.comparisons import (
+    OBJECTS_COMPARISON,
+    OBJECTS_PATH,
+    AgeSettings,
+    MultihopSettings,
+    ObjectsSettings,
+    build_ages,
+    build_multihop,
+    build_objects,
+    read_objects,
+)
+from probelight.build.olmpics.frame import article
+from probelight.io.errors import RecordError
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import no_language
 from probelight.probes.record import Record
@@ -101,18 +112,12 @@ def test_seed_decides() -> None:
     assert few[0] == few[1] != few[2]
 
 
-def test_where_values_are_few_all_are_asked_and_no_split_is_empty() -> None:
+def test_where_values_are_few_all_are_asked() -> None:
     assert len(build_ages(AgeSettings(perturbation="B", num_dev=2))["train"]) == 57 * 56
     assert len(build_ages(AgeSettings(num_train=2, num_test=500))["dev"]) == 52
-    with pytest.raises(UsageError, match=r"--num_dev 500: --num_test leave none of 552 items"):
-        build_ages(AgeSettings(num_train=2, num_test=600))
-    with pytest.raises(UsageError, match="--num_test 5: --num_dev leave none of 2,024 items"):
-        build_multihop(MultihopSettings(num_train=2, num_dev=3000, num_test=5))
 
 
-def test_the_command_writes_a_probe_with_its_controls(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_a_probe_with_its_controls(tmp_path: Path) -> None:
     line = ["probes", "build", "age_comparison", "--num_train=6", "--num_dev=8"]
     assert cli.main([*line, "--perturbation=B", f"--output_dir={tmp_path}"]) == 0
     config_path = tmp_path / "age_comparison" / "age_comparison.yaml"
@@ -125,9 +130,6 @@ def test_the_command_writes_a_probe_with_its_controls(
         assert bare.stem.split() == [str(a), "[MASK]", str(b)]
     rows = gzip.decompress((tmp_path / "age_comparison/train.jsonl.gz").read_bytes()).decode()
     assert len({json.loads(row)["id"] for row in rows.splitlines()}) == 6
-    with pytest.raises(SystemExit, match="2"):
-        cli.main([*line, "--perturbation=E", f"--output_dir={tmp_path}"])
-    assert "--perturbation E: give one of A, B, C, D" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["age_comparison", "multihop_composition"])
@@ -141,3 +143,117 @@ def test_patterns_find_the_arguments_of_every_sentence(name: str) -> None:
         for record in rows:
             [match] = [m for one in every if (m := re.fullmatch(one, record.stem))]
             assert [int(g) for g in match.groups() if g] == record.meta["arguments"]
+
+
+OBJECTS = """\
+object,metres,kind,source
+ant,0.005,animal,a book
+elephant,6,animal,"a book, ""page 2\"""
+horse,2.4,animal,a book
+pen,0.15,object,a book
+city,45000,object,a book
+egg,0.06,object,a book
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "objects.csv"
+    path.write_text(OBJECTS)
+    return path
+
+
+def test_pairs_are_far_apart_and_in_both_orders(small: Path) -> None:
+    probe = build_objects(ObjectsSettings(objects_path=str(small)))
+    # Elephant and horse, pen and egg are within a factor of three.
+    assert {record.stem: record.gold for record in probe["train"]} == {
+        f"The size of an ant is usually much [MASK] than the size of {other} .": "smaller"
+        for other in ("an elephant", "a horse")
+    } | {
+        f"The size of {other} is usually much [MASK] than the size of an ant .": "larger"
+        for other in ("an elephant", "a horse")
+    }
+    assert {frozenset(record.meta["arguments"]) for record in probe["dev"]} == {
+        frozenset({"city", "pen"}),
+        frozenset({"city", "egg"}),
+    }
+    near = build_objects(ObjectsSettings(objects_path=str(small), min_ratio=2.0))
+    assert len(near["train"]) == len(near["dev"]) == 6
+
+
+def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() -> None:
+    objects = read_objects(OBJECTS_PATH)
+    assert {kind: len(of_kind) for kind, of_kind in objects.items()} == {
+        "animal": 122,
+        "object": 112,
+    }
+    paper = ("nail", "pen", "laptop", "table", "house", "airplane", "city", "sun")
+    assert [name for name in objects["object"] if name in paper] == list(paper)
+    probe = build_objects(ObjectsSettings(num_test=300))
+    assert [len(rows) for rows in probe.values()] == [4_000, 500, 300]
+    pattern = OBJECTS_COMPARISON.config["arguments"]
+    for split, rows in probe.items():
+        for record in rows:
+            found = re.fullmatch(pattern, record.stem)
+            assert found is not None
+            assert [*found.groups()] == record.meta["arguments"]
+            of_kind = objects["animal" if split == "train" else "object"]
+            first, second = (of_kind[name] for name in found.groups())
+            assert record.gold == ("larger" if first > second else "smaller")
+            assert max(first / second, second / first) >= 2.999
+        assert check_records(rows) == []
+    assert check_splits(probe) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("bee,0.01,animal", "3 cells; give object, metres, kind, source"),
+        ("bee,0.01,animal,", "3 cells"),
+        ("ant,0.01,animal,a book", "'ant' is there twice"),
+        ("bee,small,animal,a book", "the size 'small'; give a number of metres above 0"),
+        ("bee,nan,animal,a book", "the size 'nan'"),
+        ("bee,-1,animal,a book", "the size '-1'"),
+        ("bee,0.01,insect,a book", "the kind 'insect'; give animal or object"),
+        ("", "0 cells"),
+    ],
+)
+def test_a_malformed_line_is_named(small: Path, line: str, message: str) -> None:
+    small.write_text(f"{OBJECTS}{line}\n")
+    with pytest.raises(RecordError, match=re.escape(f"{small}:8: {message}")):
+        read_objects(small)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ant,0.005,animal,a book\n", "1: the header is not object,metres,kind,source"),
+        ("", "1: the header is not"),
+        ("\n".join(OBJECTS.splitlines()[:4]), "fewer than two lines of kind object"),
+    ],
+)
+def test_a_file_without_header_or_objects_is_refused(small: Path, text: str, message: str) -> None:
+    small.write_text(text)
+    with pytest.raises(RecordError, match=message):
+        read_objects(small)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("8", "an"),
+        ("11", "an"),
+        ("18", "an"),
+        ("80", "an"),
+        ("110", "a"),
+        ("21", "a"),
+        ("apple", "an"),
+        ("ferry", "a"),
+        ("uniform", "a"),
+        ("uncle", "an"),
+        ("hour", "an"),
+        ("hound", "a"),
+    ],
+)
+def test_article(word: str, expected: str) -> None:
+    assert article(word) == expected

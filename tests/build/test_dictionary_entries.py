@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.build.dictionary_probe.entries import (
+from probelight.build.dictionary_entries import (
     Distinct,
     Entry,
     check_senses,
@@ -113,16 +113,12 @@ def test_usages_are_cut_before_they_explain_themselves() -> None:
     ]
 
 
-def defined(word: str, definition: str) -> Sense:
-    return Sense(word, "n", 1, definition, (), "1913 Webster")
-
-
 def entry(word: str, definition: str) -> Entry:
     return Entry(f"{word}.n.1", word, "n", word, f"the {word} itself", definition)
 
 
-def test_senses_that_the_dictionary_does_not_tell_apart() -> None:
-    distinct = Distinct([defined("Sorrow", "Grief; sadness"), defined("Bank", "A mound; a ridge")])
+def test_senses_that_the_dictionary_does_not_distinguish() -> None:
+    distinct = Distinct([sense("Sorrow", "Grief; sadness"), sense("Bank", "A mound; a ridge")])
     assert not distinct(entry("woe", "Sorrow; misery"), entry("moan", "A wail; grief"))
     assert distinct(entry("woe", "Sorrow; misery"), entry("moan", "A wail; a howl"))
     # Another word's definition that gives this word, or a synonym of it.

@@ -49,26 +49,27 @@ def overlap(one: str, other: str) -> float:
 
 
 def spells(word: str, definition: str) -> bool:
-    """Return whether a definition has a word, or one made from it, so that spelling tells."""
-    stem = stem_of(word)
-    return any(
-        stem_of(token) == stem
-        or (token not in _FUNCTION_WORDS and _is_made_of(word.lower(), token))
-        for token in _WORD.findall(definition.lower())
-    )
+    """Return whether a definition has a word, or one made from it, so that spelling tells.
 
-
-def _is_made_of(word: str, token: str) -> bool:
-    """Return whether two words share a stem ("hitter", "hits"), or one is in the other."""
-    if len(token) >= _FEW_LETTERS and token[:_NUM_LETTERS] in word:
-        return True  # also "unhappy", "happy"
-    shorter, longer = sorted((_stem(word), _stem(token)), key=len)
-    more = len(longer) - len(shorter)
-    return len(shorter) > 2 and longer.startswith(shorter) and (more < 3 or len(shorter) > 3)
+    Those share a stem ("hitter", "hits"), or one is in the other ("unhappy", "happy").
+    """
+    word, stem, ending_off = word.lower(), stem_of(word), _without_ending(word.lower())
+    for token in _WORD.findall(definition.lower()):
+        if stem_of(token) == stem:
+            return True
+        if token in _FUNCTION_WORDS:
+            continue
+        if len(token) >= _FEW_LETTERS and token[:_NUM_LETTERS] in word:
+            return True
+        shorter, longer = sorted((ending_off, _without_ending(token)), key=len)
+        more = len(longer) - len(shorter)
+        if len(shorter) > 2 and longer.startswith(shorter) and (more < 3 or len(shorter) > 3):
+            return True
+    return False
 
 
 @cache
-def _stem(word: str) -> str:
+def _without_ending(word: str) -> str:
     """Return a word without its ending, roughly: enough to see that two are forms of one."""
     stem = _ENDING.sub("", word)
     return stem[:-1] if stem != word and stem[-2:-1] == stem[-1:] else stem
@@ -76,19 +77,19 @@ def _stem(word: str) -> str:
 
 @cache
 def synonyms_in(definition: str) -> frozenset[str]:
-    """What a definition gives in a word of its own: "To bear; to endure" gives both."""
+    """Return what a definition gives in a word of its own: "To bear; to endure" gives both."""
     clauses = [_WORD.findall(clause) for clause in re.split(r"[;,:]", definition.lower())]
     words = [[w for w in c if w not in ARTICLES] for c in clauses]
     return frozenset(clause[0] for clause in words if len(clause) == 1)
 
 
 def say_the_same(one: str, other: str) -> bool:
-    """Whether two definitions share many of their words, or a synonym that both give."""
+    """Return whether two definitions share many of their words, or a synonym that both give."""
     return overlap(one, other) > _ALIKE or not synonyms_in(one).isdisjoint(synonyms_in(other))
 
 
 def share_a_word(one: str, other: str) -> bool:
-    """Whether definitions have any content word in common, "joined" and "joint" too.
+    """Return whether definitions have any content word in common, "joined" and "joint" too.
 
     Two senses of one word that do are often hard to tell apart.
     """
@@ -221,7 +222,7 @@ def forms(word: str, part: str) -> set[str]:
 
 
 class Distinct:
-    """Tells whether the definition of one entry is wrong where that of another is right.
+    """Decides whether the definition of one entry is wrong where that of another is right.
 
     Args:
         senses: The dictionary: what one of its definitions gives as a word of its own is a synonym.
@@ -236,19 +237,21 @@ class Distinct:
     def __call__(self, one: Entry, other: Entry) -> bool:
         """Return whether either definition is wrong where the other one is right."""
         ours, theirs = synonyms_in(one.definition), synonyms_in(other.definition)
-        if say_the_same(one.definition, other.definition):
-            return False
-        if any(self._linked(a, b) for a in ours for b in theirs):
+        if say_the_same(one.definition, other.definition) or self._linked(ours, theirs):
             return False
         if one.word == other.word:
             return not share_a_word(one.definition, other.definition)
-        return not (self._is_named(one.word, theirs) or self._is_named(other.word, ours))
+        return not (self._linked([one.word], theirs) or self._linked([other.word], ours))
 
-    def _is_named(self, word: str, synonyms: Iterable[str]) -> bool:
-        return any(word == given or self._linked(word, given) for given in synonyms)
-
-    def _linked(self, one: str, other: str) -> bool:
-        return other in self._synonyms.get(one, ()) or one in self._synonyms.get(other, ())
+    def _linked(self, ours: Iterable[str], theirs: Iterable[str]) -> bool:
+        """Return whether any two words are one, or either is given as a synonym of the other."""
+        return any(
+            one == other
+            or other in self._synonyms.get(one, ())
+            or one in self._synonyms.get(other, ())
+            for one in ours
+            for other in theirs
+        )
 
 
 def check_senses(records: Sequence[Record]) -> list[Finding]:
