@@ -79,46 +79,40 @@ def associations(records: Sequence[Record], parts: Parts = words_of) -> dict[str
         records: The items.
         parts: What an answer is made of: `words_of` or `whole`.
     """
-    counts: dict[str, list[float]] = {}
+    told: dict[str, list[tuple[bool, float]]] = {}
     for record in records:
-        for part, (right, share) in told_by(record, parts).items():
-            own = counts.setdefault(part, [0, 0, 0.0])
-            own[0] += 1
-            own[1] += right
-            own[2] += share
+        for part, right_and_share in told_by(record, parts).items():
+            told.setdefault(part, []).append(right_and_share)
     return {
-        part: Association(part, int(n), int(right), expected)
-        for part, (n, right, expected) in sorted(counts.items())
+        part: Association(part, len(items), sum(r for r, _ in items), sum(s for _, s in items))
+        for part, items in sorted(told.items())
     }
 
 
 def told_by(record: Record, parts: Parts = words_of) -> dict[str, tuple[bool, float]]:
     """Return the parts that some choices have: whether the gold does, and their share."""
     texts = [parts(choice) for choice in record.choices]
-    held = [part for own in texts for part in own]
-    num_choices = len(texts)
+    counts = Counter(part for text in texts for part in text)
     return {
-        part: (part in texts[record.answer], held.count(part) / num_choices)
-        for part in dict.fromkeys(held)
-        if held.count(part) < num_choices
+        part: (part in texts[record.answer], count / len(texts))
+        for part, count in counts.items()
+        if count < len(texts)
     }
 
 
 def most_telling(
     found: Iterable[Association], most: int, least_items: int = LEAST_ITEMS
 ) -> list[Association]:
-    """Return the parts of the highest and the lowest PMI, the highest first.
+    """Return so many parts of the highest and of the lowest PMI, the highest first.
 
-    Args:
-        found: The associations of all parts.
-        most: Number of parts at either end.
-        least_items: Parts of fewer items are left out.
+    Parts of fewer items than `least_items` are left out.
     """
-    ordered = sorted(found, key=lambda one: (-one.pmi, one.part))
-    seen = [one for one in ordered if one.num_items >= least_items]
-    high = [one for one in seen if one.pmi > 0][:most]
-    low = [one for one in seen if one.pmi < 0][-most:]
-    return [*high, *low]
+    seen = [one for one in found if one.num_items >= least_items]
+    seen.sort(key=lambda one: (-one.pmi, one.part))
+    return [
+        *[one for one in seen if one.pmi > 0][:most],
+        *[one for one in seen if one.pmi < 0][-most:],
+    ]
 
 
 def surface_rules(
@@ -132,22 +126,44 @@ def surface_rules(
         num_places: The largest number of choices of an item.
     """
 
+    def by(score: Callable[[str], float], sign: int = 1) -> Rule:
+        return lambda record: [float(sign * score(choice)) for choice in record.choices]
+
+    def repeats(stems_of: Callable[[Record], Set[str]], sign: int = 1) -> Rule:
+        """Score choices by how many of some stems of the question they have."""
+
+        def rule(record: Record) -> list[float]:
+            stems = stems_of(record)
+            return [float(sign * len(stems & stems_in(choice))) for choice in record.choices]
+
+        return rule
+
+    def at(place: int) -> Rule:
+        # Of an item with fewer choices all are equal: it counts as chance does.
+        return lambda record: [float(n == place) for n in range(len(record.choices))]
+
     def known(answer: str) -> float:
         return sum(learned[w].pmi for w in sorted(words_of(answer)) if w in learned)
 
+    def common(answer: str) -> float:
+        return commonness(answer, frequency)
+
+    def question_stems(record: Record) -> Set[str]:
+        return set(map(stem_of, content_words(record.stem)))
+
     return {
-        "the longest answer": _by(len),
-        "the shortest answer": _by(lambda answer: -len(answer)),
-        "the most words": _by(lambda answer: len(answer.split())),
-        "the fewest words": _by(lambda answer: -len(answer.split())),
-        "the commonest words": _by(lambda answer: commonness(answer, frequency)),
-        "the rarest words": _by(lambda answer: -commonness(answer, frequency)),
-        "words that are right in train": _by(known),
-        ASKED[0]: _repeats(asked_stems),
-        ASKED[1]: _repeats(asked_stems, -1),
-        "the most words of the question": _repeats(_question_stems),
-        "the fewest words of the question": _repeats(_question_stems, -1),
-        **{f"the answer at place {n + 1}": _at(n) for n in range(num_places)},
+        "the longest answer": by(len),
+        "the shortest answer": by(len, -1),
+        "the most words": by(lambda answer: len(answer.split())),
+        "the fewest words": by(lambda answer: len(answer.split()), -1),
+        "the commonest words": by(common),
+        "the rarest words": by(common, -1),
+        "words that are right in train": by(known),
+        ASKED[0]: repeats(asked_stems),
+        ASKED[1]: repeats(asked_stems, -1),
+        "the most words of the question": repeats(question_stems),
+        "the fewest words of the question": repeats(question_stems, -1),
+        **{f"the answer at place {n + 1}": at(n) for n in range(num_places)},
     }
 
 
@@ -181,26 +197,3 @@ def word_frequency(source: str, train: Sequence[Record]) -> Frequency:
         word for record in train for word in words_of(" ".join((record.stem, *record.choices)))
     )
     return lambda word: math.log10(1 + counts[word])
-
-
-def _by(score: Callable[[str], float]) -> Rule:
-    return lambda record: [float(score(choice)) for choice in record.choices]
-
-
-def _at(place: int) -> Rule:
-    # Of an item with fewer choices all are equal: it counts as chance does.
-    return lambda record: [float(n == place) for n in range(len(record.choices))]
-
-
-def _repeats(wanted: Callable[[Record], frozenset[str]], sign: int = 1) -> Rule:
-    """Score choices by how many of some stems of the question they have."""
-
-    def rule(record: Record) -> list[float]:
-        stems = wanted(record)
-        return [float(sign * len(stems & stems_in(choice))) for choice in record.choices]
-
-    return rule
-
-
-def _question_stems(record: Record) -> frozenset[str]:
-    return frozenset(map(stem_of, content_words(record.stem)))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from probelight.probes.record import MASK, Record, share_choices
 from probelight.probes.words import stem_of, stems_in, telling_words
 
-_HEAD = re.compile(r"^(?P<words>.+?)(?: event)?, defined as '")
-_MORE = re.compile(r"^(?P<first>.*?)(?: \(or (?P<others>.*)\))?$")
+_GLOSSED = re.compile(r"^(?P<first>.+?)(?: \(or (?P<others>.*?)\))?(?: event)?, defined as '")
 _WORD = re.compile(r"\w+")
 _NUM_SHOWN = 3  # findings of each check
 _SIGMAS = 5.0  # a fair draw of the positions is this far off once in a million probes
@@ -35,11 +34,7 @@ class Finding:
 
 
 def check_records(records: Sequence[Record]) -> list[Finding]:
-    """Check the text of one split's items: stems, answers in stems, choices, positions.
-
-    Args:
-        records: The items of one file.
-    """
+    """Check the text of one file's items: stems, answers in stems, choices, positions."""
     findings = [*repeated_questions(records), *unbalanced_positions(records)]
     # Answers that a stem tells nothing of: all stems have them, but they are not always right.
     wrong = {text for record in records for text in record.wrong}
@@ -47,9 +42,7 @@ def check_records(records: Sequence[Record]) -> list[Finding]:
     everywhere = {text for text in wrong if all(stands_in(text, record.stem) for record in records)}
     for record in records:
         findings += repeated_choices(record)
-        if record.gold not in everywhere:
-            findings += answer_in_stem(record)
-        findings += wrong_answer_in_stem(record)
+        findings += answers_in_stem(record, everywhere)
         findings += asked_word_in_answers(record)
     return findings
 
@@ -83,7 +76,7 @@ def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
     return findings
 
 
-def repeated_questions(records: Sequence[Record]) -> list[Finding]:
+def repeated_questions(records: Sequence[Record]) -> Iterator[Finding]:
     """Find items that ask the same of the same choices, and stems with two right answers.
 
     Several items may share a stem: perturbations of a question differ in their distractors. Then
@@ -92,72 +85,59 @@ def repeated_questions(records: Sequence[Record]) -> list[Finding]:
     """
     first: dict[str, Record] = {}
     seen: dict[tuple[str, frozenset[str]], Record] = {}
-    findings = []
     for record in records:
         stem = plain_words(record.stem)
         key = stem, frozenset(record.choices)
         other = seen.setdefault(key, record)
         if other is not record and other.gold == record.gold:
             text = f"the same question as {other.where}"
-            findings.append(Finding("repeated question", record.where, text))
+            yield Finding("repeated question", record.where, text)
             continue
         other = other if other is not record else first.setdefault(stem, record)
         if other.gold != record.gold:
             text = f"{other.gold[:60]!r} is right under the same stem in {other.where}"
             check = "right elsewhere" if other.gold in record.wrong else "stem with two answers"
-            findings.append(Finding(check, record.where, text))
-    return findings
+            yield Finding(check, record.where, text)
 
 
-def repeated_choices(record: Record) -> list[Finding]:
+def repeated_choices(record: Record) -> Iterator[Finding]:
     """Find a choice that is there twice, or that names what the gold names."""
-    findings = []
     if len({plain_words(text) for text in record.choices}) < len(record.choices):
-        findings.append(Finding("repeated choice", record.where, "two choices are the same"))
+        yield Finding("repeated choice", record.where, "two choices are the same")
     golds = answer_words(record.gold)
     for text in record.wrong:
         if shared := golds & answer_words(text):
             problem = f"{sorted(shared)[0]!r} names the gold and a wrong choice"
-            findings.append(Finding("synonym of the gold", record.where, problem))
-    return findings
+            yield Finding("synonym of the gold", record.where, problem)
 
 
-def answer_in_stem(record: Record) -> list[Finding]:
-    """Find a gold, or a name of it, in a stem that no wrong choice is in as well."""
-    stem = record.stem
-    if not stands_in(record.gold, stem) or any(stands_in(text, stem) for text in record.wrong):
-        return []
-    return [Finding("answer in the stem", record.where, f"{record.gold[:60]!r}")]
+def answers_in_stem(record: Record, everywhere: Collection[str] = ()) -> Iterator[Finding]:
+    """Find answers that a stem tells, by a name of the gold, or of a wrong answer with a gloss.
 
-
-def wrong_answer_in_stem(record: Record) -> list[Finding]:
-    """Find a wrong answer with a gloss whose name is in the stem: "cold snap" of "a cold snap".
-
-    The sentence may say so what the word means there.
+    A gold in the stem tells nothing where a wrong choice is there as well, nor one of the answers
+    that are `everywhere`, in all stems. A wrong answer such as "cold spell (or cold snap)" of "a
+    cold snap" may be what the word means in that sentence.
     """
-    if stands_in(record.gold, record.stem):
-        return []
-    return [
-        Finding("wrong answer in the stem", record.where, f"{text[:60]!r}")
-        for text in record.wrong
-        if _HEAD.match(text) and stands_in(text, record.stem)
-    ]
+    wrong = [text for text in record.wrong if stands_in(text, record.stem)]
+    if not stands_in(record.gold, record.stem):
+        for text in filter(_GLOSSED.match, wrong):
+            yield Finding("wrong answer in the stem", record.where, f"{text[:60]!r}")
+    elif not wrong and record.gold not in everywhere:
+        yield Finding("answer in the stem", record.where, f"{record.gold[:60]!r}")
 
 
-def asked_word_in_answers(record: Record) -> list[Finding]:
+def asked_word_in_answers(record: Record) -> Iterator[Finding]:
     """Find the word asked about, by stems, in the right answer alone or in wrong ones alone.
 
     Only of items whose notes name the word, as those of WordNetQA and DictionaryQA do.
     """
-    if "surface_form" not in record.meta and "word" not in record.meta:
-        return []
-    asked = asked_stems(record)
-    having = [text for text in record.choices if asked & stems_in(text)]
-    if not having or (record.gold in having and len(having) > 1):
-        return []
-    where = "the right answer" if record.gold in having else "a wrong answer"
-    text = f"{', '.join(sorted(asked))}: {having[0][:60]!r}"
-    return [Finding(f"asked word in {where}", record.where, text)]
+    if "surface_form" in record.meta or "word" in record.meta:
+        asked = asked_stems(record)
+        having = [text for text in record.choices if asked & stems_in(text)]
+        if having and (record.gold not in having or len(having) == 1):
+            where = "the right answer" if record.gold in having else "a wrong answer"
+            text = f"{', '.join(sorted(asked))}: {having[0][:60]!r}"
+            yield Finding(f"asked word in {where}", record.where, text)
 
 
 def asked_stems(record: Record) -> frozenset[str]:
@@ -180,20 +160,18 @@ def asked_stems(record: Record) -> frozenset[str]:
     return frozenset(found)
 
 
-def unbalanced_positions(records: Sequence[Record]) -> list[Finding]:
+def unbalanced_positions(records: Sequence[Record]) -> Iterator[Finding]:
     """Find positions that hold the gold far more, or less, often than a fair draw would."""
     counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for record in records:
         counts[len(record.choices)][record.answer] += 1
-    findings = []
     for num_choices, golds in counts.items():
         total, share = golds.total(), 1 / num_choices
         allowed = _SIGMAS * math.sqrt(total * share * (1 - share))
         for position in range(num_choices):
             if abs(golds[position] - total * share) > allowed:
                 text = f"{golds[position]} of {total} golds are at place {position + 1}"
-                findings.append(Finding("unbalanced positions", records[0].file or "all", text))
-    return findings
+                yield Finding("unbalanced positions", records[0].file or "all", text)
 
 
 def answer_words(text: str) -> set[str]:
@@ -201,13 +179,11 @@ def answer_words(text: str) -> set[str]:
 
     An answer without a gloss is one name as a whole.
     """
-    head = _HEAD.match(text)
-    if head is None:
+    glossed = _GLOSSED.match(text)
+    if glossed is None:
         return {plain_words(text)}
-    parts = _MORE.match(head["words"])
-    assert parts is not None  # every text is a first part
-    others = (parts["others"] or "").split(", ")
-    return {plain_words(word) for word in [parts["first"], *others] if word}
+    others = (glossed["others"] or "").split(", ")
+    return {plain_words(word) for word in [glossed["first"], *others] if word}
 
 
 def stands_in(answer: str, stem: str) -> bool:
@@ -264,53 +240,41 @@ class Stats:
     num_golds: int
     positions: tuple[int, ...]
 
-    @property
-    def cluster_size(self) -> float | None:
-        """Questions of a concept on average; None where items name none."""
-        return self.num_questions / self.num_clusters if self.num_clusters else None
-
 
 def stats_of(splits: Mapping[str, Sequence[Record]]) -> list[Stats]:
     """Return the sizes of each split, and behind several those of all together."""
-    found = [_stats(name, records) for name, records in splits.items()]
+    named = dict(splits)
     if len(splits) > 1:
-        found.append(_stats("all", [one for records in splits.values() for one in records]))
+        named["all"] = [record for records in splits.values() for record in records]
+    found = []
+    for name, records in named.items():
+        places = Counter(record.answer for record in records)
+        num_places = max((len(record.choices) for record in records), default=0)
+        sizes = Stats(
+            name,
+            len(records),
+            len({(record.stem, record.gold) for record in records}),
+            len({cluster_of(record) for record in records} - {""}),
+            len({record.gold for record in records}),
+            tuple(places[place] for place in range(num_places)),
+        )
+        found.append(sizes)
     return found
 
 
 def stats_table(stats: Sequence[Stats]) -> str:
     """Return the sizes as a table in Markdown, which is readable in a terminal too."""
-    head = (
-        "split",
-        "questions",
-        "unique",
-        "concepts",
-        "per concept",
-        "right answers",
-        "at place 1, 2, ...",
-    )
-    rows = [head, tuple("-" * len(name) for name in head)]
-    for one in stats:
-        size = "" if one.cluster_size is None else f"{one.cluster_size:.1f}"
-        numbers = (one.num_questions, one.num_unique, one.num_clusters)
-        places = " ".join(f"{count:,}" for count in one.positions)
-        rows.append((one.split, *(f"{n:,}" for n in numbers), size, f"{one.num_golds:,}", places))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    head = "split,questions,unique,concepts,per concept,right answers".split(",")
+    rows = [[*head, "at place 1, 2, ..."]]
+    rows.append(["-" * len(name) for name in rows[0]])
+    for sizes in stats:
+        per_concept = f"{sizes.num_questions / sizes.num_clusters:.1f}" if sizes.num_clusters else ""
+        numbers = (sizes.num_questions, sizes.num_unique, sizes.num_clusters)
+        places = " ".join(f"{count:,}" for count in sizes.positions)
+        cells = [sizes.split, *(f"{n:,}" for n in numbers), per_concept, f"{sizes.num_golds:,}"]
+        rows.append([*cells, places])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
         for row in rows
-    )
-
-
-def _stats(name: str, records: Sequence[Record]) -> Stats:
-    places = [0] * max((len(record.choices) for record in records), default=0)
-    for record in records:
-        places[record.answer] += 1
-    return Stats(
-        name,
-        len(records),
-        len({(record.stem, record.gold) for record in records}),
-        len({cluster for record in records if (cluster := cluster_of(record))}),
-        len({record.gold for record in records}),
-        tuple(places),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from probelight.build.hygiene import (
-    answer_in_stem,
     answer_words,
+    answers_in_stem,
     asked_stems,
     asked_word_in_answers,
     check_records,
@@ -14,7 +14,6 @@ from probelight.build.hygiene import (
     repeated_choices,
     repeated_questions,
     unbalanced_positions,
-    wrong_answer_in_stem,
 )
 from probelight.probes.record import Record
 
@@ -37,15 +36,26 @@ def test_words_of_an_answer(text: str, words: set[str]) -> None:
 
 def test_an_answer_in_its_stem() -> None:
     gold = "report (or account), defined as 'what is said'"
-    assert answer_in_stem(item("In 'an Account of it', 'it' is", gold, "b, defined as 'c'"))
-    assert not answer_in_stem(item("In 'accounts of it', 'it' is", gold, "b, defined as 'c'"))
+
+    def found(stem: str, *choices: str) -> list[str]:
+        return [one.check for one in answers_in_stem(item(stem, *choices))]
+
+    assert found("In 'an Account of it', 'it' is", gold, "b, defined as 'c'") == [
+        "answer in the stem"
+    ]
+    assert found("In 'accounts of it', 'it' is", gold, "b, defined as 'c'") == []
     # Where a wrong choice is there too, it tells nothing.
-    assert not answer_in_stem(item("an 18 year old and a 20 year old", "18", "20"))
+    assert found("an 18 year old and a 20 year old", "18", "20") == []
+    gold, wrong = "while, defined as 'a period'", "cold spell (or cold snap), defined as 'cold'"
+    snap = "In 'a cold snap in May', the word 'snap' is a type of"
+    assert found(snap, gold, wrong) == ["wrong answer in the stem"]
+    assert found("In 'a snap', 'snap' is a type of", gold, wrong) == []
+    assert found("In 'a while of cold snap', it is", gold, wrong) == []
 
 
 def test_repeated_questions_and_contradictions() -> None:
     first = item("q?", "a", "b", name="1")
-    assert not repeated_questions([first, item("q?", "a", "c", name="2")])
+    assert not [*repeated_questions([first, item("q?", "a", "c", name="2")])]
     [found] = repeated_questions([first, item("Q ?", "b", "a", answer=1, name="3")])
     assert (found.check, found.text) == ("repeated question", "the same question as 1@0")
     [found] = repeated_questions([first, item("q?", "c", "a", name="4")])
@@ -68,7 +78,7 @@ def test_choices_that_say_the_same() -> None:
 def test_positions() -> None:
     # 100 items of 2: the deviation is 5, so 75 at one place are just within five of them.
     items = [item(str(n), "a", "b", answer=n % 4 == 0) for n in range(100)]
-    assert not unbalanced_positions(items)
+    assert not [*unbalanced_positions(items)]
     items.append(item("x", "a", "b"))
     items.append(item("y", "a", "b"))
     found = unbalanced_positions(items)
@@ -146,12 +156,3 @@ def test_words_that_are_asked_about() -> None:
     assert asked_stems(item(stem, "x")) == set()
     synonymy = "'a group of things' best defines the following collection of words:"
     assert asked_stems(item(synonymy, "x", surface_form="collection")) == set()
-
-
-def test_a_wrong_answer_in_the_stem() -> None:
-    stem = "In 'a cold snap in May', the word 'snap' is a type of"
-    gold, wrong = "while, defined as 'a period'", "cold spell (or cold snap), defined as 'cold'"
-    [found] = wrong_answer_in_stem(item(stem, gold, wrong))
-    assert found.check == "wrong answer in the stem"
-    assert not wrong_answer_in_stem(item("In 'a snap', 'snap' is a type of", gold, wrong))
-    assert not wrong_answer_in_stem(item("In 'a while of cold snap', it is", gold, wrong))

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -61,15 +60,8 @@ class ItemText:
 def item_text(record: Record, choice: str) -> ItemText:
     """Return the text of an item with one of its choices."""
     before, _, after = record.stem.partition(MASK)
-    own, answer = words_of(before), words_of(choice)
-    end = len(own) + len(answer)
-    return ItemText((*own, *answer, *words_of(after)), len(own), end)
-
-
-def texts_of(record: Record, wrong_choices: bool = True) -> Iterator[tuple[str, ...]]:
-    """Yield the words of an item with its right answer and, if they count, each other choice."""
-    choices = record.choices if wrong_choices else [record.gold]
-    return (item_text(record, choice).words for choice in choices)
+    stem, answer = words_of(before), words_of(choice)
+    return ItemText((*stem, *answer, *words_of(after)), len(stem), len(stem) + len(answer))
 
 
 class Wanted(NamedTuple):
@@ -87,7 +79,7 @@ class Wanted(NamedTuple):
 
     def found_in(self, hashes: Hashes) -> tuple[Ints, Ints]:
         """Return (M,) places in `hashes` and (M,) places of the probe with equal hashes."""
-        near = np.flatnonzero(self.bits[_leading(hashes, self.bits)])
+        near = np.flatnonzero(self.bits[leading(hashes, self.bits)])
         first = np.searchsorted(self.hashes, hashes[near], "left")
         times = np.searchsorted(self.hashes, hashes[near], "right") - first
         nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
@@ -118,10 +110,6 @@ class ProbeGrams:
     own: Sequence[Ints]
     wanted: Mapping[int, Wanted]
 
-    def ids_of(self, words: Sequence[str]) -> Ints:
-        """Return (L,) the ids of some words."""
-        return np.fromiter(map(self.ids.get, words, repeat(UNKNOWN)), np.int64, len(words))
-
     def whole_stem(self, text: int) -> int:
         """Return the length of the stem, where that is looked for whole; else 0."""
         end = self.texts[text].start
@@ -149,8 +137,7 @@ def probe_grams(
     text_of = [known.setdefault(item_text(r, r.gold), len(known)) for r in records]
     texts = list(known)
     ids: dict[str, int] = {}
-    flat = list[int]()
-    starts = list[int]()
+    flat, starts = list[int](), list[int]()
     for text in texts:
         starts.append(len(flat))
         flat += [*(ids.setdefault(word, len(ids) + 1) for word in text.words), _END]
@@ -161,13 +148,21 @@ def probe_grams(
     own = [start + np.flatnonzero(kept[start : max(start, end - size + 1)]) for start, end in spans]
     wanted: dict[int, Wanted] = {}
     grams = ProbeGrams(size, texts, text_of, ids, words, starts, own, wanted)
-    places = {size: [int(place) for its in own for place in its]}
+    places = {size: [int(place) for of_text in own for place in of_text]}
     for number, text in enumerate(texts):
         if not len(own[number]) and text.words:
             places.setdefault(len(text.words), []).append(starts[number])
         if stem := grams.whole_stem(number):
             places.setdefault(stem, []).append(starts[number])
-    wanted |= {length: _wanted(words, length, at) for length, at in places.items() if at}
+    for length, at in places.items():
+        if at:
+            begins = np.unique(np.array(at, dtype=np.int64))
+            hashes = window_hashes(words, length)[begins]
+            order = np.argsort(hashes, kind="stable")
+            num_bits = min(_MOST_BITS, max(10, 6 + len(begins).bit_length()))
+            bits = np.zeros(1 << num_bits, dtype=np.bool_)
+            bits[leading(hashes, bits)] = True
+            wanted[length] = Wanted(hashes[order], begins[order], bits)
     return grams
 
 
@@ -180,17 +175,14 @@ def window_hashes(words: Ints, size: int) -> Hashes:
         return np.empty(0, np.uint64)
     mixed = words.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(31)  # numbers of 64 bits that have nothing of the ids' order
-    digits = mixed * np.uint64(0x94D049BB133111EB) * _powers(_BASE, len(words))
+    factors = np.full((2, len(words)), [[_BASE], [_INVERSE]], np.uint64)
+    factors[:, 0] = 1
+    powers, inverse_powers = np.cumprod(factors, axis=1, dtype=np.uint64)
+    digits = mixed * np.uint64(0x94D049BB133111EB) * powers
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(digits, dtype=np.uint64)])
     num = len(words) - size + 1
-    hashes: Hashes = (sums[size:] - sums[:num]) * _powers(_INVERSE, num)
+    hashes: Hashes = (sums[size:] - sums[:num]) * inverse_powers[:num]
     return hashes
-
-
-def _powers(base: int, num: int) -> Hashes:
-    factors = np.full(num, base, np.uint64)
-    factors[:1] = 1
-    return np.cumprod(factors, dtype=np.uint64)
 
 
 def _mostly_own(
@@ -198,11 +190,7 @@ def _mostly_own(
 ) -> NDArray[np.bool_]:
     """Return (L,) whether at least half of the n-gram that begins there is no template's.
 
-    Args:
-        words: See `ProbeGrams`.
-        grouped: Begin and end of a text in `words`, once for each group that has it.
-        size: n.
-        most_groups: See `probe_grams`.
+    `grouped` has begin and end of a text in `words`, once for each group that has it.
     """
     half = (size + 1) // 2
     hashes = window_hashes(words, half)
@@ -221,14 +209,6 @@ def _mostly_own(
     return mostly
 
 
-def _wanted(words: Ints, length: int, places: Sequence[int]) -> Wanted:
-    at = np.unique(np.array(places, dtype=np.int64))
-    hashes = window_hashes(words, length)[at]
-    order = np.argsort(hashes, kind="stable")
-    bits = np.zeros(1 << min(_MOST_BITS, max(10, 6 + len(at).bit_length())), dtype=np.bool_)
-    bits[_leading(hashes, bits)] = True
-    return Wanted(hashes[order], at[order], bits)
-
-
-def _leading(hashes: Hashes, bits: NDArray[np.bool_]) -> Hashes:
+def leading(hashes: Hashes, bits: NDArray[np.bool_]) -> Hashes:
+    """Return the leading bits of hashes, as many as index `bits`."""
     return hashes >> np.uint64(65 - len(bits).bit_length())

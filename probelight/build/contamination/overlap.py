@@ -11,17 +11,17 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, chain, repeat
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probelight.build.contamination.grams import (
+    UNKNOWN,
     Ints,
     ProbeGrams,
-    Wanted,
-    texts_of,
+    item_text,
     window_hashes,
     words_of,
 )
@@ -85,10 +85,16 @@ class Scan:
         if not words:
             return
         before = len(self._tail)
-        ids = np.concatenate([self._tail, self._grams.ids_of(words)])
+        known = map(self._grams.ids.get, words, repeat(UNKNOWN))
+        ids = np.concatenate([self._tail, np.fromiter(known, np.int64, len(words))])
         for size, wanted in self._grams.wanted.items():
             first = max(0, before - size + 1)  # those before it were looked at
-            at, places = self._matches(ids[first:], size, wanted)
+            # (M,) places in the text and in the probe at which the same words begin.
+            at, places = wanted.found_in(window_hashes(ids[first:], size))
+            offsets = np.arange(size)
+            pieces = ids[first:][at[:, None] + offsets]
+            same = (pieces == self._grams.words[places[:, None] + offsets]).all(axis=1)
+            at, places = at[same], places[same]
             self._found[size][places] = True
             earlier = np.zeros_like(at)
             if size == self._grams.size:
@@ -109,36 +115,26 @@ class Scan:
         start = grams.starts[text]
         if not words:
             return Overlap(None, None, None)
-        whole = float(self._found_whole(start, len(words)))
-        answer = places = np.zeros(0, dtype=np.bool_)
+
+        def share(found: NDArray[np.bool_]) -> float | None:
+            return float(found.mean()) if len(found) else None
+
+        def found_whole(length: int) -> float:
+            return float(length in self._found and self._found[length][start])
+
         if len(own):
-            places = self._found[grams.size][own]
-            answer = (own + grams.size > start + grams.texts[text].start) & (
-                own < start + grams.texts[text].end
-            )
-        stem = _share(places[~answer])
+            found = self._found[grams.size][own]
+            behind, end = start + grams.texts[text].start, start + grams.texts[text].end
+            has_answer = (own + grams.size > behind) & (own < end)
+            shares = share(found), share(found[~has_answer]), share(found[has_answer])
+        else:
+            shares = found_whole(len(words)), None, found_whole(len(words))
+        every, stem, answer = shares
         if length := grams.whole_stem(text):
-            stem = float(self._found_whole(start, length))
-        begin, longest = int(self._begin[text]), int(self._longest[text])
-        return Overlap(
-            _share(places) if len(own) else whole,
-            stem,
-            _share(places[answer]) if len(own) else whole,
-            longest,
-            " ".join(words[begin - start : begin - start + longest]),
-            self._where[text],
-        )
-
-    def _found_whole(self, start: int, length: int) -> bool:
-        return length in self._found and bool(self._found[length][start])
-
-    def _matches(self, ids: Ints, size: int, wanted: Wanted) -> tuple[Ints, Ints]:
-        """Return (M,) places in the text and in the probe at which the same words begin."""
-        at, places = wanted.found_in(window_hashes(ids, size))
-        offsets = np.arange(size)
-        same = ids[at[:, None] + offsets] == self._grams.words[places[:, None] + offsets]
-        kept = same.all(axis=1)
-        return at[kept], places[kept]
+            stem = found_whole(length)
+        longest, begin = int(self._longest[text]), int(self._begin[text]) - start
+        piece = " ".join(words[begin : begin + longest])
+        return Overlap(every, stem, answer, longest, piece, self._where[text])
 
     def _earlier(self, at: Ints, places: Ints, num: int) -> Ints:
         """Return (M,) how many n-grams right before a match are matches too, word by word.
@@ -178,10 +174,6 @@ class Scan:
                 self._where[text] = where(max(0, int(begin[one])))
 
 
-def _share(found: NDArray[np.bool_]) -> float | None:
-    return float(found.mean()) if len(found) else None
-
-
 def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = True) -> None:
     """Look through items.
 
@@ -199,8 +191,8 @@ def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = Tr
     for record in records:
         begins.append(len(words))
         names.append(record.where)
-        for text in texts_of(record, wrong_choices):
-            words += [*text, ""]
+        for choice in record.choices if wrong_choices else [record.gold]:
+            words += [*item_text(record, choice).words, ""]
         if len(words) > _MOST_WORDS:
             scan.feed(words, where)
             words, begins, names = [], [], []
