@@ -268,8 +268,9 @@ def stats_table(stats: Sequence[Stats]) -> str:
     rows = [[*head, "at place 1, 2, ..."]]
     rows.append(["-" * len(name) for name in rows[0]])
     for sizes in stats:
-        per_concept = f"{sizes.num_questions / sizes.num_clusters:.1f}" if sizes.num_clusters else ""
-        numbers = (sizes.num_questions, sizes.num_unique, sizes.num_clusters)
+        num_clusters = sizes.num_clusters
+        per_concept = f"{sizes.num_questions / num_clusters:.1f}" if num_clusters else ""
+        numbers = (sizes.num_questions, sizes.num_unique, num_clusters)
         places = " ".join(f"{count:,}" for count in sizes.positions)
         cells = [sizes.split, *(f"{n:,}" for n in numbers), per_concept, f"{sizes.num_golds:,}"]
         rows.append([*cells, places])

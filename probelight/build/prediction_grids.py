@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Literal
 
 from probelight.probes.record import MASK, Record, validate
@@ -30,8 +31,6 @@ SIZE_SENTENCES: dict[Wording, str] = {
     "paper": f"The size of a {{}} is usually much {MASK} than the size of a {{}}.",
     "released": f"The size of a {{}} is usually much {MASK} than the size of a {{}} .",
 }
-_YOUNGER_OLDER = ("younger", "older")
-_SMALLER_LARGER = ("smaller", "larger")
 _BY_AGE, _BY_YEAR = ("AGE-1", "AGE-2"), ("YEAR-1", "YEAR-2")
 SIZES = "sizes"
 # Title, whether it is the age sentence (whose first word is right where the values rise), axes.
@@ -50,8 +49,8 @@ class PredictionGrid:
     Attributes:
         name: "A" to "D" as in figure 3, "sizes" for table 4.
         probe: The probe that it is a variant of.
-        title: What is put where.
-        wording: Whose wording of the sentence.
+        title: Which values are in which sentence.
+        wording: Of the sentence, the paper's or the released one.
         axes: What the first and the second value of the sentence are (rows, columns).
         candidates: The two answers.
         values: The values of rows and columns alike.
@@ -91,57 +90,38 @@ def age_grids(
     )
 
 
-def size_grid(objects: Sequence[str] = OBJECTS, wording: Wording = "paper") -> PredictionGrid:
-    """Return the matrix of table 4.
+def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionGrid:
+    """Return a panel of figure 3 by its name, see `age_grids`, or the matrix of table 4, `SIZES`.
 
     Args:
-        objects: From the smallest to the largest.
-        wording: Of the sentence; the two differ in the space before the full stop.
-
-    Raises:
-        ValueError: If there are fewer than two different objects, or one repeats.
-    """
-    return grid_of(SIZES, objects, wording)
-
-
-def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionGrid:
-    """Return one grid by its name; see `age_grids` and `size_grid`.
+        name: "A" to "D" or `SIZES`.
+        values: Ages or years, or objects from the smallest to the largest.
+        wording: Of the sentence; of sizes the two differ in the space before the full stop.
 
     Raises:
         KeyError: If there is no such grid.
         ValueError: If there are fewer than two different values, or one repeats.
     """
-    if name == SIZES:
-        probe, title, axes = "objects_comparison", "sizes of objects", ("OBJ-1", "OBJ-2")
-        candidates, sentence, rising = _SMALLER_LARGER, SIZE_SENTENCES[wording], True
-    else:
-        title, rising, axes = _PANELS[name]
-        probe, candidates = "age_comparison", _YOUNGER_OLDER
-        sentence = AGE_SENTENCES[wording] if rising else BIRTH_SENTENCE
-    items = _pairs(name, sentence, values, candidates, rising=rising)
-    return PredictionGrid(name, probe, title, wording, axes, candidates, tuple(values), items)
-
-
-def _pairs(
-    name: str, sentence: str, values: Sequence[Value], candidates: tuple[str, str], *, rising: bool
-) -> tuple[Record, ...]:
-    """Make the items over all ordered pairs.
-
-    `rising` says that the first candidate (younger, smaller) is right where the first value is
-    before the second in the order of `values`.
-    """
     if len(values) < 2 or len(set(values)) < len(values):
         raise ValueError(f"grid {name}: at least two different values are needed, each once")
+    # `rising`: the first candidate (younger, smaller) is right where the first value is the lower.
+    if name == SIZES:
+        probe, title, axes = "objects_comparison", "sizes of objects", ("OBJ-1", "OBJ-2")
+        candidates, sentence, rising = ("smaller", "larger"), SIZE_SENTENCES[wording], True
+    else:
+        title, rising, axes = _PANELS[name]
+        probe, candidates = "age_comparison", ("younger", "older")
+        sentence = AGE_SENTENCES[wording] if rising else BIRTH_SENTENCE
     records = []
-    for i, first in enumerate(values):
-        for j, second in enumerate(values):
-            if i != j:
-                record = Record(
-                    id=f"{name}-{first}-{second}",
-                    stem=sentence.format(first, second),
-                    choices=candidates,
-                    answer=0 if (i < j) == rising else 1,
-                    meta={"arguments": [first, second]},
-                )
-                records.append(validate(record, "mc_mlm"))
-    return tuple(records)
+    for (i, first), (j, second) in permutations(enumerate(values), 2):
+        record = Record(
+            id=f"{name}-{first}-{second}",
+            stem=sentence.format(first, second),
+            choices=candidates,
+            answer=0 if (i < j) == rising else 1,
+            meta={"arguments": [first, second]},
+        )
+        records.append(validate(record, "mc_mlm"))
+    return PredictionGrid(
+        name, probe, title, wording, axes, candidates, tuple(values), tuple(records)
+    )

@@ -35,7 +35,7 @@ def build_text(
     """Build text, vocabulary and tokens in a folder, each file whole or not at all.
 
     Args:
-        folder: Gets `vocab.txt`, one piece a line in id order, and then `tokens.npz`.
+        folder: Gets `vocab.txt`, one piece per line in id order, and then `tokens.npz`.
         wordnet_dir: WordNet 3.0 database folder.
         gcide_path: GCIDE in dictd's format.
         whole_words: Words that must be one piece each; the numbers 0 to 120 are besides.
@@ -125,9 +125,8 @@ class DocumentStore:
 
     def sentences(self, document: int) -> list[np.ndarray]:
         """Return token ids of each sentence of a document."""
-        first, last = self.document_starts[document], self.document_starts[document + 1]
-        bounds = self.sentence_starts[first : last + 1]
-        return [self.ids[a:b] for a, b in pairwise(bounds)]
+        first, last = self.document_starts[document : document + 2]
+        return [self.ids[a:b] for a, b in pairwise(self.sentence_starts[first : last + 1])]
 
     def lengths(self) -> np.ndarray:
         """Return the tokens of each document, (D,)."""

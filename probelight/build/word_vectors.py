@@ -6,11 +6,11 @@ GloVe and word2vec factorise too (Levy & Goldberg 2014), but the same numbers at
 
 from __future__ import annotations
 
-import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +37,17 @@ _BLOCK = 2_000_000  # tokens counted at once
 
 
 def build_vectors(output_path: Path) -> Path:
-    """Makes the shipped file, assets/word_vectors.txt.
+    """Make the shipped file, assets/word_vectors.txt.
 
     Raises:
         FileNotFoundError: If a source is not there, with the package that holds it.
     """
-    build_word_vectors(dictionary_texts(), output_path)
+    documents = chain(
+        wordnet_documents(wordnet.open_wordnet()), gcide_documents(gcide.read_gcide())
+    )
+    texts = (" . ".join(map(plain, document.sentences)) for document in documents)
+    build_word_vectors(texts, output_path)
     return output_path
-
-
-def dictionary_texts() -> Iterator[str]:
-    """The bundled model's training text, one string a concept, in a fixed order."""
-    documents = wordnet_documents(wordnet.open_wordnet())
-    for document in itertools.chain(documents, gcide_documents(gcide.read_gcide())):
-        yield " . ".join(plain(sentence) for sentence in document.sentences)
 
 
 def build_word_vectors(
@@ -61,13 +58,13 @@ def build_word_vectors(
     window: int = 5,
     extra_words: Sequence[str] = PROBE_WORDS,
 ) -> list[str]:
-    """Writes vectors in GloVe's text format: a word and its numbers a line, frequent words first.
+    """Write vectors in GloVe's text format: a word and its numbers per line, frequent ones first.
 
     Args:
-        texts: One text a document; words of different texts are no neighbours.
+        texts: One per document; words of different texts are no neighbours.
         output_path: The file.
         num_words: Words that get a vector, all lower case.
-        dimension: Numbers a word.
+        dimension: Numbers per word.
         window: Words to either side that count as neighbours; a near one counts more (1/distance).
         extra_words: Words that get a vector however rare they are, if they occur at all.
 
@@ -82,7 +79,7 @@ def build_word_vectors(
     counts = Counter(word for text in tokens for word in text)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     wanted = dict.fromkeys([*(w for w in extra_words if w in counts), *ranked])
-    chosen = set(itertools.islice(wanted, num_words))
+    chosen = set(islice(wanted, num_words))
     words = [word for word in ranked if word in chosen]
     if len(words) <= dimension:
         raise ValueError(f"{len(words)} words are too few for vectors of {dimension} numbers")
@@ -97,27 +94,28 @@ def build_word_vectors(
 def cooccurrences(texts: Iterable[Sequence[str]], words: Sequence[str], window: int) -> Any:
     """(W, W) symmetric counts of word pairs within `window`, each weighted by 1 / distance."""
     index = {word: number for number, word in enumerate(words)}
-    total = sparse.csr_matrix((len(words), len(words)), dtype=np.float64)
+    shape = (len(words), len(words))
+    total = sparse.csr_matrix(shape, dtype=np.float64)
+
+    def counted(block: list[int]) -> Any:
+        ids = np.array(block, dtype=np.int64)
+        counts = sparse.csr_matrix(shape, dtype=np.float64)
+        for distance in range(1, window + 1):
+            left, right = ids[:-distance], ids[distance:]
+            both = (left >= 0) & (right >= 0)
+            weights = np.full(int(both.sum()), 1.0 / distance)
+            counts = counts + sparse.csr_matrix((weights, (left[both], right[both])), shape=shape)
+        return counts
+
     block: list[int] = []
     for text in texts:
         block += [index.get(token, -1) for token in text]
         block += [-1] * window  # no pair reaches over the end of a text
         if len(block) > _BLOCK:
-            total = total + _count(np.array(block), len(words), window)
+            total = total + counted(block)
             block = []
-    total = total + _count(np.array(block, dtype=np.int64), len(words), window)
+    total = total + counted(block)
     return (total + total.T).tocsr()
-
-
-def _count(ids: np.ndarray[Any, np.dtype[np.int64]], num_words: int, window: int) -> Any:
-    total = sparse.csr_matrix((num_words, num_words), dtype=np.float64)
-    for distance in range(1, window + 1):
-        left, right = ids[:-distance], ids[distance:]
-        both = (left >= 0) & (right >= 0)
-        weights = np.full(int(both.sum()), 1.0 / distance)
-        shape = (num_words, num_words)
-        total = total + sparse.csr_matrix((weights, (left[both], right[both])), shape=shape)
-    return total
 
 
 def positive_pmi(counts: Any) -> Any:

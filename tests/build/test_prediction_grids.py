@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.build.prediction_grids import AGES, OBJECTS, age_grids, size_grid
+from probelight.build.prediction_grids import AGES, OBJECTS, SIZES, Wording, age_grids, grid_of
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.record import Record
 
@@ -38,15 +38,15 @@ def test_every_ordered_pair_once_without_the_diagonal() -> None:
 def test_the_released_wording_is_that_of_the_released_files() -> None:
     record = age_grids(ages=(15, 16), wording="released")[0].records[0]
     assert record.stem == "A 15 year old person age is [MASK] than a 16 year old person ."
-    sizes = size_grid(("nail", "house plant"), "released")
+    sizes = grid_of(SIZES, ("nail", "house plant"), "released")
     assert sizes.records[0].stem == (
         "The size of a nail is usually much [MASK] than the size of a house plant ."
     )
 
 
 @pytest.mark.parametrize("wording", ["paper", "released"])
-def test_the_probes_own_patterns_find_the_arguments(wording: str) -> None:
-    grids = (age_grids(ages=(20, 81), wording=wording)[0], size_grid(wording=wording))  # type: ignore[arg-type]
+def test_the_patterns_of_the_probes_find_the_arguments(wording: Wording) -> None:
+    grids = (age_grids(ages=(20, 81), wording=wording)[0], grid_of(SIZES, OBJECTS, wording))
     for grid in grids:
         config = load_probe_config(grid.probe)
         for record in grid.records:
@@ -57,7 +57,7 @@ def test_the_probes_own_patterns_find_the_arguments(wording: str) -> None:
 
 
 def test_sizes_are_smaller_above_the_diagonal() -> None:
-    grid = size_grid()
+    grid = grid_of(SIZES, OBJECTS, "paper")
     assert len(grid.records) == 56
     for record in grid.records:
         first, second = (OBJECTS.index(value) for value in record.meta["arguments"])

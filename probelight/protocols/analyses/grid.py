@@ -13,7 +13,7 @@ from math import fsum, tanh
 from typing import Annotated, Any, Literal, get_args
 
 from probelight.build import prediction_grids
-from probelight.build.prediction_grids import AGES, BIRTH_YEARS, PredictionGrid
+from probelight.build.prediction_grids import AGES, BIRTH_YEARS, OBJECTS, SIZES, PredictionGrid
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
 from probelight.io.ranges import Names, PathText, Settings, Within
@@ -94,7 +94,7 @@ class GridSettings(Settings):
         found: list[PredictionGrid] = []
         for wording in self.wordings:
             found += prediction_grids.age_grids(ages, years, wording)
-            found.append(prediction_grids.size_grid(wording=wording))
+            found.append(prediction_grids.grid_of(SIZES, OBJECTS, wording))
         return [grid for grid in found if grid.name in self.panels]
 
 
