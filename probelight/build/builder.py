@@ -38,18 +38,12 @@ class BuildSettings(Settings):
 
 @dataclass(frozen=True)
 class Source:
-    """A knowledge source, for the data card.
-
-    Attributes:
-        name: What it is called.
-        version: Which version of it is read.
-        licence: Under what it may be used.
-        files: Lists the files that are read, given the path of the setting.
-    """
+    """A knowledge source, for the data card."""
 
     name: str
-    version: str
-    licence: str
+    version: str  # the one that is read
+    licence: str  # under what it may be used
+    # Lists the files that are read, given the path of the setting.
     files: Callable[[Path], list[Path]] = lambda path: [path]
 
 
@@ -89,20 +83,12 @@ class Builder(Generic[S]):
 
 @dataclass(frozen=True)
 class Draft:
-    """An item whose choices have no order yet.
+    """An item whose choices have no order yet."""
 
-    Attributes:
-        stem: Question or sentence.
-        gold: The right answer.
-        distractors: The wrong ones.
-        group: Items of one group never lie in two splits.
-        meta: Fields of `Record.meta`.
-    """
-
-    stem: str
+    stem: str  # question or sentence
     gold: str
     distractors: tuple[str, ...]
-    group: Hashable
+    group: Hashable  # items of one group never lie in two splits
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -208,13 +194,9 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
 
 
 def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Path, int]) -> str:
-    """Return the card as Markdown; the same for the same files, wherever the sources lie.
+    """Return the card as Markdown; `files` has the number of items in each written file.
 
-    Args:
-        builder: What made the probe.
-        settings: Its settings.
-        probe: The records by split.
-        files: The number of items in each written file.
+    It is the same for the same files, wherever the sources lie.
     """
     options = []
     for setting in fields(settings):

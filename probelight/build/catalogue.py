@@ -100,7 +100,7 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 def build_probes(
     output_dir: Path, *, names: Iterable[str] | None = None, seed: int = 0
 ) -> list[Path]:
-    """Make the shipped probes: `output_dir/<name>/{train,dev,test}.jsonl.gz`.
+    """Make the shipped probes: `output_dir/<name>/{train,dev,test}.jsonl.gz`; return the files.
 
     With the sources of Debian 12 and seed 0 the files are those of assets/probes, byte for byte.
 
@@ -108,9 +108,6 @@ def build_probes(
         output_dir: Folder for the probes' folders.
         names: Which probes; all of `SHIPPED` by default.
         seed: Seeds every choice.
-
-    Returns:
-        The written files.
 
     Raises:
         ValueError: If there is no shipped probe of a given name.

@@ -133,22 +133,13 @@ _LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 @dataclass(frozen=True)
 class Entry:
-    """A sense that can be asked about.
+    """A sense that can be asked about."""
 
-    Attributes:
-        name: As the released notes name it: word, part of speech, place among the word's senses.
-        word: The headword in lower case.
-        part: "n", "v", "a" or "adv".
-        shown: The word as it is in the usage.
-        usage: An expression with the word in this sense.
-        definition: What the word means there.
-    """
-
-    name: str
-    word: str
-    part: str
-    shown: str
-    usage: str
+    name: str  # as in released notes: word, part of speech, place among the senses
+    word: str  # in lower case
+    part: str  # n, v, a or adv
+    shown: str  # the word as it is in the usage
+    usage: str  # an expression with the word in this sense
     definition: str
 
 

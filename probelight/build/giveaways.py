@@ -41,19 +41,12 @@ ASKED = "an answer with the asked word", "an answer without the asked word"
 
 @dataclass(frozen=True)
 class Association:
-    """How a part of answers goes with being right.
-
-    Attributes:
-        part: The word, or the answer.
-        num_items: n, the items that it tells choices of apart.
-        num_right: r.
-        expected: c.
-    """
+    """How a part of answers, a word or the whole, goes with being right."""
 
     part: str
-    num_items: int
-    num_right: int
-    expected: float
+    num_items: int  # n, the items that it tells choices of apart
+    num_right: int  # r
+    expected: float  # c
 
     @property
     def pmi(self) -> float:

@@ -20,17 +20,11 @@ _SIGMAS = 5.0  # a fair draw of the positions is this far off once in a million 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong.
+    """One thing that is wrong."""
 
-    Attributes:
-        check: What was checked, in a few words: findings are counted by it.
-        where: The item, or the file.
-        text: What was found there.
-    """
-
-    check: str
-    where: str
-    text: str
+    check: str  # in a few words: findings are counted by it
+    where: str  # the item, or the file
+    text: str  # what was found there
 
 
 def check_records(records: Sequence[Record]) -> list[Finding]:
@@ -52,9 +46,6 @@ def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
 
     A gold that is one of few answers (older or younger) is no leak: golds are compared where most
     of a split's items have a gold of their own, and those that are numbers never.
-
-    Args:
-        splits: The items by split.
     """
     findings = list[Finding]()
     for (first, ours), (second, theirs) in combinations(splits.items(), 2):
@@ -222,23 +213,14 @@ def findings_text(findings: Sequence[Finding]) -> str:
 
 @dataclass(frozen=True)
 class Stats:
-    """The sizes of one split, or of all of them together.
-
-    Attributes:
-        split: Its name.
-        num_questions: Items, each perturbation of a question counted.
-        num_unique: Different pairs of stem and right answer.
-        num_clusters: Concepts; 0 where items name none.
-        num_golds: Different right answers.
-        positions: How often each place holds the right answer.
-    """
+    """The sizes of one split, or of all of them together."""
 
     split: str
-    num_questions: int
-    num_unique: int
-    num_clusters: int
-    num_golds: int
-    positions: tuple[int, ...]
+    num_questions: int  # each perturbation of a question counted
+    num_unique: int  # different pairs of stem and right answer
+    num_clusters: int  # concepts; 0 where items name none
+    num_golds: int  # different right answers
+    positions: tuple[int, ...]  # how often each place holds the right answer
 
 
 def stats_of(splits: Mapping[str, Sequence[Record]]) -> list[Stats]:

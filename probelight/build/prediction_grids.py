@@ -80,9 +80,6 @@ def age_grids(
         ages: Values of panels A (age sentence) and D (birth-year sentence).
         years: Values of panels B (birth-year sentence) and C (age sentence).
         wording: Of the age sentence.
-
-    Raises:
-        ValueError: If there are fewer than two different values, or one repeats.
     """
     return tuple(
         grid_of(name, ages if axes == _BY_AGE else years, wording)

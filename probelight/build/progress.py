@@ -13,12 +13,7 @@ T = TypeVar("T")
 
 
 def tracked(items: Sequence[T], what: str) -> Iterable[T]:
-    """Yield items one by one, with a bar on stderr where that is a terminal.
-
-    Args:
-        items: What is worked on.
-        what: The text before the bar.
-    """
+    """Yield items one by one, with a bar behind `what` on stderr where that is a terminal."""
     from rich.progress import track  # not above: lists and --help are quick
 
     return track(items, what, **_how_shown())
@@ -26,10 +21,6 @@ def tracked(items: Sequence[T], what: str) -> Iterable[T]:
 
 def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a large source, compressed or not, with a bar as in `tracked`.
-
-    Args:
-        path: The file; the bar goes by how much of it, as it lies, was read.
-        what: The text before the bar.
 
     Raises:
         RecordError: If it is damaged, or not UTF-8; the message names the line.

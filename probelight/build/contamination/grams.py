@@ -44,17 +44,11 @@ def words_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ItemText:
-    """An item as one text: its stem with an answer in the mask's place, or behind it.
-
-    Attributes:
-        words: The words of the whole.
-        start: The answer's first word.
-        end: The word behind its last.
-    """
+    """An item as one text: its stem with an answer in the place of the mask, or behind it."""
 
     words: tuple[str, ...]
-    start: int
-    end: int
+    start: int  # the first word of the answer
+    end: int  # the word behind its last
 
 
 def item_text(record: Record, choice: str) -> ItemText:

@@ -177,11 +177,8 @@ class Scan:
 def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = True) -> None:
     """Look through items.
 
-    Args:
-        scan: Gets the words.
-        records: The items.
-        wrong_choices: Whether each is read with each of its choices, as a trainer reads it, or with
-            its right answer alone.
+    Each is read with each of its choices, as a trainer reads it; without `wrong_choices` with its
+    right answer alone.
     """
     words, begins, names = list[str](), list[int](), list[str]()
 
@@ -200,14 +197,10 @@ def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = Tr
 
 
 def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> list[str]:
-    """Look through a plain, .gz or .zip text file, which is read once and not kept.
+    """Look through a plain, .gz or .zip text file in UTF-8, which is read once and not kept.
 
-    Words go on over the ends of lines, as in wrapped text.
-
-    Args:
-        scan: Gets the words.
-        path: The file, UTF-8.
-        watched: See `probelight.io.files.open_content`.
+    Words go on over the ends of lines, as in wrapped text. For `watched` see
+    `probelight.io.files.open_content`.
 
     Returns:
         What a reader of the results should know of the file.

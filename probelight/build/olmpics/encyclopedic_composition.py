@@ -80,17 +80,11 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Chain:
-    """An entity, what it is linked to, and what is said of that: Lennon, the Beatles, 1960.
+    """An entity, what it is linked to, and what is said of that: Lennon, the Beatles, 1960."""
 
-    Attributes:
-        template: A key of `QUESTIONS`.
-        names: Of the entity, of the bridge and of the answer.
-        ids: Of the three; a year is its own.
-    """
-
-    template: str
-    names: tuple[str, str, str]
-    ids: tuple[str, str, str]
+    template: str  # a key of `QUESTIONS`
+    names: tuple[str, str, str]  # of the entity, of the bridge and of the answer
+    ids: tuple[str, str, str]  # of the three; a year is its own
 
     @property
     def question(self) -> str:
@@ -187,11 +181,6 @@ class NearAnswers:
     Wrong years are before or behind the right one so that each of three is equally often right.
     Other wrong answers are right answers of the split's other items, and those come first that were
     wrong more seldom than they are right: the choices alone do not tell a gold.
-
-    Args:
-        world: What Wikidata says.
-        chains: The split's.
-        rng: The order.
     """
 
     def __init__(self, world: World, chains: Sequence[Chain], rng: random.Random) -> None:

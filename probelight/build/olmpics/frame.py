@@ -128,10 +128,7 @@ def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Dr
 
 @cache
 def frequent_words(count: int) -> frozenset[str]:
-    """Return the most frequent English words, by `wordfreq`'s large list.
-
-    Args:
-        count: How many.
+    """Return so many of the most frequent English words, by `wordfreq`'s large list.
 
     Raises:
         FileNotFoundError: If the package is missing, with how to get it.

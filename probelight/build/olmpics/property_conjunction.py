@@ -56,26 +56,24 @@ class Property(NamedTuple):
 
 @dataclass
 class Properties:
-    """What ConceptNet says, by concept.
+    """What ConceptNet says, by concept."""
 
-    Attributes:
-        of: The properties of a concept that enough speaks for and that can be asked.
-        holders: The concepts of a property.
-        degree: How many statements name a concept: how well it is known.
-        linked: All that any statement links a concept to, in either direction, whatever its
-            relation and its weight.
-        kinds: What a concept is said to be a kind of.
-        size: How many are of a kind.
-        same: Its synonyms and other forms.
-    """
-
-    of: dict[str, dict[Property, None]] = field(default_factory=lambda: defaultdict(dict))
-    holders: dict[Property, list[str]] = field(default_factory=lambda: defaultdict(list))
-    degree: Counter[str] = field(default_factory=Counter)
+    of: dict[str, dict[Property, None]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )  # that enough speaks for and that can be asked
+    holders: dict[Property, list[str]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # the concepts of a property
+    degree: Counter[str] = field(
+        default_factory=Counter
+    )  # statements that name a concept: how well it is known
+    # All that any statement links a concept to, in either direction, whatever relation and weight.
     linked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     kinds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    size: Counter[str] = field(default_factory=Counter)
-    same: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    size: Counter[str] = field(default_factory=Counter)  # how many are of a kind
+    same: dict[str, set[str]] = field(
+        default_factory=lambda: defaultdict(set)
+    )  # synonyms and other forms
     _kinds_with: dict[Property, set[str]] = field(default_factory=dict)
 
     def may_have(self, concept: str, asked: Property) -> bool:
@@ -221,8 +219,8 @@ class Conjunctions:
 
     Args:
         known: What ConceptNet says.
-        concepts: The split's.
-        questions: Of one concept at most.
+        concepts: Those of the split.
+        questions: The most questions about one concept.
         rng: The order.
         asked: Pairs of properties that were asked for, in other splits too.
     """

@@ -73,23 +73,14 @@ _NOT_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class Concept:
-    """A noun in its first sense.
-
-    Attributes:
-        word: The noun.
-        synset: Its first sense.
-        hops: Name of each hypernym, direct or derived, to its distance.
-        near: Nameable hypernyms nearby, as (synset name, word).
-        kinds: Names of everything that any sense of the noun is a kind of.
-        claims: Every word for one of `kinds`.
-    """
+    """A noun in its first sense."""
 
     word: str
     synset: Any
-    hops: Mapping[str, int]
-    near: tuple[tuple[str, str], ...]
-    kinds: frozenset[str]
-    claims: frozenset[str]
+    hops: Mapping[str, int]  # name of each hypernym, direct or derived, to its distance
+    near: tuple[tuple[str, str], ...]  # nameable hypernyms nearby, as (synset name, word)
+    kinds: frozenset[str]  # names of all that any sense of the noun is a kind of
+    claims: frozenset[str]  # every word for one of `kinds`
 
 
 @dataclass(frozen=True)
@@ -182,12 +173,8 @@ def read_concepts(
 ) -> Iterator[Concept]:
     """Yield well-known nouns in alphabetic order, each in its first sense.
 
-    Known are the words of the vocabulary and those that WordNet's own corpus has in that sense.
-
-    Args:
-        wordnet: The taxonomy.
-        vocabulary: Well-known words.
-        answers: Words for hypernyms.
+    Known are the words of the vocabulary and those that WordNet's own corpus has in that sense;
+    `answers` are the words for hypernyms.
     """
     words = {
         lemma.name()
@@ -321,11 +308,7 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
 
     The gold has to be above both concepts, a wrong answer above one of them at most. Where a
     concept is first of all an animal of which WordNet does not say of what kind ("calf"), another
-    kind of animal among the wrong answers may be right.
-
-    Args:
-        records: Items; others than "A swan and a calf are both a type of [MASK]." are passed over.
-        wordnet: As `probelight.build.sources.wordnet.open_wordnet` gives it.
+    kind of animal among the wrong answers may be right. Other items are passed over.
     """
     findings = []
     for record, concepts in conjunctions(records):

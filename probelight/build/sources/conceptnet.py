@@ -16,28 +16,19 @@ ADDRESS = f"https://s3.amazonaws.com/conceptnet/downloads/2019/edges/{DEFAULT_PA
 
 
 class Edge(NamedTuple):
-    """A statement: pen UsedFor writing.
+    """A statement: pen UsedFor writing."""
 
-    Attributes:
-        relation: Its name without "/r/".
-        start: The concept's words, without part of speech and sense.
-        end: What is said of it.
-        weight: How much speaks for it; 1.0 is one contributor.
-    """
-
-    relation: str
-    start: str
+    relation: str  # without "/r/"
+    start: str  # the words of a concept, without part of speech and sense
     end: str
-    weight: float
+    weight: float  # how much speaks for it; 1.0 is one contributor
 
 
 def read_conceptnet(path: Path, relations: Collection[str]) -> Iterator[Edge]:
-    """Read the English statements of some relations, in file order.
+    """Read the English statements of some relations, named without "/r/", in file order.
 
-    Args:
-        path: The assertions, five columns parted by tabs (URI, relation, start, end, JSON with the
-            weight), compressed or not.
-        relations: Names without "/r/".
+    The file has five columns parted by tabs (URI, relation, start, end, JSON with the weight),
+    compressed or not.
 
     Raises:
         FileNotFoundError: If there is no such file, with where to get it.

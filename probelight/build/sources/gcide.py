@@ -31,23 +31,14 @@ _QUOTED_FROM = re.compile(r"--\s?[A-Z(][^;]*?(?=$|\. [A-Z])")
 
 @dataclass(frozen=True)
 class Sense:
-    """One sense of a GCIDE entry.
-
-    Attributes:
-        word: The headword.
-        part_of_speech: Abbreviation as printed ("n", "v", "a", "adv"), empty where none is given.
-        number: 1-based position of the sense within all entries of the headword.
-        definition: The definition, without etymology and the authors of quotations.
-        examples: Usages printed after "as," in the definition.
-        source: The paragraph's source tag, for example "1913 Webster".
-    """
+    """One sense of a GCIDE entry."""
 
     word: str
-    part_of_speech: str
-    number: int
-    definition: str
-    examples: tuple[str, ...]
-    source: str
+    part_of_speech: str  # as printed ("n", "v", "a", "adv"), "" where none is given
+    number: int  # from 1, within all entries of the headword
+    definition: str  # without etymology and the authors of quotations
+    examples: tuple[str, ...]  # usages printed after "as,", or quoted
+    source: str  # tag of the paragraph, such as "1913 Webster"
 
 
 def read_gcide(

@@ -41,17 +41,11 @@ _MAX_EXAMPLES = 4
 
 @dataclass(frozen=True)
 class Document:
-    """Sentences about one concept: training text that may be shown together.
+    """Sentences about one concept: training text that may be shown together."""
 
-    Attributes:
-        key: Synset name or dictionary headword; train and held-out text are split by it.
-        source: "wordnet" or "gcide".
-        sentences: In the order of the source; a trainer may shuffle them.
-    """
-
-    key: str
-    source: str
-    sentences: tuple[str, ...]
+    key: str  # synset name or headword; train and held-out text are split by it
+    source: str  # "wordnet" or "gcide"
+    sentences: tuple[str, ...]  # in the order of the source
 
 
 def with_article(word: str) -> str:

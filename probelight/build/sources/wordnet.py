@@ -28,14 +28,9 @@ DEFAULT_DIR = Path("/usr/share/wordnet")
 
 
 def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
-    """Open a WordNet 3.0 database folder with NLTK's reader.
+    """Open a WordNet 3.0 database folder with NLTK's reader, a WordNetCorpusReader.
 
-    Args:
-        wordnet_dir: Folder with the database files (Debian: packages `wordnet-base` and
-            `wordnet-sense-index`). A missing `lexnames` is supplied, the folder is not changed.
-
-    Returns:
-        An `nltk.corpus.reader.WordNetCorpusReader`.
+    A missing `lexnames` is supplied, the folder is not changed.
 
     Raises:
         FileNotFoundError: If a database file is missing, with the packages that hold it.
@@ -136,9 +131,7 @@ def is_of_unsaid_kind(synset: Any) -> bool:
 def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:
     """Count the fewest edges from a noun up to each word above it (Talmor 2020, 4.4).
 
-    Args:
-        wordnet: As `open_wordnet` gives it.
-        word: A noun; inflected forms and names of several words are found too.
+    Inflected forms and names of several words are found too.
 
     Returns:
         Lower-case word to edges, 0 for the word's own synonyms; None if WordNet has no such noun.

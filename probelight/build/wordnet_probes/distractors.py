@@ -60,13 +60,9 @@ class Distractors:
     golds: Mapping[str, Sequence[int]]
 
     def drafts(self, question: Question, most: int) -> Iterator[Draft]:
-        """Yield the question with several sets of distractors, no two of them the same.
+        """Yield the question with up to `most` sets of distractors, no two of them the same.
 
         Each kind of relatives gives one set before any gives a second one, which is another draw.
-
-        Args:
-            question: The question.
-            most: How many sets.
         """
         kinds = [*self.related(question.concept), RelatedSet("random", None, ())]
         self.rng.shuffle(kinds)
@@ -253,7 +249,7 @@ class Deal:
 
     Args:
         questions: All questions.
-        drafts: Gives a question's items, one for each of so many sets of distractors.
+        drafts: Gives a question's items, at most so many, each with another set of distractors.
         rng: The order.
         most: Items of one right answer at most in each split; None sets no limit.
     """

@@ -22,26 +22,15 @@ _BROKEN = re.compile(r"[,;]\s*$|[,;]\s*or$|[,;] *[,;]|\( ?\)|phrase \)")  # cut 
 
 @dataclass(frozen=True)
 class Concept:
-    """A synset.
+    """A synset."""
 
-    Attributes:
-        number: Its place in the graph.
-        name: Such as "dog.n.01".
-        pos: Part of speech: n, v, r, or a, satellite adjectives among them.
-        gloss: Its definition.
-        words: Its lemmas.
-        contexts: Of each fit example that has one of its words: the word as it is there, and
-            the example.
-        is_fit: Whether its gloss can be shown.
-    """
-
-    number: int
-    name: str
-    pos: str
+    number: int  # its place in the graph
+    name: str  # such as dog.n.01
+    pos: str  # n, v, r, or a, satellite adjectives among them
     gloss: str
     words: tuple[str, ...]
-    contexts: tuple[tuple[str, str], ...]
-    is_fit: bool
+    contexts: tuple[tuple[str, str], ...]  # word and fit example that has it
+    is_fit: bool  # the gloss can be shown
 
 
 @dataclass(frozen=True)
@@ -199,11 +188,8 @@ def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
 
     An ISA question has as right answers all hypernyms (or hyponyms) of the concept. Where another
     sense of its words makes a wrong answer right, or another sense of a choice's words would be
-    right, that is a finding of its own: the sentence may distinguish the senses.
-
-    Args:
-        records: Items; those without notes on synsets are passed over.
-        graph: WordNet 3.0.
+    right, that is a finding of its own: the sentence may distinguish the senses. Items without
+    notes on synsets are passed over.
     """
     numbers = {concept.name: concept.number for concept in graph.concepts}
     findings = list[Finding]()

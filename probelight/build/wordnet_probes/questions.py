@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from probelight.build.hygiene import stands_in
@@ -63,20 +63,12 @@ WORDINGS: Mapping[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Question:
-    """A stem and its right answer, whose distractors are chosen later.
+    """A stem and its right answer, whose distractors are chosen later; concepts by number."""
 
-    Attributes:
-        concept: Number of the concept that it is about: its cluster.
-        gold: Number of the concept that is the answer.
-        hops: Edges between them; 0 where the answer is the concept itself.
-        word: The concept's word as the stem shows it.
-        stem: The question.
-    """
-
-    concept: int
-    gold: int
-    hops: int
-    word: str
+    concept: int  # what it is about: its cluster
+    gold: int  # the answer
+    hops: int  # edges between them; 0 where the answer is the concept itself
+    word: str  # the word of the concept as the stem shows it
     stem: str
 
 
@@ -92,6 +84,7 @@ def answer_text(kind: Kind, concept: Concept) -> str:
     return f"{first}{more}{event}, defined as '{concept.gloss}'"
 
 
+@dataclass
 class Questions:
     """The questions of one probe, concept by concept; no stem is asked twice.
 
@@ -103,17 +96,14 @@ class Questions:
         most: Questions of one concept at most.
     """
 
-    def __init__(
-        self, kind: Kind, graph: Graph, rng: random.Random, max_hops: int, most: int
-    ) -> None:
-        self.kind = kind
-        self.graph = graph
-        self.rng = rng
-        self.max_hops = max_hops
-        self.most = most
-        self._stems = set[str]()
-        self._answers = dict[str, int]()
-        self._uses = Counter[int]()
+    kind: Kind
+    graph: Graph
+    rng: random.Random
+    max_hops: int
+    most: int
+    _stems: set[str] = field(default_factory=set)
+    _answers: dict[str, int] = field(default_factory=dict)
+    _uses: Counter[int] = field(default_factory=Counter)
 
     def of_concept(self, concept: Concept) -> Iterator[Question]:
         """Yield the questions about one concept; none if it has no context or no fit answer."""
