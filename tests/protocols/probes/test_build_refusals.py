@@ -1,4 +1,4 @@
-"""What `probes build` refuses: mistakes in settings, sources that are missing, or hold too little."""
+"""What `probes build` refuses: mistakes in settings, and sources that are missing or too small."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probelight.build.olmpics import taxonomy
-from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR
+from probelight.protocols.cli import FAILURE, USAGE_ERROR
 from tests.protocols.conftest import Refused
 
 WORDS = frozenset("animal mammal bird dog cat horse poodle hound hen owl barn house mill".split())
