@@ -26,11 +26,19 @@ from probelight.results.run_folder import PLANNED, planned_cells
 WriteRun = Callable[..., Path]
 
 
-def test_several_output_folders_are_read_together(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path / "a", "one", rows.zero_shot("p", 5, 10, 2, model="m1"))
-    write_run(tmp_path / "deep" / "b", "two", rows.zero_shot("p", 6, 10, 2, model="m2"))
+@pytest.fixture
+def put(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., Path]:
+    """Writes a zero-shot run: `put(place, key, correct, model=...)` gives its folder."""
+
+    def write(place: str = "", key: str = "one", correct: int = 5, **more: str) -> Path:
+        return write_run(tmp_path / place, key, rows.zero_shot("p", correct, 10, 2, **more))
+
+    return write
+
+
+def test_several_output_folders_are_read_together(tmp_path: Path, put: WriteRun) -> None:
+    put("a", model="m1")
+    put("deep/b", "two", 6, model="m2")
     results = load_results(tmp_path)
     assert [run.model for run in results.runs] == ["m1", "m2"]
     assert results.runs[1].path.startswith("deep/b/runs/two-")
@@ -39,14 +47,12 @@ def test_several_output_folders_are_read_together(
     assert len(results.rows) == 2 * 6
 
 
-def test_folders_given_together_are_told_apart_by_their_names(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+def test_folders_read_together_are_distinguished_by_their_names(
+    tmp_path: Path, put: WriteRun
 ) -> None:
     for place, correct in (("old/seed", 5), ("new/seed", 5), ("new/other", 7)):
-        key = place.partition("/")[2]
-        write_run(tmp_path / place, key, rows.zero_shot("p", correct, 10, 2))
-    (tmp_path / "old" / "seed" / "runs" / "next").mkdir()
-    (tmp_path / "old" / "seed" / "runs" / "next" / "config.yaml").write_text("seed: 1\n")
+        put(place, place.partition("/")[2], correct)
+    planned(tmp_path / "old" / "seed", "next")
     old, new = tmp_path / "old" / "seed", tmp_path / "new" / "seed"
     results = load_results([old, new])
     assert results.name == "old/seed and new/seed"
@@ -61,28 +67,31 @@ def test_folders_given_together_are_told_apart_by_their_names(
     assert (both.name, len(both.runs), both.left_out) == ("new and seed", 2, ())
 
 
-def test_each_of_several_folders_must_hold_results(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "no folder"),
+        (["a", "b"], r"b: no result is there.*--output_dir"),
+        (["absent"], "there is no such folder"),
+        (["c"], r"none of its results[\s\S]*runs/bad/result\.json"),
+    ],
+)
+def test_a_folder_without_results_is_named(
+    names: list[str], message: str, tmp_path: Path, put: WriteRun
 ) -> None:
-    write_run(tmp_path / "a", "one", rows.zero_shot("p", 5, 10, 2))
+    put("a")
     (tmp_path / "b").mkdir()
-    with pytest.raises(FileNotFoundError, match="b: no result is there"):
-        load_results([tmp_path / "a", tmp_path / "b"])
-    with pytest.raises(FileNotFoundError, match="no folder"):
-        load_results([])
+    (tmp_path / "c" / "runs" / "bad").mkdir(parents=True)
+    (tmp_path / "c" / "runs" / "bad" / "result.json").write_text(json.dumps({"key": "bad"}))
+    with pytest.raises(FileNotFoundError, match=message):
+        load_results([tmp_path / name for name in names])
 
 
-def test_folder_may_be_the_runs_folder_itself(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+def test_the_folder_may_be_that_of_runs_and_other_json_files_are_not_results(
+    tmp_path: Path, put: WriteRun
 ) -> None:
-    write_run(tmp_path, "one", rows.zero_shot("p", 5, 10, 2))
+    put()
     assert len(load_results(tmp_path / "runs").runs) == 1
-
-
-def test_other_json_files_are_not_results(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "one", rows.zero_shot("p", 5, 10, 2))
     (tmp_path / "result.json").write_text("not of a run")
     assert load_results(tmp_path).left_out == ()
 
@@ -96,17 +105,14 @@ def test_other_json_files_are_not_results(
         ('{"rows": 3}', "it has no list of rows"),
         ('{"rows": []}', "written by another version of Probelight, .* another --output_dir"),
         ('{"format": 2, "protocol": "p", "rows": [5]}', r"`rows\[0\]` must be a mapping"),
-        (
-            '{"format": 2, "protocol": "p", "rows": [{"value": NaN}]}',
-            r"NaN is not a JSON value",
-        ),
+        ('{"format": 2, "protocol": "p", "rows": [{"value": NaN}]}', "NaN is not a JSON value"),
         ('{"format": 2, "rows": []}', "`protocol` is missing"),
     ],
 )
 def test_half_a_file_is_left_out_and_said(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, content: str, message: str
+    tmp_path: Path, put: WriteRun, content: str, message: str
 ) -> None:
-    write_run(tmp_path, "good", rows.zero_shot("p", 5, 10, 2))
+    put()
     path = tmp_path / "runs" / "bad" / "result.json"
     path.parent.mkdir()
     path.write_text(content)
@@ -118,11 +124,9 @@ def test_half_a_file_is_left_out_and_said(
     assert said.startswith("runs/bad/result.json: ")
 
 
-def test_same_run_twice_counts_once(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_same_run_twice_counts_once(tmp_path: Path, put: WriteRun) -> None:
     for folder, correct in (("a", 5), ("b", 5), ("c", 7)):
-        write_run(tmp_path / folder, "one", rows.zero_shot("p", correct, 10, 2))
+        put(folder, correct=correct)
     results = load_results(tmp_path)
     (run,) = results.runs
     assert run.path.startswith("a/")
@@ -133,44 +137,16 @@ def test_same_run_twice_counts_once(
     assert "OTHER numbers" in other
 
 
-def test_same_key_of_another_model_is_another_run(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_same_key_of_another_model_is_another_run(tmp_path: Path, put: WriteRun) -> None:
     for model in ("m1", "m2"):
-        write_run(tmp_path / model, "one", rows.zero_shot("p", 5, 10, 2, model=model))
+        put(model, model=model)
     results = load_results(tmp_path)
     assert len(results.runs) == 2
     assert results.left_out == ()
 
 
-def test_unfinished_run_is_said(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
-    write_run(tmp_path, "one", rows.zero_shot("p", 5, 10, 2))
-    (tmp_path / "runs" / "next").mkdir()
-    (tmp_path / "runs" / "next" / "config.yaml").write_text("seed: 1\n")
-    assert load_results(tmp_path).left_out == (
-        "runs/next: not finished yet, so not in this report",
-    )
-
-
-def test_nothing_there_says_what_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no result is there.*--output_dir"):
-        load_results(tmp_path)
-    with pytest.raises(FileNotFoundError, match="there is no such folder"):
-        load_results(tmp_path / "absent")
-
-
-def test_nothing_readable_names_the_files(tmp_path: Path) -> None:
-    path = tmp_path / "runs" / "bad" / "result.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"key": "bad"}))
-    with pytest.raises(FileNotFoundError, match=r"none of its results[\s\S]*runs/bad/result\.json"):
-        load_results(tmp_path)
-
-
-def test_files_beside_a_result_are_read_where_they_are(
-    tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
-) -> None:
-    folder = write_run(tmp_path / "out", "zero_shot-a", rows.zero_shot("a", 30, 60, 2))
+def test_files_next_to_a_result_are_read(tmp_path: Path, put: WriteRun) -> None:
+    folder = put("out")
     results = load_results(tmp_path)
     (run,) = results.runs
     assert results.read(run, "grid.json") is None
@@ -212,11 +188,8 @@ def test_the_shortest_end_of_a_path_that_differs() -> None:
     found = distinct_ends(["runs/a/checkpoints/best", "runs/b/checkpoints/best", "/x/a/other"])
     assert list(found.values()) == ["a/checkpoints/best", "b/checkpoints/best", "x/a/other"]
     assert distinct_ends(["org/bert", "bert"]) == {"org/bert": "org/bert", "bert": "bert"}
-    assert distinct_ends(["bert@one", "bert@two"]) == {
-        "bert@one": "bert@one",
-        "bert@two": "bert@two",
-    }
-    assert distinct_ends(["a/b", "a/b/"]) == {"a/b": "a/b", "a/b/": "a/b/"}
+    for same in (["bert@one", "bert@two"], ["a/b", "a/b/"]):
+        assert distinct_ends(same) == {name: name for name in same}
 
 
 def test_models_of_one_name_from_two_places_are_two_and_others_stay() -> None:

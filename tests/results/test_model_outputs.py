@@ -41,14 +41,11 @@ def test_any_number_of_models_in_both_forms(tmp_path: Path) -> None:
     ]
 
 
-def test_an_empty_first_entry_is_no_word_and_later_ones_keep_their_rank(tmp_path: Path) -> None:
-    write_lists(tmp_path, "ROLE-1500", [["", "a", "", "b"], ["A", "b"]])
-    [found] = find_recorded(tmp_path, SETS)
-    # The model was asked for four, whatever became of the first.
+def test_no_word_first_and_no_probability(tmp_path: Path) -> None:
+    write_lists(tmp_path / "lists", "ROLE-1500", [["", "a", "", "b"], ["A", "b"]])
+    [found] = find_recorded(tmp_path / "lists", SETS)
+    # The model was asked for four, whatever became of the first; later ones keep their rank.
     assert read_recorded(found, ASKED) == ModelOutputs((("a", "", "b"), ("A", "b")), 4)
-
-
-def test_a_target_without_a_probability(tmp_path: Path) -> None:
     write_recorded(tmp_path, words=["a", "b"], probabilities=["nan", 0])
     [found] = find_recorded(tmp_path, SETS)
     assert read_recorded(found, ASKED).probabilities == (None, 0.0)
@@ -99,21 +96,18 @@ def test_a_line_that_is_no_list_of_words(line: str, tmp_path: Path) -> None:
         read_recorded(found, ASKED)
 
 
-@pytest.mark.parametrize("name", ["modelpreds", "modeltgtprobs"])
-def test_a_missing_fellow_is_named(name: str, tmp_path: Path) -> None:
-    write_recorded(tmp_path)
-    path = tmp_path / f"{name}-cprag-bert.txt"
-    path.unlink()
-    with pytest.raises(UsageError) as error:
-        find_recorded(tmp_path, SETS)
-    assert str(error.value).startswith(f"{path}: not there; it is expected beside model")
-
-
 def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
+    for name in ("modelpreds", "modeltgtprobs"):
+        write_recorded(tmp_path / name)
+        path = tmp_path / name / f"{name}-cprag-bert.txt"
+        path.unlink()
+        with pytest.raises(UsageError, match=f"^{path}: not there; it is expected beside model"):
+            find_recorded(tmp_path / name, SETS)
     with pytest.raises(UsageError, match="no such folder of recorded outputs"):
         find_recorded(tmp_path / "never", SETS)
+    (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match=r"no recorded outputs .* where SET is cprag, role, ROLE"):
-        find_recorded(tmp_path, SETS)
+        find_recorded(tmp_path / "empty", SETS)
     write_recorded(tmp_path / "twice")
     write_recorded(tmp_path / "twice", end="")
     with pytest.raises(UsageError, match="is there as well; leave one of them"):

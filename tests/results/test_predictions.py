@@ -29,18 +29,10 @@ from probelight.results.run_folder import RunFolder
 from tests.fixtures import subsets
 
 LINE = {
-    "set": "made",
-    "id": "m1",
-    "position": 1,
-    "question": "a finch is a [MASK].",
-    "choices": ["bird", "fish"],
-    "scores": [0.5, None],
-    "prediction": 0,
-    "tied": 1,
-    "answer": 0,
-    "correct": 1.0,
-    "group": "finch.n.01",
-}
+    "set": "made", "id": "m1", "position": 1, "question": "a finch is a [MASK].",
+    "choices": ["bird", "fish"], "scores": [0.5, None], "prediction": 0, "tied": 1, "answer": 0,
+    "correct": 1.0, "group": "finch.n.01",
+}  # fmt: skip
 WHALE = Record("7", "A whale is [MASK] than a mouse.", ("larger", "smaller"), 0, position=3)
 WHO = Record("7", "Who?", ("a", "b"), 0)
 
@@ -53,19 +45,15 @@ def read(folder: Path, *lines: Any) -> Any:
     return read_item_lines(Results("made", (run,), (), folder), run)
 
 
-def test_a_line_holds_what_was_asked_and_said(tmp_path: Path) -> None:
-    [line] = read(tmp_path, LINE)
+def test_lines_of_items_are_read_and_those_of_contexts_are_not(tmp_path: Path) -> None:
+    before_ties = {key: value for key, value in LINE.items() if key != "tied"}
+    of_other_types = LINE | {"group": 7, "hops": "2", "distractor_type": 3}
+    context = {"context": "He", "target": "ran", "predictions": ["ran"]}
+    line, other, old = read(tmp_path, LINE, of_other_types, context, before_ties)
     assert line.asked == ("a finch is a [MASK].", ("bird", "fish"), 0)
     assert (line.scores, line.correct, line.group) == ((0.5, None), 1.0, "finch.n.01")
-
-
-def test_facts_of_an_item_may_be_of_another_type_in_the_file(tmp_path: Path) -> None:
-    [line] = read(tmp_path, LINE | {"group": 7, "hops": "2", "distractor_type": 3})
-    assert (line.group, line.hops, line.distractor_type) == ("7", 2, "3")
-
-
-def test_questions_without_choices_are_none_of_these(tmp_path: Path) -> None:
-    assert read(tmp_path, {"context": "He", "target": "ran", "predictions": ["ran"]}) == ()
+    assert (other.group, other.hops, other.distractor_type) == ("7", 2, "3")
+    assert (old.tied, old.best, old.by_rule, old.interval_group) == (1, None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -92,39 +80,30 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: Any, said: str) -> None:
 RELEASED = {"hops": 2, "distractor_type": "sister", "distractor_hops": 1, "chain": "a=>b=>c"}
 
 
-def test_a_released_item_has_the_difficulty_that_its_notes_name() -> None:
+def test_an_item_has_the_difficulty_of_its_notes() -> None:
     assert difficulty_of(RELEASED) == subsets.difficulty(2, "sister", 1)
-
-
-def test_random_distractors_have_no_distance() -> None:
     # As the released files have it: null where there is nothing to measure.
     notes = {"hops": 1, "distractor_type": "random", "distractor_hops": None}
     assert difficulty_of(notes) == subsets.difficulty(1, "random", 0)
+    for missing in ("hops", "distractor_type"):
+        assert difficulty_of({**RELEASED, missing: None}) is None
+        assert difficulty_of({k: v for k, v in RELEASED.items() if k != missing}) is None
 
 
-@pytest.mark.parametrize("missing", ["hops", "distractor_type"])
-def test_an_item_without_one_of_the_two_has_none(missing: str) -> None:
-    assert difficulty_of({**RELEASED, missing: None}) is None
-    assert difficulty_of({k: v for k, v in RELEASED.items() if k != missing}) is None
-
-
-def test_a_file_that_is_cut_short_is_named_with_its_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"set": "ma', r"predictions\.jsonl: .*\(line 2: "),
+        (json.dumps(LINE | {"answer": 9}), r"predictions\.jsonl:2: 2 choices"),
+    ],
+)
+def test_a_damaged_line_of_a_file_by_its_path_is_named(
+    line: str, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "predictions.jsonl"
-    path.write_text(json.dumps(LINE) + '\n{"set": "ma', encoding="utf-8")
-    with pytest.raises(UnreadableResultError, match=r"predictions\.jsonl: .*\(line 2: "):
+    path.write_text(f"{json.dumps(LINE)}\n{line}", encoding="utf-8")
+    with pytest.raises(UnreadableResultError, match=message):
         read_item_file(path)
-
-
-def test_a_damaged_line_of_a_file_by_its_path_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in (LINE, LINE | {"answer": 9})))
-    with pytest.raises(UnreadableResultError, match=r"predictions\.jsonl:2: 2 choices"):
-        read_item_file(path)
-
-
-def test_a_line_from_before_ties_were_counted_has_one_best_choice(tmp_path: Path) -> None:
-    [line] = read(tmp_path, {key: value for key, value in LINE.items() if key != "tied"})
-    assert (line.tied, line.best, line.by_rule, line.interval_group) == (1, None, None, None)
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
@@ -194,9 +173,9 @@ def test_a_prediction_can_be_read_without_the_file_of_its_item() -> None:
     assert row["choices"] == ("larger", "smaller")
     assert row["choices"][row["prediction"]] == "smaller"
     assert (row["tied"], row["correct"]) == (1, 0.0)
-
-
-def test_what_is_known_of_an_item_stands_behind_its_scores() -> None:
+    (padded,) = rows_of("dev", [WHO], [[0.0, 1.0, 2.0, 0.5]])
+    assert padded["choices"] == ("a", "b", "", "")
+    assert padded["choices"][padded["prediction"]] == ""
     known = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "random", "template": "a"}
     plain, row = rows_of("dev", [WHO, replace(WHO, meta=known)], [[0.0, 1.0]] * 2)
     assert {name: row[name] for name in row.keys() - plain.keys()} == {
@@ -210,12 +189,6 @@ def test_items_that_intervals_do_not_divide_are_numbered_and_others_are_not() ->
     assert [row["interval_group"] for row in rows] == [0, 1, 0]
     alone = rows_of("dev", [WHO] * 2, scores[:2], ["a", "b"])
     assert not any("interval_group" in row for row in alone)
-
-
-def test_an_empty_answer_that_pads_a_question_is_a_choice_of_its_own() -> None:
-    (row,) = rows_of("dev", [WHO], [[0.0, 1.0, 2.0, 0.5]])
-    assert row["choices"] == ("a", "b", "", "")
-    assert row["choices"][row["prediction"]] == ""
 
 
 @pytest.mark.parametrize(

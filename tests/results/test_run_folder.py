@@ -21,8 +21,8 @@ from probelight.results.run_folder import (
     ConfigConflictError,
     FolderClaim,
     RunFolder,
-    config_hash,
     read_metrics,
+    run_key,
     write_metrics,
 )
 from tests.fixtures import subsets
@@ -67,12 +67,11 @@ def test_a_finished_run_keeps_its_best_model_and_no_training_states(tmp_path: Pa
     assert sorted(left) == ["best", "model.safetensors"]
 
 
-def test_the_key_names_the_run_and_changes_with_its_config(tmp_path: Path) -> None:
-    folder = CommandFolder(tmp_path, {})
-    first, second = folder.run("a b/c", {"dose": 3}), folder.run("a b/c", {"dose": 4})
-    assert first.key.startswith("a-b-c-")
-    assert first.key != second.key
-    assert config_hash({"a": 1, "b": 2}) == config_hash({"b": 2, "a": 1})
+def test_the_key_names_the_run_and_changes_with_its_config() -> None:
+    first, second = (run_key("a b/c", {"dose": dose, "b": 1}) for dose in (3, 4))
+    assert first.startswith("a-b-c-")
+    assert first != second
+    assert first == run_key("a b/c", {"b": 1, "dose": 3})
 
 
 def test_another_config_is_refused_and_the_difference_shown(tmp_path: Path) -> None:
@@ -116,12 +115,10 @@ def test_results_are_the_rows_of_the_finished_runs(tmp_path: Path) -> None:
 
 def test_metrics_of_a_run_without_training(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path, {}).run("r", {})
-    run.write_metrics(
-        [Row(metric="accuracy", value=0.5, subset=subsets.answered("older"), control="standard")]
-    )
-    assert (run.path / "metrics.csv").read_text().splitlines()[
-        1
-    ] == "0,,standard/older/accuracy,0.5"
+    row = Row(metric="accuracy", value=0.5, subset=subsets.answered("older"), control="standard")
+    run.write_metrics([row])
+    written = (run.path / "metrics.csv").read_text().splitlines()
+    assert written[1] == "0,,standard/older/accuracy,0.5"
 
 
 FIRST, SECOND = {"command": "curve", "n": 1}, {"command": "curve", "n": 2}
@@ -150,14 +147,9 @@ def test_a_config_that_computed_nothing_gives_way(
 @pytest.mark.parametrize(
     "left",
     [
-        "runs/a/result.json",
-        "runs/a/before.json",
-        "runs/a/checkpoints/last.ckpt",
-        "runs/a/checkpoints/config.yaml",
-        "runs/a/metrics.csv",
-        "results.csv",
-        "driver.json",
-        "planned.json",
+        *(f"runs/a/{name}" for name in ("result.json", "before.json", "metrics.csv")),
+        *(f"runs/a/checkpoints/{name}" for name in ("last.ckpt", "config.yaml")),
+        *("results.csv", "driver.json", "planned.json"),
     ],
 )
 def test_states_results_and_plans_keep_their_config(tmp_path: Path, left: str) -> None:
@@ -221,32 +213,22 @@ def test_a_failed_first_try_does_not_lock_the_folder(tmp_path: Path) -> None:
 LOGGED = [(0, "0", "train/loss", 0.1), (3, "", "=1+1", -2.5), (4, "1", "a,b\n'x'", 1e-300)]
 
 
-def test_values_are_written_one_a_line_and_no_cell_is_a_formula(tmp_path: Path) -> None:
+def test_metrics_come_back_to_the_last_digit_and_no_cell_is_a_formula(tmp_path: Path) -> None:
     path = tmp_path / "run" / "metrics.csv"
     write_metrics(path, LOGGED)
     lines = path.read_text().splitlines()
     assert lines[:3] == ["step,epoch,metric,value", "0,0,train/loss,0.1", "3,,'=1+1,-2.5"]
-    write_metrics(path, LOGGED[:1])
-    assert path.read_text().splitlines() == lines[:2]
-
-
-def test_what_was_written_comes_back_to_the_last_digit(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.csv"
-    write_metrics(path, LOGGED)
     assert read_metrics(path) == LOGGED
     write_metrics(path, [])
     assert read_metrics(path) == []
 
 
+HEAD = "step,epoch,metric,value\n"
+
+
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "step,epoch\n",
-        "step,epoch,metric,value\n3,0,train/loss",
-        "step,epoch,metric,value\nx,,a,1",
-        'step,epoch,metric,value\n3,0,"a,1',
-    ],
+    ["", "step,epoch\n", f"{HEAD}3,0,train/loss", f"{HEAD}x,,a,1", f'{HEAD}3,0,"a,1'],
     ids=["empty", "other columns", "a line cut off", "no step", "a cell cut off"],
 )
 def test_a_damaged_file_is_named_with_what_to_do(text: str, tmp_path: Path) -> None:
