@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,69 +27,65 @@ from probelight.probes.source import ProbeData, load_probe
 AGE = Record(
     "1", "A 24 year old person age is [MASK] than a 55 year old person .", ("older", "younger"), 1
 )
-TEMPLATES = [
-    ("age_comparison", AGE.stem, "24 [MASK] 55"),
-    (
-        "age_comparison",
-        "A 21 year old person is [MASK] than me in age, If I am a 35 year old person.",
-        "21 [MASK] 35",
-    ),
-    (
-        "objects_comparison",
-        "The size of a nail is usually much [MASK] than the size of a house plant .",
-        "nail [MASK] house plant",
-    ),
-    ("always_never", "A ape [MASK] has a neck .", "ape [MASK] neck"),
-    ("always_never", "beef is [MASK] part of a canine's diet .", "beef [MASK] canine"),
-    ("always_never", "A dish with beef [MASK] contains some vegetable .", "beef [MASK] vegetable"),
-    ("always_never", "A bat is [MASK] larger than a wolf .", "bat [MASK] larger wolf"),
-    ("always_never", "A wolf is [MASK] smaller than a bat .", "wolf [MASK] smaller bat"),
-    ("always_never", "bed is [MASK] placed in the middle .", "bed [MASK] middle"),
-    (
-        "multihop_composition",
-        "When comparing a 31 year old, a 23 year old and a 30 year old, the [MASK] is oldest ",
-        "31 23 30 [MASK]",
-    ),
-    ("antonym_negation", "It was [MASK] sane , it was really insane .", "[MASK] sane insane"),
-    (
-        "antonym_negation",
-        "It was [MASK] a elevator, it was really a lift.",
-        "[MASK] elevator lift",
-    ),
-    (
-        "antonym_negation",
-        "He was [MASK] ready to cool, He was really ready to cool off.",
-        "[MASK] cool cool off",
-    ),
-    (
-        "taxonomy_conjunction",
-        "A ferry and a floatplane are both a type of [MASK].",
-        "ferry floatplane [MASK]",
-    ),
-    (
-        "property_conjunction",
-        "What is usually located at hand and used for writing?",
-        "located at hand used for writing",
-    ),
-    (
-        "property_conjunction",
-        "what usually used for fun and is usually located at toy store",
-        "used for fun located at toy store",
-    ),
-    (
-        "property_conjunction",
-        "what has a prerequisite of open book and has a subevent of sleep",
-        "has a prerequisite of open book has a subevent of sleep",
-    ),
-    (
-        "encyclopedic_composition",
-        "When did the band where Junior Cony played first form?",
-        "Junior Cony",
-    ),
-]
+# By probe, stems and what its no-language control keeps of them.
+TEMPLATES = {
+    "age_comparison": [
+        (AGE.stem, "24 [MASK] 55"),
+        (
+            "A 21 year old person is [MASK] than me in age, If I am a 35 year old person.",
+            "21 [MASK] 35",
+        ),
+    ],
+    "objects_comparison": [
+        (
+            "The size of a nail is usually much [MASK] than the size of a house plant .",
+            "nail [MASK] house plant",
+        ),
+    ],
+    "always_never": [
+        ("A ape [MASK] has a neck .", "ape [MASK] neck"),
+        ("beef is [MASK] part of a canine's diet .", "beef [MASK] canine"),
+        ("A dish with beef [MASK] contains some vegetable .", "beef [MASK] vegetable"),
+        ("A bat is [MASK] larger than a wolf .", "bat [MASK] larger wolf"),
+        ("A wolf is [MASK] smaller than a bat .", "wolf [MASK] smaller bat"),
+        ("bed is [MASK] placed in the middle .", "bed [MASK] middle"),
+    ],
+    "multihop_composition": [
+        (
+            "When comparing a 31 year old, a 23 year old and a 30 year old, the [MASK] is oldest ",
+            "31 23 30 [MASK]",
+        ),
+    ],
+    "antonym_negation": [
+        ("It was [MASK] sane , it was really insane .", "[MASK] sane insane"),
+        ("It was [MASK] a elevator, it was really a lift.", "[MASK] elevator lift"),
+        ("He was [MASK] ready to cool, He was really ready to cool off.", "[MASK] cool cool off"),
+    ],
+    "taxonomy_conjunction": [
+        ("A ferry and a floatplane are both a type of [MASK].", "ferry floatplane [MASK]"),
+    ],
+    "property_conjunction": [
+        (
+            "What is usually located at hand and used for writing?",
+            "located at hand used for writing",
+        ),
+        (
+            "what usually used for fun and is usually located at toy store",
+            "used for fun located at toy store",
+        ),
+        (
+            "what has a prerequisite of open book and has a subevent of sleep",
+            "has a prerequisite of open book has a subevent of sleep",
+        ),
+    ],
+    "encyclopedic_composition": [
+        ("When did the band where Junior Cony played first form?", "Junior Cony"),
+    ],
+}
+CASES = [(probe, *case) for probe, cases in TEMPLATES.items() for case in cases]
 
 
-@pytest.mark.parametrize(("probe", "stem", "expected"), TEMPLATES)
+@pytest.mark.parametrize(("probe", "stem", "expected"), CASES)
 def test_no_language_keeps_mask_and_arguments_in_order(
     probe: str, stem: str, expected: str
 ) -> None:
@@ -105,10 +102,13 @@ def test_no_language_keeps_mask_and_arguments_in_order(
         assert control.choices == choices
 
 
-def test_the_papers_example() -> None:
+def test_the_papers_example_and_words_that_are_not_usable() -> None:
     config = load_probe_config("age_comparison")
     control = no_language(AGE, config, choose_nonsense(config, lambda word: True))
     assert (control.stem, control.choices) == ("24 [MASK] 55", ("blah", "ya"))
+    assert choose_nonsense(config, lambda word: word != "ya") == {"younger": "foo", "older": "blah"}
+    with pytest.raises(NonsenseError, match="only 1 nonsense words are usable"):
+        choose_nonsense(config, lambda word: word == "fee")
 
 
 def test_what_decides_the_answer_is_kept_and_is_no_argument() -> None:
@@ -127,13 +127,6 @@ def test_what_decides_the_answer_is_kept_and_is_no_argument() -> None:
     plain = config.find_arguments("A robin [MASK] has a horn .")
     assert plain is not None
     assert plain.kept == []
-
-
-def test_unusable_nonsense_words_are_replaced_by_free_ones() -> None:
-    config = load_probe_config("age_comparison")
-    assert choose_nonsense(config, lambda word: word != "ya") == {"younger": "foo", "older": "blah"}
-    with pytest.raises(NonsenseError, match="only 1 nonsense words are usable"):
-        choose_nonsense(config, lambda word: word == "fee")
 
 
 def test_perturbed_language_replaces_whole_key_words_only() -> None:
@@ -159,19 +152,24 @@ def test_substitutes_are_seeded_and_differ() -> None:
         draw_substitutes(load_probe_config("arc_easy"), seed=1)
 
 
-def test_controls_that_cannot_work_name_the_record() -> None:
-    config = load_probe_config("age_comparison")
-    other = Record("r7", "He is [MASK] .", ("older", "younger"), 0, {}, 3)
-    with pytest.raises(RecordError, match=r"r7@3: the arguments of age_comparison are not in"):
-        no_language(other, config, {})
-    with pytest.raises(RecordError, match=r"r7@3: the arguments of age_comparison are not in"):
-        perturbed_language(other, config, {"than": "foo"})
-    with pytest.raises(RecordError, match=r"1@0: the control leaves 'A 24 year .* as it is"):
-        perturbed_language(AGE, config, {"comparing": "foo"})
-    with pytest.raises(RecordError, match="no words to replace"):
-        perturbed_language(other, config, {})
-    with pytest.raises(RecordError, match="no nonsense word stands for 'younger'"):
-        no_language(AGE, config, {"older": "blah"})
+OTHER = Record("r7", "He is [MASK] .", ("older", "younger"), 0, {}, 3)
+
+
+@pytest.mark.parametrize(
+    ("control", "record", "words", "message"),
+    [
+        (no_language, OTHER, {}, "r7@3: the arguments of age_comparison are not in"),
+        (perturbed_language, OTHER, {"than": "foo"}, "r7@3: the arguments of age_comparison are"),
+        (perturbed_language, AGE, {"comparing": "foo"}, "1@0: the control leaves 'A 24 year .* as"),
+        (perturbed_language, OTHER, {}, "no words to replace"),
+        (no_language, AGE, {"older": "blah"}, "no nonsense word stands for 'younger'"),
+    ],
+)
+def test_controls_that_cannot_work_name_the_record(
+    control: Callable[..., Record], record: Record, words: dict[str, str], message: str
+) -> None:
+    with pytest.raises(RecordError, match=message):
+        control(record, load_probe_config("age_comparison"), words)
 
 
 def test_choice_only_leaves_the_choices_alone_and_fits_any_probe() -> None:
@@ -204,18 +202,16 @@ def test_controls_fit_every_row_of_the_shipped_probes(name: str, split: str) -> 
 
 
 OPEN_WORDINGS = [
-    # the paper's wording, and with the spaces of the released files
-    ("property_conjunction", "What is usually located at hand and used for writing?"),
+    *((probe, stem) for probe, stem, _ in CASES),
+    # The paper's wording, and with the spaces of the released files.
     ("property_conjunction", "What is part of a city and is made of stone ?"),
     ("property_conjunction", "what usually used for racing and usually used for play"),
-    ("encyclopedic_composition", "When did the band where Junior Cony played first form?"),
     ("encyclopedic_composition", "when did the band where John Lennon played first form ?"),
     ("encyclopedic_composition", "Who is the spouse of the actor that played in Hannah Free?"),
     (
         "encyclopedic_composition",
         "where is the headquarters of the company that Bjarke Ingels established located ?",
     ),
-    ("taxonomy_conjunction", "A germ and a human are both a type of [MASK]."),
     ("taxonomy_conjunction", "A beer and an apple pie are both a type of [MASK] ."),
 ]
 
@@ -280,13 +276,10 @@ def test_rows_that_do_not_say_which_distractor_is_the_first_are_refused(tmp_path
         but_not(gold, CONFIG)
 
 
-def test_a_second_verb_is_negated_behind_it() -> None:
+def test_a_second_verb_is_negated_behind_it_and_two_properties_are_needed() -> None:
     stem = "What is made of gold and is usually worn ?"
     record = Record("p3", stem, ("a", "b"), 0, {"first_distractor": "b"})
     assert but_not(record, CONFIG).stem == "What is made of gold but is not usually worn ?"
-
-
-def test_a_record_without_two_properties_is_named() -> None:
     other = Record("p4", "Which pen is it?", ("a", "b"), 0, {}, 3)
     with pytest.raises(RecordError, match=r"p4@3: the two arguments of property_conjunction"):
         but_not(other, CONFIG)

@@ -70,17 +70,13 @@ def test_a_mirror_is_read_with_gzip_added_or_removed(mirror: Path) -> None:
     assert ages.records[2].meta == {"arguments": ("50", "43")}
     questions = load_probe("hypernymy", "train", mirror=mirror.as_uri())
     assert questions.records == QUESTIONS
+    assert "is not the released file: its sha256 is" in questions.notices[0]
     (file,) = questions.files
     path = mirror / f"{HYPERNYMY_PATH}.gz"
     content = gzip.decompress(path.read_bytes())
     assert (file.path, file.num_items) == (str(path), 6)
     assert file.sha256 == hashlib.sha256(content).hexdigest()
     assert load_probe("arc_easy", "train", mirror=mirror).records == QUESTIONS
-
-
-def test_a_mirror_with_another_file_says_so(mirror: Path) -> None:
-    (notice,) = load_probe("hypernymy", "train", mirror=mirror).notices
-    assert "is not the released file: its sha256 is" in notice
 
 
 def test_a_served_mirror(served: str, tmp_path: Path, config_file: Callable[..., Path]) -> None:
@@ -96,13 +92,6 @@ def test_a_served_mirror(served: str, tmp_path: Path, config_file: Callable[...,
         load_probe("hypernymy", "test", mirror=served, cache_dir=tmp_path / "cache")
 
 
-def test_a_download(served: str, tmp_path: Path, config_file: Callable[..., Path]) -> None:
-    path = config_file(FIVE + f"base_url: {served}/\nfiles: {{train: {HYPERNYMY_PATH}.gz}}")
-    data = load_probe(path, "train", cache_dir=tmp_path / "cache")
-    assert data.records == QUESTIONS
-    assert data.config.name == "mine"
-
-
 def test_a_download_that_cannot_be_read_names_its_address_and_spoils_nothing(
     served: str, mirror: Path, tmp_path: Path, config_file: Callable[..., Path]
 ) -> None:
@@ -116,7 +105,8 @@ def test_a_download_that_cannot_be_read_names_its_address_and_spoils_nothing(
     kept = Path(str(caught.value).rpartition(" kept as ")[2])
     assert kept.read_text() == sent.read_text()
     write_ai2(sent, QUESTIONS)
-    assert load_probe(path, "train", cache_dir=cache).records == QUESTIONS
+    data = load_probe(path, "train", cache_dir=cache)
+    assert (data.records, data.config.name) == (QUESTIONS, "mine")
     cached = kept.with_suffix("")
     cached.write_text("{}\n")  # offline nothing is thrown away that could not be had again
     with pytest.raises(RecordError, match=address + rf"without offline mode, remove {cached}"):
@@ -227,10 +217,9 @@ def test_a_users_own_file_needs_no_config(tmp_path: Path) -> None:
     write_ai2(tmp_path / "my.jsonl", AGES)
     data = load_file(tmp_path / "my.jsonl", "mc_mlm")
     assert data.records == AGES
-    assert data.config.name == "my"
+    assert (data.config.name, data.config.description) == ("my", "the file my.jsonl")
     assert data.config.candidates == ("older", "younger")
-    assert (data.config.num_choices, data.config.chance) == (2, 0.5)
-    assert data.config.group_by == "stem"
+    assert (data.config.num_choices, data.config.chance, data.config.group_by) == (2, 0.5, "stem")
     write_ai2(tmp_path / "my.jsonl", [*QUESTIONS[:1], Record("1", "s", ("a", "b"), 0)])
     data = load_file(tmp_path / "my.jsonl", "mc_qa")
     assert data.config.chance == pytest.approx((1 / 5 + 1 / 2) / 2)
@@ -276,16 +265,11 @@ def put(folder: Path, name: str) -> Path:
     return path
 
 
-def test_a_mirror_has_a_folder_for_each_address(tmp_path: Path) -> None:
-    path = put(tmp_path, "released/d/train.jsonl.gz")
-    assert locate(probe(), SOURCE, tmp_path, None, None).path == path
-    assert locate(probe(), SOURCE, tmp_path.as_uri(), None, None).path == path
-
-
-def test_the_files_own_name_comes_before_that_with_gzip(tmp_path: Path) -> None:
-    put(tmp_path, "released/d/train.jsonl.gz")
-    path = put(tmp_path, "released/d/train.jsonl")
-    assert locate(probe(), SOURCE, tmp_path, None, None).path == path
+def test_a_mirror_has_a_folder_for_each_address_and_gzip_comes_second(tmp_path: Path) -> None:
+    for name in ("released/d/train.jsonl.gz", "released/d/train.jsonl"):
+        path = put(tmp_path, name)
+        assert locate(probe(), SOURCE, tmp_path, None, None).path == path
+        assert locate(probe(), SOURCE, tmp_path.as_uri(), None, None).path == path
 
 
 def test_a_probes_own_folder_comes_before_a_mirror(tmp_path: Path) -> None:
@@ -296,8 +280,5 @@ def test_a_probes_own_folder_comes_before_a_mirror(tmp_path: Path) -> None:
     own.unlink()
     with pytest.raises(NotThereError, match=r"own/d/train\.jsonl \(nor train\.jsonl\.gz\)"):
         locate(config, SOURCE, None, None, None)
-
-
-def test_without_an_address_it_says_how_to_get_the_file() -> None:
     with pytest.raises(NotThereError, match=r"Ask. Put it .* at <mirror>/released/d/train\.jsonl"):
         locate(probe(get="Ask."), SOURCE, None, None, None)

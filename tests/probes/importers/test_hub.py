@@ -15,32 +15,21 @@ from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 
 ARC = {
-    "id": "Mercury_1",
-    "question": "Which?",
+    "id": "Mercury_1", "question": "Which?", "answerKey": "3",
     "choices": {"text": ["a", "b", "c"], "label": ["1", "2", "3"]},
-    "answerKey": "3",
-}
+}  # fmt: skip
 OPENBOOKQA = {
-    "id": "7-980",
-    "question_stem": "The sun is",
+    "id": "7-980", "question_stem": "The sun is", "answerKey": "A",
     "choices": {"text": ["hot", "cold"], "label": ["A", "B"]},
-    "answerKey": "A",
-}
+}  # fmt: skip
 SCIQ = {
-    "question": "What gas?",
-    "distractor1": "argon",
-    "distractor2": "neon",
-    "distractor3": "xenon",
-    "correct_answer": "oxygen",
-    "support": "",
-}
+    "question": "What gas?", "distractor1": "argon", "distractor2": "neon", "distractor3": "xenon",
+    "correct_answer": "oxygen", "support": "",
+}  # fmt: skip
 RACE = {
-    "example_id": "high1.txt",
-    "article": "It rained.",
-    "answer": "B",
-    "question": "The weather was _ .",
-    "options": ["dry", "wet", "hot", "cold"],
-}
+    "example_id": "high1.txt", "article": "It rained.", "answer": "B",
+    "question": "The weather was _ .", "options": ["dry", "wet", "hot", "cold"],
+}  # fmt: skip
 
 
 def hub(folder: Path, *rows: dict[str, Any]) -> HubSource:
@@ -56,33 +45,19 @@ def read(
     return read_hub(probe, source, "train", cache_dir=folder / "cache", offline=offline)
 
 
+def race(question: str, choice: str) -> Record:
+    choices = tuple(choice.format(word) for word in RACE["options"])
+    meta = {"source": "high1.txt", "question": question}
+    return Record("p-1", "It rained.", choices, 1, meta, 1)
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
         (ARC, Record("Mercury_1", "Which?", ("a", "b", "c"), 2, {}, 1)),
         (OPENBOOKQA, Record("7-980", "The sun is", ("hot", "cold"), 0, {}, 1)),
-        (
-            RACE,
-            Record(
-                "p-1",
-                "It rained.",
-                tuple(f"The weather was {word} ." for word in RACE["options"]),
-                1,
-                {"source": "high1.txt", "question": "The weather was _ ."},
-                1,
-            ),
-        ),
-        (
-            RACE | {"question": "And now?"},
-            Record(
-                "p-1",
-                "It rained.",
-                tuple(f"And now? {word}" for word in RACE["options"]),
-                1,
-                {"source": "high1.txt", "question": "And now?"},
-                1,
-            ),
-        ),
+        (RACE, race("The weather was _ .", "The weather was {} .")),
+        (RACE | {"question": "And now?"}, race("And now?", "And now? {}")),
     ],
 )
 def test_known_layouts(tmp_path: Path, row: dict[str, Any], expected: Record) -> None:
