@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -98,50 +96,31 @@ def demo(
     }
     folder = CommandFolder(Path(output_dir), config)
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
+    from rich.console import Console
+
     from probelight.protocols.report import page_line
     from probelight.reports.build import build_report
     from probelight.reports.overview.story import print_story
 
     context = RunContext(replace(trainer, progress_bar=False), quiet=True)
-    settings = [
-        Setting(
-            dose,
-            "none",
-            plan.seed,
-            learning_rate=plan.learning_rate,
-            epochs=plan.epochs,
-            batch_size=plan.batch_size,
-        )
-        for dose in plan.doses
-    ]
+    how = {name: getattr(plan, name) for name in ("learning_rate", "epochs", "batch_size")}
+    settings = [Setting(dose, "none", plan.seed, **how) for dose in plan.doses]
     subject = Subject(model, plan.original, plan.probe)
     # The verdict is on the last dose; without a control of it, it would be "cannot tell".
     control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
     largest = max(settings, key=lambda setting: setting.dose)
-    with _stages(trainer.progress_bar) as stage:
-        stage("1 of 4: what it knows before any training")
+    # At the foot of a terminal while it is being done.
+    console = Console(stderr=True, force_terminal=None if trainer.progress_bar else False)
+    with console.status("1 of 4: what it knows before any training") as stage:
         jobs = zero_shot_jobs(sets, [model], context.trainer)
         check_models(unfinished(jobs, folder), sets)
         run_jobs(jobs, folder, replace(context, own=own_configs(sets)))
-        stage("2 of 4: what it learns, with and without the language")
+        stage.update("2 of 4: what it learns, with and without the language")
         trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
-        stage("3 of 4: an original task, and what doses of a probe cost it")
+        stage.update("3 of 4: an original task, and what doses of a probe cost it")
         run_jobs(inoculation_jobs(subject, settings, context), folder, context)
         run_jobs(inoculation_jobs(control, [largest], context), folder, context)
-        stage("4 of 4: the page")
+        stage.update("4 of 4: the page")
         page = build_report(folder.path)
     print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")
     return page
-
-
-@contextmanager
-def _stages(shown: bool) -> Iterator[Callable[[str], None]]:
-    """Show at the foot of a terminal what is being done, and remove it at the end."""
-    from rich.console import Console  # not above: --help of all commands is quick
-
-    console = Console(stderr=True)
-    if not (shown and console.is_terminal):
-        yield lambda stage: None
-        return
-    with console.status("") as status:
-        yield status.update

@@ -72,24 +72,23 @@ def _program() -> Rows:
     yield "Python", f"{platform.python_version()} ({sys.executable})"
     yield "system", platform.platform()
     for name, folder in (("configs", CONFIGS), ("assets", ASSETS)):
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        yield f"shipped {name}", f"{folder}: {_broken(files) or f'{len(files)} files, whole'}"
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        state = f"{len(files)} files, whole" if files else "missing"
+        if damaged := [path.name for path in files if not _is_readable(path)]:
+            state = f"damaged: {', '.join(damaged)}"
+        yield f"shipped {name}", f"{folder}: {state}"
 
 
-def _broken(files: list[Path]) -> str:
-    """Return which of the shipped files cannot be read as what they are, if any."""
-    broken = []
-    for path in files:
-        try:
-            if path.suffix == ".yaml":
-                yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-            elif path.suffix == ".gz":
-                gzip.decompress(path.read_bytes())
-            elif not path.stat().st_size:
-                broken.append(path.name)
-        except (OSError, EOFError, ValueError, yaml.YAMLError):
-            broken.append(path.name)
-    return f"damaged: {', '.join(broken)}" if broken else "" if files else "missing"
+def _is_readable(path: Path) -> bool:
+    """Return whether a shipped file can be read as what it is."""
+    try:
+        if path.suffix == ".yaml":
+            yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        elif path.suffix == ".gz":
+            gzip.decompress(path.read_bytes())
+        return path.stat().st_size > 0 or path.suffix in (".yaml", ".gz")
+    except (OSError, EOFError, ValueError, yaml.YAMLError):
+        return False
 
 
 def _packages() -> Rows:
@@ -164,13 +163,11 @@ def _wandb() -> Rows:
     if find_spec("wandb") is None:
         yield "wandb", "missing: runs are logged as CSV alone"
         return
-    settings = WandbSettings(project="any")
+    settings, mode = WandbSettings(project="any"), "online, with an API key"
     if settings.disabled:
         mode = "disabled by WANDB_MODE"
-    else:
-        mode = (
-            "offline, for `wandb sync` later" if settings.offline() else "online, with an API key"
-        )
+    elif settings.offline():
+        mode = "offline, for `wandb sync` later"
     yield "mode of --wandb.project", mode
     pending = {*Path().glob(f"runs/*/runs/*/{PENDING}"), *Path().glob("wandb/offline-run-*")}
     yield "not sent yet", f"{len(pending)} runs below {Path.cwd()}"

@@ -1,4 +1,4 @@
-"""Pre-training data of the bundled model: pairs of segments, masked on the fly."""
+"""Data that pre-trained the bundled model: pairs of segments, masked on the fly."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DictionaryText(ResumableData):
         num_nouns: Frequent English nouns that must be one piece each.
         whole_words: Further words that must be one piece each, numbers 0 to 120 besides.
         max_length: Longest pair in tokens, special tokens included.
-        max_tokens: Padded tokens in a training batch.
+        max_tokens: Padded tokens per training batch.
         mask_rate: Share of words masked; all pieces of a word are masked together.
         held_out_rate: Share of documents kept for measuring.
         swap_rate: Share of pairs whose second half is a neighbouring concept's (next-sentence
@@ -69,33 +69,28 @@ class DictionaryText(ResumableData):
     ) -> None:
         super().__init__()
         self.save_hyperparameters(logger=False)
-        self.wordnet_dir = wordnet_dir
-        self.gcide_path = gcide_path
-        self.cache_dir = Path(cache_dir).expanduser()
-        self.vocab_size = vocab_size
-        self.num_nouns = num_nouns
-        self.whole_words = list(whole_words)
         self.max_length = max_length
         self.max_tokens = max_tokens
         self.mask_rate = mask_rate
-        self.held_out_rate = held_out_rate
         self.swap_rate = swap_rate
         self.seed = seed
+        self.text_settings: dict[str, Any] = {
+            "wordnet_dir": wordnet_dir,
+            "gcide_path": gcide_path,
+            "vocab_size": vocab_size,
+            "num_nouns": num_nouns,
+            "whole_words": list(whole_words),
+            "held_out_rate": held_out_rate,
+            "seed": seed,
+        }
+        key = hashlib.sha256(json.dumps(self.text_settings, sort_keys=True).encode()).hexdigest()
+        self.folder = Path(cache_dir).expanduser() / key[:16]
+        self.vocab_path = self.folder / VOCABULARY  # one piece per line, in the order of the ids
 
     def prepare_data(self) -> None:
         """Build text, vocabulary and tokens once; a finished cache is used as it is."""
-        if (self.folder / TOKENS).exists():
-            return
-        build_text(
-            self.folder,
-            wordnet_dir=self.wordnet_dir,
-            gcide_path=self.gcide_path,
-            whole_words=self.whole_words,
-            num_nouns=self.num_nouns,
-            vocab_size=self.vocab_size,
-            held_out_rate=self.held_out_rate,
-            seed=self.seed,
-        )
+        if not (self.folder / TOKENS).exists():
+            build_text(self.folder, **self.text_settings)
 
     def setup(self, stage: str | None = None) -> None:
         """Load the tokens and split the documents."""
@@ -103,20 +98,6 @@ class DictionaryText(ResumableData):
         self.lengths = np.minimum(self.store.lengths() + 5, self.max_length)
         self.train_documents = np.flatnonzero(~self.store.held_out)
         self.held_out_documents = np.flatnonzero(self.store.held_out)
-
-    @property
-    def folder(self) -> Path:
-        """Where text of these settings is kept."""
-        fields = ("wordnet_dir", "gcide_path", "vocab_size", "num_nouns", "whole_words", "seed")
-        settings = {field: getattr(self, field) for field in fields}
-        settings["held_out_rate"] = self.held_out_rate
-        key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-        return self.cache_dir / key
-
-    @property
-    def vocab_path(self) -> Path:
-        """The vocabulary file, one piece a line, in id order."""
-        return self.folder / VOCABULARY
 
     def train_dataloader(self) -> ResumableLoader:
         """Return masked pairs, drawn anew in each epoch.
@@ -144,7 +125,7 @@ class DictionaryText(ResumableData):
 
 
 class MaskedPairs(Dataset[dict[str, Any]]):
-    """One masked pair of segments a document; a function of (seed, epoch, document) alone."""
+    """One masked pair of segments per document; a function of (seed, epoch, document) alone."""
 
     def __init__(
         self,

@@ -30,9 +30,8 @@ def report(
 
     Args:
         folder: Output folders of commands, or folders that hold several; all on one page.
-        output_dir: Where the report goes; needed where there are several folders, and the folder
-            itself where it is none.
-        medals: A YAML file with the rule for medals; the shipped one where it is none.
+        output_dir: Folder of the report; needed for several folders, by default the one folder.
+        medals: A YAML file with the rule for medals; by default the shipped one.
         wandb: With a project, all figures and tables are logged as a small run of the group, and
             the page as its artifact.
         workspace: A file as in configs/wandb: a workspace with its panels is made in the project.

@@ -10,7 +10,7 @@ from probelight.protocols import cli, doctor
 
 
 @pytest.fixture
-def said(
+def shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> str:
     """What `doctor` prints in an empty folder, without a network and a cache."""
@@ -28,27 +28,26 @@ def said(
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_it_shows_versions_devices_folders_and_what_is_missing(said: str) -> None:
-    assert f"probelight {version()} in " in said
-    assert "configs: " in said
-    assert said.count(" files, whole") == 2
+def test_it_shows_versions_devices_folders_and_what_is_missing(shown: str) -> None:
+    assert f"probelight {version()} in " in shown
+    assert "configs: " in shown
+    assert shown.count(" files, whole") == 2
     for name in ("torch 2.", "CPU cores ", "MPS ", "cache: not there yet", "offline mode "):
-        assert name in said
-    assert "--wandb.project offline" in said
-    assert "no_such_package missing, for nothing: pip install 'probelight[none]'" in said
+        assert name in shown
+    assert "--wandb.project offline" in shown
+    assert "no_such_package missing, for nothing: pip install 'probelight[none]'" in shown
 
 
-def test_damaged_files_of_the_package_are_named(tmp_path: Path) -> None:
-    for name, content in (("a.yaml", b"a: [b\n"), ("b.gz", b"x"), ("c.txt", b""), ("d.txt", b"d")):
-        (tmp_path / name).write_bytes(content)
-    assert doctor._broken(sorted(tmp_path.iterdir())) == "damaged: a.yaml, b.gz, c.txt"
-    assert doctor._broken([]) == "missing"
-
-
-def test_a_folder_that_cannot_be_used_is_shown_and_ends_nothing(
+def test_damaged_files_and_folders_are_shown_and_end_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("PROBELIGHT_CACHE", str(tmp_path / "file"))
+    for name, content in (("a.yaml", b"a: [b\n"), ("b.gz", b"x"), ("c.txt", b""), ("d.txt", b"d")):
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.setattr(doctor, "CONFIGS", tmp_path)
+    monkeypatch.setattr(doctor, "ASSETS", tmp_path / "none")
+    monkeypatch.setenv("PROBELIGHT_CACHE", str(tmp_path / "d.txt"))
     assert cli.main(["doctor"]) == 0
-    assert "file: cannot be written to (Not a directory)" in capsys.readouterr().out
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"{tmp_path}: damaged: a.yaml, b.gz, c.txt " in printed
+    assert f"{tmp_path / 'none'}: missing " in printed
+    assert "d.txt: cannot be written to (Not a directory)" in printed

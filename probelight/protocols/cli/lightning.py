@@ -91,19 +91,18 @@ class ProbelightCLI(LightningCLI):
 
     def instantiate_trainer(self, **options: Any) -> Any:
         """Add the callbacks, loggers and checkpoint files that every run of ours has."""
-        config = self._get(self.config_init, "trainer")
-        folder = Path(self._get(self.config_init, "output_dir"))
+        run = self.config_init[self.config_init.subcommand]
+        config, folder, seed = run["trainer"], Path(run["output_dir"]), run["seed_everything"]
         remove_leftovers(folder)
-        seed = self._get(self.config_init, "seed_everything")
         chosen = config.get("callbacks") or []
         options["callbacks"] = [
             *(chosen if isinstance(chosen, list) else [chosen]),
             *training_callbacks(
                 folder / "checkpoints",
                 seed if isinstance(seed, int) and not isinstance(seed, bool) else 0,
-                self._get(self.config_init, "checkpoint_every"),
-                self._get(self.config_init, "checkpoint_minutes"),
-                self._get(self.config_init, "checkpoint_share"),
+                run["checkpoint_every"],
+                run["checkpoint_minutes"],
+                run["checkpoint_share"],
                 at_end=True,
             ),
             PredictionWriter(folder / "predictions.jsonl"),
@@ -121,7 +120,7 @@ class ProbelightCLI(LightningCLI):
         return super().instantiate_trainer(**options)
 
     def after_fit(self) -> None:
-        """Leave result.json, which says that the run has ended and what it scored."""
+        """Write result.json, which says that the run has ended and what it scored."""
         folder = Path(self._get(self.config_init, "output_dir"))
         scores = scores_of(self.trainer)
         if not self.trainer.is_global_zero:
@@ -137,19 +136,43 @@ class ProbelightCLI(LightningCLI):
             scores = scores or state.get(SCORES, {})
             if is_sharded(self.trainer):
                 weights = state.get("state_dict", {})
-        logger = self.trainer.logger
-        record = fit_record(
-            self.config["fit"].as_dict(),
-            self.datamodule,
-            scores,
-            logger.rows if isinstance(logger, RunMetrics) else (),
-            self.trainer.global_step,
-            model_fingerprint(weights),
-            round(time.perf_counter() - self._started, 3),
-        )
+        record = self._record(scores, model_fingerprint(weights))
         write_text_atomic(folder / "result.json", json_text(record.to_json(), indent=1) + "\n")
         if table := fits_table(load_results(folder)):
             print_table(table, Console())
+
+    def _record(self, scores: Mapping[str, float], model_sha256: str) -> RunRecord:
+        """Return the record of the fit, with the last and the best value of each metric."""
+        config, logger = self.config["fit"].as_dict(), self.trainer.logger
+        model, data = (config[name]["class_path"].rpartition(".")[2] for name in ("model", "data"))
+        options = dict(config["model"].get("init_args") or {})
+        sets = dict(config["data"].get("init_args") or {})
+        loaded_from = options.get("model_name_or_path") or options.get("vectors") or ""
+        files, seed = getattr(self.datamodule, "data", None), config.get("seed_everything")
+        base = Row(
+            protocol="fit",
+            model=f"{model} {loaded_from}".strip(),
+            probe=sets.get("probe") or Path(sets.get("path") or data).name,
+            mode=options.get("mode") or "",
+            num_train=sets.get("num_train"),
+            learning_rate=options.get("learning_rate"),
+            seed=seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
+            split="val",
+        )
+        logged = logger.rows if isinstance(logger, RunMetrics) else ()
+        return RunRecord(
+            protocol="fit",
+            model=base.model,
+            probe=base.probe,
+            rows=tuple(validation_rows(base, scores, logged)),
+            seeds=() if base.seed is None else (base.seed,),
+            data=data_files(files.values()) if isinstance(files, dict) else (),
+            source=ModelSource(loaded_from=loaded_from),
+            model_sha256=model_sha256,
+            seconds=round(time.perf_counter() - self._started, 3),
+            facts={"scores": dict(scores), "global_step": self.trainer.global_step},
+            key=run_key("fit", {k: v for k, v in config.items() if k not in _NOT_HASHED}),
+        )
 
     def before_fit(self) -> None:
         """Go on from the newest readable state."""
@@ -272,56 +295,6 @@ _NOT_HASHED = {"config", "output_dir", "ckpt_path"}
 _BEST = {"accuracy": max, "aggregate": max, "loss": min}  # by how a metric's name ends
 
 
-def fit_record(
-    config: Mapping[str, Any],
-    data: LightningDataModule,
-    scores: Mapping[str, float],
-    logged: Iterable[Logged],
-    global_step: int,
-    model_sha256: str,
-    seconds: float,
-) -> RunRecord:
-    """Return the record of a fit, with a row for the last and the best value of each metric.
-
-    Args:
-        config: The resolved config of the command.
-        data: What it was trained and validated on.
-        scores: The last value of each metric.
-        logged: What `metrics.csv` holds; nothing where another logger was chosen.
-        global_step: Optimiser steps.
-        model_sha256: Of the last weights.
-        seconds: How long this start of it took.
-    """
-    model, given = (config[name]["class_path"].rpartition(".")[2] for name in ("model", "data"))
-    options = dict(config["model"].get("init_args") or {})
-    sets = dict(config["data"].get("init_args") or {})
-    loaded_from = options.get("model_name_or_path") or options.get("vectors") or ""
-    files, seed = getattr(data, "data", None), config.get("seed_everything")
-    base = Row(
-        protocol="fit",
-        model=f"{model} {loaded_from}".strip(),
-        probe=sets.get("probe") or Path(sets.get("path") or given).name,
-        mode=options.get("mode") or "",
-        num_train=sets.get("num_train"),
-        learning_rate=options.get("learning_rate"),
-        seed=seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
-        split="val",
-    )
-    return RunRecord(
-        protocol="fit",
-        model=base.model,
-        probe=base.probe,
-        rows=tuple(validation_rows(base, scores, logged)),
-        seeds=() if base.seed is None else (base.seed,),
-        data=data_files(files.values()) if isinstance(files, dict) else (),
-        source=ModelSource(loaded_from=loaded_from),
-        model_sha256=model_sha256,
-        seconds=seconds,
-        facts={"scores": dict(scores), "global_step": global_step},
-        key=run_key("fit", {k: v for k, v in config.items() if k not in _NOT_HASHED}),
-    )
-
-
 def validation_rows(
     base: Row, scores: Mapping[str, float], logged: Iterable[Logged]
 ) -> Iterator[Row]:
@@ -330,7 +303,8 @@ def validation_rows(
     Args:
         base: The columns that all rows share.
         scores: The last value of each metric.
-        logged: (step, epoch or "", metric, value) of the whole fit; epochs count from 0 there.
+        logged: (step, epoch or "", metric, value) of the whole fit, with epochs from 0; nothing
+            where another logger was chosen.
     """
     history: dict[str, list[tuple[int | None, float]]] = {}
     for _, epoch, metric, value in logged:

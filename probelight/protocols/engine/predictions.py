@@ -1,6 +1,6 @@
-"""What a model says on sets of records: asking it, and the rows that are made of its answers.
+"""A model's predictions on sets of records, and the rows and notices that are made of them.
 
-Torch is imported when a model is asked: commands that ask none are quick.
+Torch is imported when a model answers: commands without a model are quick.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model said on one set.
+    """A model's predictions on one set.
 
     Attributes:
         name: The set's name.
         records: The records scored, in the order of the set.
-        scores: One list of scores a record, one score a choice.
+        scores: For each record a score per choice.
         notices: What was skipped or cut, readable.
     """
 
@@ -57,13 +57,13 @@ class Predictions:
 
     @cached_property
     def credit(self) -> list[float]:
-        """What each record counts: 1 if its gold choice is the best one, 1/n if one of n best."""
+        """The score of each item: 1 if its gold choice is the best one, 1/n if one of n best."""
         pairs = zip(self.best, self.records, strict=True)
         return [credit_of(best, record.answer) for best, record in pairs]
 
     @property
     def accuracy(self) -> float:
-        """Mean credit."""
+        """Mean score of the items."""
         return math.fsum(self.credit) / len(self.credit) if self.credit else math.nan
 
     @property
@@ -73,17 +73,12 @@ class Predictions:
 
     @property
     def floor(self) -> float:
-        """Accuracy of guessing evenly among the real choices: what scores are held against."""
+        """Accuracy of guessing evenly among the real choices: what accuracies are compared with."""
         return chance_of(self.records)
 
     @property
-    def num_tied(self) -> int:
-        """Records whose best score is shared by several choices."""
-        return sum(len(best) > 1 for best in self.best)
-
-    @property
     def num_near_tied(self) -> int:
-        """Records whose best score is above the second by next to nothing (`metrics.choices`)."""
+        """Number of records whose best two scores differ by next to nothing."""
         return sum(map(is_near_tie, self.scores))
 
     def lines(self, groups: Sequence[Hashable] | None = None) -> list[ItemLine]:
@@ -108,10 +103,10 @@ def ask(
     sets: Mapping[str, Sequence[Record]],
     settings: TrainerSettings,
 ) -> dict[str, Predictions]:
-    """Ask for one number a choice, of every record of every set.
+    """Score every record of every set by a question that gives one number per choice.
 
-    Records whose choices the question takes one piece at a time, and which are to be scored by
-    their pieces, get their choices' log-likelihoods.
+    Records that the question cannot take and that are to be scored by their pieces get the
+    log-likelihoods of their choices.
     """
     found = {}
     for name, answered in _answers(scorer, question, sets, settings).items():
@@ -134,7 +129,7 @@ def ask_about(
 ) -> tuple[dict[int, list[float]], tuple[str, ...]]:
     """Return the numbers that a question gives of each record, by its place, and the notices.
 
-    Unlike those of `ask` they need not be one a choice.
+    Unlike those of `ask` they need not be one per choice.
     """
     contexts = {"contexts": records}
     found = _answers(scorer, question, contexts, settings, per_choice=False)["contexts"]
@@ -235,19 +230,19 @@ def _answers_of_processes(
     return found
 
 
-def score_notices(*said: Predictions) -> list[str]:
-    """What is to be said of ties and of scores that are no numbers, for all sets together."""
-    best = [own for one in said for own in one.best]
-    of_all = f"of {len(best)} items of {said[0].name}"
-    if len(said) > 1:
-        of_all = f"of {len(best)} answers in {len(said)} sets"
+def score_notices(*sets: Predictions) -> list[str]:
+    """Return notices of ties and of scores that are no numbers, for all sets together."""
+    best = [choices for predictions in sets for choices in predictions.best]
+    of_all = f"of {len(best)} items of {sets[0].name}"
+    if len(sets) > 1:
+        of_all = f"of {len(best)} answers in {len(sets)} sets"
     notices = []
-    if num_tied := sum(len(own) > 1 for own in best):
+    if num_tied := sum(len(choices) > 1 for choices in best):
         notices.append(
             f"{num_tied} {of_all} are ties: n choices share the best score, which counts 1/n if "
             "the right one is among them"
         )
-    if num_lost := sum(not own for own in best):
+    if num_lost := sum(not choices for choices in best):
         notices.append(
             f"{num_lost} {of_all} have a score that is not a number (NaN) and count as wrong"
         )
@@ -255,10 +250,10 @@ def score_notices(*said: Predictions) -> list[str]:
 
 
 def accuracy_row(predictions: Predictions, groups: Sequence[Hashable], row: Row) -> Row:
-    """The accuracy and its interval by groups.
+    """Return the accuracy with its interval by groups.
 
     Args:
-        predictions: What was said.
+        predictions: The predictions.
         groups: (N,) the group of each item.
         row: The other columns.
     """
@@ -269,9 +264,9 @@ def chance_rows(predictions: Predictions, row: Row, part: str = "") -> list[Row]
     """Return chance and, where empty choices lower it, the floor: that of the real choices alone.
 
     Args:
-        predictions: What was said.
+        predictions: The predictions.
         row: The other columns.
-        part: What the names of the metrics end in, such as "_probe".
+        part: The end of the metrics' names, such as "_probe".
     """
     chance, floor = predictions.chance, predictions.floor
     levels = {"chance": chance} if chance == floor else {"chance": chance, "floor": floor}
@@ -279,35 +274,34 @@ def chance_rows(predictions: Predictions, row: Row, part: str = "") -> list[Row]
 
 
 def tied_row(predictions: Predictions, row: Row, metric: str = "tied_share") -> Row:
-    """The share of the items that are ties."""
-    num_items = len(predictions.records)
-    value = predictions.num_tied / num_items
-    return replace(row, metric=metric, value=value, num_items=num_items)
+    """Return the share of items whose best score several choices share."""
+    num_items, num_tied = len(predictions.best), sum(len(best) > 1 for best in predictions.best)
+    return replace(row, metric=metric, value=num_tied / num_items, num_items=num_items)
 
 
 def near_tied_row(predictions: Predictions, row: Row) -> Row:
-    """The share of the items that are near-ties."""
-    num_items = len(predictions.records)
-    value = predictions.num_near_tied / num_items
-    return replace(row, metric="near_tied_share", value=value, num_items=num_items)
+    """Return the share of items that are near-ties."""
+    num_items, value = len(predictions.records), predictions.num_near_tied
+    return replace(row, metric="near_tied_share", value=value / num_items, num_items=num_items)
 
 
-def near_tie_notices(said: Predictions) -> list[str]:
-    """What is to be said of items that next to nothing decides."""
-    if not (num_near := said.num_near_tied):
+def near_tie_notices(predictions: Predictions) -> list[str]:
+    """Return a notice of near-ties, if there are any."""
+    if not (num_near := predictions.num_near_tied):
         return []
     return [
-        f"{num_near} of {len(said.records)} items of {said.name} are near-ties: the best score is "
-        f"less than {NEAR:g} above the second, which another batch, device or precision can turn"
+        f"{num_near} of {len(predictions.records)} items of {predictions.name} are near-ties: the "
+        f"best score is less than {NEAR:g} above the second, which another batch, device or "
+        "precision can turn"
     ]
 
 
 def proportion_row(credit: float, num_items: int, row: Row) -> Row:
-    """A proportion of independent things with its Wilson interval.
+    """Return a proportion of independent items with its Wilson interval.
 
     Args:
-        credit: Sum of the things' credits: their number, where each counts 0 or 1.
-        num_items: Number of things.
+        credit: Sum of the items' scores.
+        num_items: Number of items.
         row: The other columns.
     """
     low, high = wilson(credit, num_items)
@@ -316,12 +310,12 @@ def proportion_row(credit: float, num_items: int, row: Row) -> Row:
 
 
 def grouped_row(credit: Sequence[float], groups: Sequence[Hashable], row: Row) -> Row:
-    """An accuracy whose interval knows that a group's items are alike.
+    """Return an accuracy with an interval that takes the items of a group for alike.
 
     See `probelight.metrics.intervals`: Wilson's where every item is a group of its own.
 
     Args:
-        credit: (N,) what each item counts.
+        credit: (N,) the score of each item.
         groups: (N,) the group of each item.
         row: The other columns.
     """
@@ -336,34 +330,38 @@ def subset_rows(
     subsets: Sequence[Subset | None],
     row: Row,
 ) -> list[Row]:
-    """The accuracy of each part of a set, as the metric of the row; None is in no part."""
-    credit = predictions.credit
+    """Return the accuracy of each part of a set, as the metric of the row; None is in no part."""
+    scores = predictions.credit
     return [
-        grouped_row([credit[i] for i in own], [groups[i] for i in own], replace(row, subset=subset))
-        for subset, own in members(subsets).items()
+        grouped_row([scores[i] for i in part], [groups[i] for i in part], replace(row, subset=name))
+        for name, part in members(subsets).items()
     ]
 
 
 def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
-    """The places of the items of each part, the parts by their texts; None is in no part."""
-    known = sorted({own for own in subsets if own is not None}, key=lambda own: own.text)
-    return {part: [i for i, own in enumerate(subsets) if own == part] for part in known}
+    """Return the places of each part's items, sorted by the parts' texts; None is in no part."""
+    parts = sorted({subset for subset in subsets if subset}, key=lambda subset: subset.text)
+    return {part: [i for i, subset in enumerate(subsets) if subset == part] for part in parts}
 
 
 def classes_are_positions(config: ProbeConfig, records: Sequence[Record]) -> bool:
-    """Whether items have choices of their own, so that only positions can be answer classes."""
+    """Return whether the items' choices differ, so that only positions can be answer classes."""
     return not config.candidates and not share_choices(records)
 
 
 def untouched_of(clean: Sequence[bool]) -> list[Subset | None]:
-    """The items that have no relative in the train files; none where all have, or none has."""
+    """Return the subset of items without a relative in the train files, unless it is all or none.
+
+    Args:
+        clean: (N,) whether no item of the train files is of the item's group.
+    """
     differ = any(clean) and not all(clean)
     untouched = Subset("untouched", "group not in train")
-    return [untouched if differ and own else None for own in clean]
+    return [untouched if differ and is_clean else None for is_clean in clean]
 
 
 def templates_of(records: Sequence[Record]) -> list[Subset | None]:
-    """The template of each item; none where there are not several."""
+    """Return the subset of each item's template, if there are several."""
     names = [record.meta.get("template") for record in records]
     several = len({name for name in names if name}) > 1
     return [

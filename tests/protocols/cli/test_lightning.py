@@ -1,8 +1,9 @@
-"""What the numbers of `train.py fit` may be, those that Lightning takes as words among them."""
+"""`train.py fit` and its kin: what they leave, what they go on from, which numbers they take."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
@@ -15,8 +16,9 @@ import yaml
 from probelight.io.ranges import RangeError
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.protocols import cli
-from probelight.protocols.cli.lightning import check_options
+from probelight.protocols.cli.lightning import check_options, validation_rows
 from probelight.results.record import RunRecord
+from probelight.results.row import Row
 from probelight.results.run_folder import read_metrics
 from tests.fixtures.checkout import ROOT
 
@@ -218,3 +220,35 @@ def test_the_authors_settings(name: str, batch_size: int, decay: float | None) -
     assert given.get("weight_decay") == decay
     assert config["trainer"]["max_epochs"] == 75
     assert config["data"]["init_args"]["batch_size"] == batch_size
+
+
+LOGGED = [
+    (3, "0", "val/accuracy", 0.7),
+    (3, "0", "val/loss", 0.4),
+    (3, "0", "val/f1", 0.1),
+    (4, "1", "train/loss", 0.2),
+    (7, "1", "val/accuracy", 0.7),
+    (7, "1", "val/loss", 0.3),
+    (11, "2", "val/accuracy", 0.6),
+    (11, "2", "val/loss", 0.5),
+]
+
+
+def test_each_metric_of_the_validation_has_its_last_and_its_best_value() -> None:
+    scores = {"val/accuracy": 0.6, "val/loss": 0.5, "val/f1": 0.2, "train/loss": 0.2}
+    rows = list(validation_rows(Row(protocol="fit", split="val"), scores, LOGGED))
+    assert [(row.metric, row.extra, row.value, row.epoch) for row in rows] == [
+        ("accuracy", "last", 0.6, 3),
+        ("accuracy", "best", 0.7, 1),  # the first of equal ones
+        ("loss", "last", 0.5, 3),
+        ("loss", "best", 0.3, 2),
+        ("f1", "last", 0.2, 1),  # nobody knows which value is better
+    ]
+    assert {row.split for row in rows} == {"val"}
+
+
+def test_without_a_log_there_is_the_last_value_alone_and_no_nan() -> None:
+    rows = list(validation_rows(Row(), {"val/accuracy": 0.5, "val/loss": math.nan}, ()))
+    assert [(row.metric, row.extra, row.value, row.epoch) for row in rows] == [
+        ("accuracy", "last", 0.5, None)
+    ]

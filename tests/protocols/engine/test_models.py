@@ -14,7 +14,7 @@ from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.probes.record import Record
+from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.models import (
     check_module,
     check_scorer,
@@ -50,15 +50,19 @@ def test_a_question_with_answers() -> None:
     assert (module.head_kind, module.learning_rate) == ("linear", 1e-3)
 
 
-def test_kinds_that_cannot_pose_a_probe_say_what_to_choose() -> None:
-    with pytest.raises(UsageError, match=r"choose model\.kind mlm_baseline"):
-        module_for(PAIRS, "mc_mlm")
-    with pytest.raises(UsageError, match=r"choose model\.kind esim"):
-        module_for(MLM, "mc_qa")
-    with pytest.raises(ValueError, match="the vectors are never trained"):
-        module_for(MLM, "mc_mlm", mode="full")
-    with pytest.raises(UsageError, match="random_weights"):
-        module_for(ModelSettings(kind="esim", random_weights=True), "mc_qa")
+@pytest.mark.parametrize(
+    ("model", "setup", "message"),
+    [
+        (PAIRS, "mc_mlm", r"choose model\.kind mlm_baseline"),
+        (MLM, "mc_qa", r"choose model\.kind esim"),
+        (ModelSettings(kind="esim", random_weights=True), "mc_qa", "random_weights"),
+    ],
+)
+def test_a_type_that_is_not_trained_for_a_setup_says_what_to_choose(
+    model: ModelSettings, setup: Setup, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        module_for(model, setup)
 
 
 def test_saved_modules_come_back_as_what_they_were(tmp_path: Path) -> None:
@@ -82,35 +86,11 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         saved_module(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("settings", "label"),
-    [
-        (MLM, "MLM-baseline (word_vectors)"),
-        (
-            ModelSettings(kind="esim", vectors="x/glove.6B.zip:glove.6B.50d.txt"),
-            "ESIM (glove.6B.50d)",
-        ),
-        (ModelSettings("a/b", random_weights=True), "b (random weights)"),
-        (ModelSettings("a/best", name="mine"), "mine"),
-        (ModelSettings("a/best", name="mine", random_weights=True), "mine (random weights)"),
-        (ModelSettings(kind="esim", name="mine"), "mine"),
-    ],
-)
-def test_labels_name_the_vectors(settings: ModelSettings, label: str) -> None:
-    assert settings.label == label
-
-
 @pytest.mark.parametrize("kind", ["mlm_baseline", "esim"])
 def test_the_presets_are_the_kinds(kind: str) -> None:
     path = ROOT / "configs" / "model" / f"{kind}.yaml"
     settings = ModelSettings(**yaml.safe_load(path.read_text())["model"])
     assert settings == ModelSettings(kind=kind)
-
-
-def test_a_name_that_is_not_given_is_not_in_the_config_that_names_a_run() -> None:
-    assert "name" not in ModelSettings().config()
-    assert ModelSettings(name="mine").config()["name"] == "mine"
-    assert ModelSettings(**ModelSettings("a").config()) == ModelSettings("a")
 
 
 SPLIT = Record("7", "A cat is [MASK].", ("zzyzxian", "small"), 0)
@@ -142,8 +122,6 @@ def test_what_is_trained_is_checked_without_its_weights() -> None:
     check_module(PAIRS, "mc_qa")
     with pytest.raises(PretrainedError, match="no folder"):
         check_module(ModelSettings("./nowhere"), "mc_qa")
-    with pytest.raises(UsageError, match=r"choose model\.kind esim"):
-        check_module(MLM, "mc_qa")
 
 
 def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,8 @@ import sys
 from pathlib import Path
 from pkgutil import resolve_name
 from statistics import fmean
-from typing import Any
 
 import pytest
-import yaml
 
 from probelight.io.errors import UsageError
 from probelight.probes.source import load_probe
@@ -30,6 +28,7 @@ from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow, sweep_jo
 from probelight.protocols.jobs.job import RunContext
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
+from tests.protocols.conftest import Refused
 
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
 ADVICE = {
@@ -50,27 +49,22 @@ ADVICE = {
     ],
 )
 def test_a_baseline_is_refused_where_nothing_is_trained(
-    kind: str, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, command: list[str], refused: Refused, tmp_path: Path
 ) -> None:
     preset = ["--config", str(ROOT / "configs" / "model" / f"{kind}.yaml")]
     given = [f"--plan.model.kind={kind}"] if command == ["demo"] else preset
     folder = tmp_path / "out"
-    assert cli.main([*command, *given, f"--output_dir={folder}"]) == cli.USAGE_ERROR
-    said = capsys.readouterr().err
-    assert f"model.kind {kind}" in said
-    assert ADVICE[kind] in said
+    line = refused([*command, *given, f"--output_dir={folder}"])
+    assert f"model.kind {kind}" in line
+    assert ADVICE[kind] in line
     assert not folder.exists()
 
 
-def test_a_grid_of_several_models_computes_none_before_it_refuses_one(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    command = ["grid", "--models=dictionary-lm,mlm_baseline", f"--output_dir={folder}"]
-    assert cli.main(command) == cli.USAGE_ERROR
-    assert not folder.exists()
-
-
-def original(checkpoint: str | None = None) -> dict[str, Any]:
-    return {"name": "task", "sets": ["definitions_small"], "checkpoint": checkpoint}
+def test_a_grid_of_several_models_computes_none_before_it_refuses_one(
+    refused: Refused, tmp_path: Path
+) -> None:
+    refused(f"grid --models=dictionary-lm,mlm_baseline --output_dir={tmp_path / 'out'}")
+    assert not (tmp_path / "out").exists()
 
 
 NOT_FINE_TUNED = {
@@ -82,26 +76,21 @@ NOT_FINE_TUNED = {
 
 
 @pytest.mark.parametrize("kind", NOT_FINE_TUNED)
-@pytest.mark.parametrize("command", ["inoculate", "original"])
+@pytest.mark.parametrize("command", ["inoculate --probe.name=hypernymy_small", "original"])
 def test_what_is_not_fine_tuned_is_no_original_task_model(
-    command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, kind: str, refused: Refused, tmp_path: Path
 ) -> None:
-    config = {"original": original(), "model": {"kind": kind}}
-    if command == "inoculate":
-        config["probe"] = {"name": "hypernymy_small"}
-    path = tmp_path / "config.yaml"
-    path.write_text(yaml.safe_dump(config))
-    folder = tmp_path / "out"
-    assert cli.main([command, f"--config={path}", f"--output_dir={folder}"]) == cli.USAGE_ERROR
-    assert re.search(NOT_FINE_TUNED[kind], capsys.readouterr().err)
-    assert not folder.exists()
+    task = "--original.name=task --original.sets=definitions_small"
+    line = refused(f"{command} {task} --model.kind={kind} --output_dir={tmp_path / 'out'}")
+    assert re.search(NOT_FINE_TUNED[kind], line)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("kind", NOT_FINE_TUNED)
 def test_a_sweep_refuses_it_when_it_is_planned(kind: str) -> None:
     grid = SweepGrid(
         {"mine": ModelSettings(kind=kind)},
-        {"task": OriginalTask(**original())},
+        {"task": OriginalTask("task", ["definitions_small"])},
         [SweepRow("mine", "task", InoculatedProbe("hypernymy_small"))],
     )
     with pytest.raises(UsageError, match=f"rows: number 1: {NOT_FINE_TUNED[kind]}"):
@@ -153,25 +142,27 @@ def test_a_new_kind_is_a_file_and_a_line(letters: list[str], tmp_path: Path) -> 
     assert all("letters were counted" in result["notices"] for result in results)
 
 
-def test_what_a_new_kind_cannot_do_is_refused_by_name(
-    letters: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            "zero-shot --ranks=true",
+            "LetterCounter (mode counted) gives no log-probabilities over a vocabulary",
+        ),
+        ("curve", "is not trained here, and the probes are mc_mlm"),
+        (
+            "zero-shot --model.kind=elmo",
+            "--model.kind elmo: give one of transformer, causal, mlm_baseline, esim",
+        ),
+        ("zero-shot --model.kind=atuo", "auto"),
+    ],
+)
+def test_what_a_model_type_cannot_do_is_refused_by_name(
+    command: str, message: str, letters: list[str], refused: Refused, tmp_path: Path
 ) -> None:
-    command = ["zero-shot", *letters, "--probes=age_small", "--ranks=true"]
-    assert cli.main([*command, f"--output_dir={tmp_path}"]) == cli.USAGE_ERROR
-    said = capsys.readouterr().err
-    assert "LetterCounter (mode counted) gives no log-probabilities over a vocabulary" in said
-    command = ["curve", *letters, "--probes=age_small", f"--output_dir={tmp_path / 'curve'}"]
-    assert cli.main(command) == cli.USAGE_ERROR
-    assert "is not trained here, and the probes are mc_mlm" in capsys.readouterr().err
-
-
-def test_an_unknown_kind_is_told_which_there_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["zero-shot", "--model.kind=elmo", "--probes=age_small", f"--output_dir={tmp_path}"]
-    assert cli.main(command) == cli.USAGE_ERROR
-    said = capsys.readouterr().err
-    assert "--model.kind elmo: give one of transformer, causal, mlm_baseline, esim" in said
+    name, *more = command.split()
+    out = f"--output_dir={tmp_path}"
+    assert message in refused([name, *letters, "--probes=age_small", *more, out])
 
 
 def test_the_registry_imports_nothing_heavy() -> None:
@@ -206,10 +197,16 @@ def test_an_entry_of_the_registry_names_what_is_there(name: str) -> None:
         (ModelSettings(name_or_path="group/bert/"), "bert"),
         (ModelSettings(name_or_path="a/b", random_weights=True), "b (random weights)"),
         (ModelSettings(name_or_path="a/b", name=" mine "), "mine"),
+        (ModelSettings("a/best", name="mine", random_weights=True), "mine (random weights)"),
         (ModelSettings(kind="esim"), "ESIM (word_vectors)"),
+        (ModelSettings(kind="esim", name="mine"), "mine"),
         (
             ModelSettings(kind="mlm_baseline", vectors="d/glove.6B.50d.txt.gz"),
             "MLM-baseline (glove.6B.50d)",
+        ),
+        (
+            ModelSettings(kind="esim", vectors="x/glove.6B.zip:glove.6B.50d.txt"),
+            "ESIM (glove.6B.50d)",
         ),
     ],
 )
@@ -222,19 +219,12 @@ def test_a_name_that_looks_like_a_model_to_load_is_refused() -> None:
         ModelSettings(name="group/bert")
 
 
-def test_a_config_has_a_name_only_where_one_is_given() -> None:
-    assert "name" not in ModelSettings().config()
-    assert ModelSettings(name="mine").config()["name"] == "mine"
-
-
-def test_a_config_has_a_form_of_likelihoods_only_where_it_is_not_the_original() -> None:
-    assert "pll" not in ModelSettings(pll="original").config()
-    chosen = ModelSettings(pll="within_word_l2r")
-    assert chosen.config()["pll"] == "within_word_l2r"
+def test_the_config_that_names_a_run_has_a_name_and_a_pll_only_if_they_are_chosen() -> None:
+    assert not {"name", "pll"} & ModelSettings(pll="original").config().keys()
+    chosen = ModelSettings("a", name="mine", pll="within_word_l2r")
+    assert (chosen.config()["name"], chosen.config()["pll"]) == ("mine", "within_word_l2r")
     assert ModelSettings(**chosen.config()) == chosen
-    with pytest.raises(
-        UsageError, match=r"model\.pll within_word_l2r .* kind seq2seq masks nothing"
-    ):
+    with pytest.raises(UsageError, match=r"model\.pll within_word_l2r .* kind seq2seq masks"):
         ModelSettings(kind="seq2seq", pll="within_word_l2r")
 
 

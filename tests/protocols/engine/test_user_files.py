@@ -11,7 +11,7 @@ from probelight.protocols import cli
 from probelight.protocols.engine.settings import SplitFiles
 from probelight.protocols.engine.user_files import load_user_files
 from tests.fixtures.rows import read_results
-from tests.protocols.conftest import sentences
+from tests.protocols.conftest import Refused, sentences
 
 Curve = Callable[..., int]
 
@@ -100,7 +100,7 @@ def test_a_changed_file_is_named(
 
 
 @pytest.mark.parametrize(
-    ("splits", "options", "said"),
+    ("splits", "options", "message"),
     [
         (["train", "dev"], [], "--data.train needs --data.setup mc_mlm or --data.setup mc_qa"),
         (["dev"], ["--data.setup=mc_mlm"], "give --data.train FILE, or divide what is there"),
@@ -119,18 +119,16 @@ def test_a_changed_file_is_named(
         ([], [], "or --data.train FILE with --data.setup"),
     ],
 )
-def test_what_a_curve_of_files_lacks_is_said(
+def test_what_a_curve_of_files_lacks_is_named(
     splits: list[str],
     options: list[str],
-    said: str,
+    message: str,
     files: dict[str, str],
-    curve: Curve,
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
+    tmp_path: Path,
 ) -> None:
-    assert curve(*(files[split] for split in splits), *options) == cli.USAGE_ERROR
-    line = capsys.readouterr().err.strip()
-    assert said in line
-    assert len(line.splitlines()) == 1
+    out = f"--output_dir={tmp_path / 'out'}"
+    assert message in refused(["curve", out, *(files[split] for split in splits), *options])
 
 
 @pytest.mark.parametrize(
