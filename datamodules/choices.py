@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch.utils.data import DataLoader, Dataset
@@ -18,7 +17,13 @@ from probelight.datamodules.loaders import (
     ResumableLoader,
     WorkerLoader,
 )
-from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet, Share, evaluation_batches
+from probelight.encoding.encoded_set import (
+    ALL,
+    ChoiceEncoder,
+    EncodedSet,
+    Share,
+    evaluation_batches,
+)
 from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
 from probelight.models.answering import refuse_empty
 from probelight.probes.record import Record
@@ -71,6 +76,7 @@ class ChoiceDataModule(ResumableData):
         self.train_set: EncodedSet | None = None
         self.evaluation_sets: dict[str, EncodedSet] = {}
         self._encoder: ChoiceEncoder | None = None
+        self._share = ALL
 
     def notices(self, name: str) -> tuple[str, ...]:
         """Return notices of the encoding of a set (cuts, skips); "train" is the training set."""
@@ -85,7 +91,13 @@ class ChoiceDataModule(ResumableData):
             ValueError: If Lightning would shard the data a second time, a set is empty, or
                 training items can only be scored.
         """
-        trainer = self._attached_trainer()
+        if self.trainer is None:
+            raise ValueError("the datamodule must be used with a Trainer: its module tokenises")
+        trainer = self.trainer
+        self._share = Share(trainer.global_rank, trainer.world_size)
+        if self.num_workers:
+            # Workers do not tokenise; this only stops the library's warning about forks.
+            os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         if trainer.world_size > 1 and trainer._accelerator_connector.use_distributed_sampler:
             raise ValueError(
                 f"set use_distributed_sampler=False on the Trainer: with {trainer.world_size} "
@@ -116,43 +128,37 @@ class ChoiceDataModule(ResumableData):
         """Return shuffled batches of the training records."""
         if self.train_set is None:
             raise ValueError("there are no training records; give `train` to fit a module")
-        trainer = self._attached_trainer()
-        sampler = EpochBatchSampler(
-            len(self.train_set),
-            self.batch_size,
-            seed=self.seed,
-            share=Share(trainer.global_rank, trainer.world_size),
-        )
+        num_items = len(self.train_set)
         loader = ResumableLoader(
-            _Identity(len(self.train_set)),
-            sampler,
+            _Identity(num_items),
+            EpochBatchSampler(num_items, self.batch_size, seed=self.seed, share=self._share),
             collate_fn=self.train_set.collate,
-            num_workers=self._quiet_workers(),
+            num_workers=self.num_workers,
         )
         return self.resumable(loader)
 
     def val_dataloader(self) -> list[DataLoader[Any]]:
         """Return one loader for each evaluation set."""
-        return [self._evaluation_loader(encoded) for encoded in self.evaluation_sets.values()]
+        loaders: list[DataLoader[Any]] = []
+        for encoded in self.evaluation_sets.values():
+            batches = evaluation_batches(
+                encoded.lengths,
+                self.max_eval_tokens,
+                num_sequences=encoded.num_sequences,
+                share=self._share,
+            )
+            # Its own generator: measuring must not move the random state of the training.
+            loader = WorkerLoader(
+                batches,
+                batch_size=None,
+                collate_fn=encoded.collate,
+                num_workers=self.num_workers,
+                generator=torch.Generator().manual_seed(self.seed),
+            )
+            loaders.append(loader)
+        return loaders
 
     test_dataloader = predict_dataloader = val_dataloader
-
-    def _evaluation_loader(self, encoded: EncodedSet) -> DataLoader[Any]:
-        trainer = self._attached_trainer()
-        batches = evaluation_batches(
-            encoded.lengths,
-            self.max_eval_tokens,
-            num_sequences=encoded.num_sequences,
-            share=Share(trainer.global_rank, trainer.world_size),
-        )
-        # Its own generator: measuring must not move the random state of the training.
-        return WorkerLoader(
-            batches,
-            batch_size=None,
-            collate_fn=encoded.collate,
-            num_workers=self._quiet_workers(),
-            generator=torch.Generator().manual_seed(self.seed),
-        )
 
     def _encode(self, name: str, records: Sequence[Record]) -> EncodedSet:
         assert self._encoder is not None
@@ -160,17 +166,6 @@ class ChoiceDataModule(ResumableData):
         for notice in encoded.notices:
             rank_zero_info(f"{name}: {notice}")
         return encoded
-
-    def _attached_trainer(self) -> pl.Trainer:
-        if self.trainer is None:
-            raise ValueError("the datamodule must be used with a Trainer: its module tokenises")
-        return self.trainer
-
-    def _quiet_workers(self) -> int:
-        if self.num_workers:
-            # Workers do not tokenise; this only stops the library's warning about forks.
-            os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        return self.num_workers
 
 
 class _Identity(Dataset[int]):

@@ -97,26 +97,23 @@ class FrozenModel(ABC):
     def read(self, ids: Ids, device: torch.device) -> Tensor:
         """Return states (L, ...) of the tokens (L,) of a text, whose ids begin with 1."""
 
-    @torch.inference_mode(False)  # what is kept while a model is asked is trained on later
+    @torch.inference_mode(False)  # what is kept during an evaluation is trained on later
     @torch.no_grad()
-    def states(self, ids: Ids, device: torch.device) -> Tensor:
-        """Return the states that `read` gives, computed once a text."""
-        key = ids.tobytes()
-        if (known := self._kept.get(key)) is not None:
-            return known.to(device)
-        found = self.read(ids, device)
-        if self._num_kept + found.numel() <= _MOST_KEPT:
-            self._kept[key] = found.cpu()
-            self._num_kept += found.numel()
-        return found
-
     def padded(self, ids: Tensor) -> Tensor:
-        """Return states (N, L, ...) of texts (N, L), 0 at padding."""
-        rows = ids.cpu().numpy()
-        states = [self.states(row[row != PADDING_ID], ids.device) for row in rows]
-        found = pad_sequence(states, batch_first=True)
-        whole = found.new_zeros(*ids.shape, *found.shape[2:])
-        whole[:, : found.shape[1]] = found
+        """Return states (N, L, ...) of texts (N, L), 0 at padding; `read` is called once a text."""
+        states = []
+        for row in ids.cpu().numpy():
+            text = row[row != PADDING_ID]
+            found = self._kept.get(text.tobytes())
+            if found is None:
+                found = self.read(text, ids.device)
+                if self._num_kept + found.numel() <= _MOST_KEPT:
+                    self._kept[text.tobytes()] = found.cpu()
+                    self._num_kept += found.numel()
+            states.append(found.to(ids.device))
+        together = pad_sequence(states, batch_first=True)
+        whole = together.new_zeros(*ids.shape, *together.shape[2:])
+        whole[:, : together.shape[1]] = together
         return whole
 
 

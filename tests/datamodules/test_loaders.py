@@ -44,9 +44,7 @@ def test_token_budget_by_hand() -> None:
     assert token_budget_batches(lengths, 20, [1, 3, 5, 0, 2, 4]) == [[1, 3, 5, 0], [2], [4]]
     assert token_budget_batches(lengths, 1, [0, 1]) == [[0], [1]]
     assert token_budget_batches(lengths, 20, []) == []
-
-
-def test_token_budget_counts_sequences() -> None:
+    assert evaluation_batches([], 100, share=Share(1, 2)) == []
     # Items of 5 and 2 sequences: 7 x 4 = 28 tokens fit, a further 2 make 9 x 4 = 36.
     assert token_budget_batches([4, 3, 4], 28, [0, 1, 2], [5, 2, 2]) == [[0, 1], [2]]
 
@@ -69,10 +67,6 @@ def test_processes_measure_the_batches_of_one(max_tokens: int, replicas: int) ->
     assert [int(lengths[b].max()) for b in whole] == sorted(
         (int(lengths[b].max()) for b in whole), reverse=True
     )
-
-
-def test_an_empty_set_has_no_batches() -> None:
-    assert evaluation_batches([], 100, share=Share(1, 2)) == []
 
 
 def test_epochs_are_permutations_fixed_by_seed_and_epoch() -> None:
@@ -145,8 +139,8 @@ starts_threads = False
 os.register_at_fork(after_in_child=start_a_thread)
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["", "threads begun in workers"])
-def threads_begun_in_workers(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.fixture(params=[False, True], ids=["", "threads begun in workers"])
+def workers_begin_threads(request: pytest.FixtureRequest) -> Iterator[None]:
     """As the W&B client begins some."""
     global starts_threads
     starts_threads = request.param
@@ -154,6 +148,7 @@ def threads_begun_in_workers(request: pytest.FixtureRequest) -> Iterator[None]:
     starts_threads = False
 
 
+@pytest.mark.usefixtures("workers_begin_threads")
 def test_a_loader_outlives_a_signal_to_the_whole_run() -> None:
     loader = WorkerLoader(NUMBERS, batch_size=2, num_workers=2)
     batches: Any = iter(loader)
@@ -173,6 +168,7 @@ def is_pending(pid: int, number: signal.Signals) -> bool:
     return bool(int(pending.split()[1], 16) >> (number - 1) & 1)
 
 
+@pytest.mark.usefixtures("workers_begin_threads")
 @pytest.mark.parametrize("signalled", [False, True])
 def test_a_loader_ends_when_its_parent_says_so(signalled: bool) -> None:
     loader = WorkerLoader(NUMBERS, num_workers=1)

@@ -20,10 +20,7 @@ def _write(path: Path, ids: Sequence[str]) -> str:
             "id": name,
             "question": {
                 "stem": f"the {'dog' if i % 2 else 'cat'} is [MASK]" + " a" * i,
-                "choices": [
-                    {"label": "A", "text": "older"},
-                    {"label": "B", "text": "younger"},
-                ],
+                "choices": [{"label": a, "text": b} for a, b in (("A", "older"), ("B", "younger"))],
             },
             "answerKey": "AB"[i % 2],
         }

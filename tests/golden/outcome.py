@@ -46,7 +46,8 @@ def outcome(world: World, name: str) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     if (folder / "results.csv").exists():
         tables["results"] = [
-            _without(row, "run_dir") for row in read_results(folder / "results.csv")
+            {column: value for column, value in row.items() if column != "run_dir"}
+            for row in read_results(folder / "results.csv")
         ]
     parts = [folder, *sorted(folder.glob("runs/*"))]
     if run.predictions:
@@ -65,7 +66,7 @@ def outcome(world: World, name: str) -> dict[str, Table]:
     if run.says is not None:
         lines = world.said[name].splitlines()
         tables["said"] = [{"line": line} for line in lines if run.says in line]
-    return {key: _normal(table, world) for key, table in tables.items() if table}
+    return {key: [_normal(row, world) for row in rows] for key, rows in tables.items() if rows}
 
 
 def assert_committed(world: World, name: str, *, update: bool) -> None:
@@ -178,19 +179,12 @@ def _show(row: Mapping[str, str]) -> str:
     return text if len(text) < 400 else f"{text[:400]}..."
 
 
-def _normal(table: Table, world: World) -> Table:
-    return [
-        {column: _without_nature(value, world) for column, value in row.items()} for row in table
-    ]
-
-
-def _without_nature(text: str, world: World) -> str:
-    text = text.replace(str(world.root), "WORLD").replace(str(ROOT), "CHECKOUT")
-    return _HASH.sub("", text)
-
-
-def _without(row: Mapping[str, str], *columns: str) -> dict[str, str]:
-    return {column: value for column, value in row.items() if column not in columns}
+def _normal(row: Mapping[str, str], world: World) -> dict[str, str]:
+    normal = {}
+    for column, text in row.items():
+        text = text.replace(str(world.root), "WORLD").replace(str(ROOT), "CHECKOUT")
+        normal[column] = _HASH.sub("", text)
+    return normal
 
 
 def _prediction(part: Path, row: Mapping[str, Any], is_centred: bool) -> dict[str, str]:

@@ -133,49 +133,32 @@ class Run:
     says: str | None = None
 
 
-def zero_shot(*more: str) -> Commands:
-    return lambda world, out: [
-        ["zero-shot", f"--output_dir={out}", *QUIET, *(part.format(w=world) for part in more)]
-    ]
+def command(text: str, out: Path) -> list[list[str]]:
+    """The arguments of one command, written as in a shell."""
+    return [[*text.split(), f"--output_dir={out}", *QUIET]]
+
+
+def zero_shot(more: str) -> Commands:
+    return lambda world, out: command(f"zero-shot {more.format(w=world)}", out)
 
 
 def zero_shot_cuts(world: World, out: Path) -> list[list[str]]:
-    probes = f"--probes={world.probe('ages', 'types', 'kinds')}"
-    return zero_shot(probes, world.mirror, "--ranks=true")(world, out)
+    probes = world.probe("ages", "types", "kinds")
+    return command(f"zero-shot --probes={probes} {world.mirror} --ranks=true", out)
 
 
 def curve_frozen(world: World, out: Path) -> list[list[str]]:
-    command = [
-        "curve",
-        f"--probes={world.probe('ages', 'types')}",
-        world.mirror,
-        "--models=dictionary-lm,mlm_baseline",
-        "--random_weights=true",
-        "--grid.sizes=[16]",
-        "--grid.seeds=[1, 2]",
-        "--grid.epochs=2",
-        "--grid.mlm_baseline.epochs=3",
-        "--grid.batch_size=8",
-    ]
-    return [[*command, f"--output_dir={out}", *QUIET]]
+    settings = """--models=dictionary-lm,mlm_baseline --random_weights=true --grid.sizes=[16]
+        --grid.seeds=[1,2] --grid.epochs=2 --grid.mlm_baseline.epochs=3 --grid.batch_size=8"""
+    probes = world.probe("ages", "types")
+    return command(f"curve --probes={probes} {world.mirror} {settings}", out)
 
 
 def curve_full(world: World, out: Path) -> list[list[str]]:
-    command = [
-        "curve",
-        f"--probes={world.probe('kinds')}",
-        world.mirror,
-        "--models=dictionary-lm,esim",
-        "--grid.sizes=[8]",
-        "--grid.seeds=[1]",
-        "--grid.controls=[standard]",
-        "--grid.full.epochs=1",
-        "--grid.full.batch_size=4",
-        "--grid.full.learning_rate=1e-4",
-        "--grid.esim.epochs=2",
-        "--grid.esim.batch_size=4",
-    ]
-    return [[*command, f"--output_dir={out}", *QUIET]]
+    settings = """--models=dictionary-lm,esim --grid.sizes=[8] --grid.seeds=[1]
+        --grid.controls=[standard] --grid.full.epochs=1 --grid.full.batch_size=4
+        --grid.full.learning_rate=1e-4 --grid.esim.epochs=2 --grid.esim.batch_size=4"""
+    return command(f"curve --probes={world.probe('kinds')} {world.mirror} {settings}", out)
 
 
 def original(world: World) -> dict[str, object]:
@@ -205,7 +188,7 @@ def configured(world: World, out: Path, config: dict[str, object]) -> str:
 
 def original_task(world: World, out: Path) -> list[list[str]]:
     config = configured(world, out, {"original": original(world), "model": {"head": "pooler"}})
-    return [["original", config, world.mirror, f"--output_dir={out}", *QUIET]]
+    return command(f"original {config} {world.mirror}", out)
 
 
 def inoculate(world: World, out: Path) -> list[list[str]]:
@@ -219,9 +202,7 @@ def inoculate(world: World, out: Path) -> list[list[str]]:
         "epochs": 2,
         "batch_size": 8,
     }
-    return [
-        ["inoculate", configured(world, out, config), world.mirror, f"--output_dir={out}", *QUIET]
-    ]
+    return command(f"inoculate {configured(world, out, config)} {world.mirror}", out)
 
 
 def sweep(world: World, out: Path) -> list[list[str]]:
@@ -251,8 +232,7 @@ def sweep(world: World, out: Path) -> list[list[str]]:
 
 
 def grid(world: World, out: Path) -> list[list[str]]:
-    command = ["grid", "--grid.step=20", "--grid.wordings=[paper, released]"]
-    return [[*command, f"--output_dir={out}", *QUIET]]
+    return command("grid --grid.step=20 --grid.wordings=[paper,released]", out)
 
 
 def diagnose(world: World, out: Path) -> list[list[str]]:
@@ -275,18 +255,10 @@ def unigrams(world: World, out: Path) -> list[list[str]]:
     counts = {"a": "older 50\nyear 40\nperson 10\nbird 3", "b": "older 1\nanimal 59\nplant 9"}
     for name, text in counts.items():
         (world.root / f"{name}.txt").write_text(text.replace(" ", "\t") + "\n")
-    return [
-        [
-            "unigrams",
-            f"--results={world.folder('shipped')}",
-            f"--counts_a={world.root / 'a.txt'}",
-            f"--counts_b={world.root / 'b.txt'}",
-            "--model_a=dictionary-lm",
-            "--model_b=dictionary-lm (random weights)",
-            "--measure=zero_shot",
-            f"--output_dir={out}",
-        ]
-    ]
+    counts_of = f"--counts_a={world.root / 'a.txt'} --counts_b={world.root / 'b.txt'}"
+    text = f"unigrams --results={world.folder('shipped')} {counts_of} --measure=zero_shot"
+    models = ["--model_a=dictionary-lm", "--model_b=dictionary-lm (random weights)"]
+    return [[*text.split(), *models, f"--output_dir={out}"]]
 
 
 def lightning(command: str, folder: Path, *more: str) -> list[str]:
@@ -336,26 +308,12 @@ def export(world: World, out: Path) -> list[list[str]]:
 
 
 def demo(world: World, out: Path) -> list[list[str]]:
-    return [
-        [
-            "demo",
-            "--plan.probes=[taxonomy_small]",
-            "--plan.curve_probes=[taxonomy_small]",
-            "--plan.curve.sizes=[16, 62]",
-            "--plan.curve.seeds=[1, 2]",
-            "--plan.curve.epochs=2",
-            "--plan.original.train_items=48",
-            "--plan.model.max_length=48",
-            "--plan.original.report_items=24",
-            "--plan.original.selection_items=16",
-            "--plan.probe.report_items=24",
-            "--plan.probe.selection_items=16",
-            "--plan.doses=[8, 24]",
-            "--plan.epochs=1",
-            f"--output_dir={out}",
-            *QUIET,
-        ]
-    ]
+    settings = """--plan.probes=[taxonomy_small] --plan.curve_probes=[taxonomy_small]
+        --plan.curve.sizes=[16,62] --plan.curve.seeds=[1,2] --plan.curve.epochs=2
+        --plan.original.train_items=48 --plan.model.max_length=48 --plan.original.report_items=24
+        --plan.original.selection_items=16 --plan.probe.report_items=24
+        --plan.probe.selection_items=16 --plan.doses=[8,24] --plan.epochs=1"""
+    return command(f"demo {settings}", out)
 
 
 def report(world: World, out: Path) -> list[list[str]]:
@@ -363,7 +321,6 @@ def report(world: World, out: Path) -> list[list[str]]:
 
 
 SHIPPED = "--probes=age_small,antonym_small,taxonomy_small"
-RANDOM = "--model.random_weights=true"
 MEASURED = (
     "zero_shot",
     "shipped",
@@ -380,10 +337,10 @@ MEASURED = (
 RUNS = {
     "zero_shot": Run(zero_shot_cuts),
     "zero_shot_file": Run(
-        zero_shot("--data.path={w.root}/mirror/types/dev.jsonl", "--data.setup=mc_mlm")
+        zero_shot("--data.path={w.root}/mirror/types/dev.jsonl --data.setup=mc_mlm")
     ),
     "shipped/dictionary-lm": Run(zero_shot(SHIPPED)),
-    "shipped/random": Run(zero_shot(SHIPPED, RANDOM)),
+    "shipped/random": Run(zero_shot(f"{SHIPPED} --model.random_weights=true")),
     "curve_frozen": Run(curve_frozen),
     "curve_full": Run(curve_full, fine_tunes=True),
     "original": Run(original_task, fine_tunes=True),
