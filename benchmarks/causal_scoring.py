@@ -58,21 +58,20 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     records = load_probe(name, split, mirror=chosen.mirror).records
     records = records[: 6 if chosen.quick else chosen.items]
     scorer = _scorer(records, chosen)
-    said: dict[str, Sums] = {}
-    peers: dict[str, Callable[[], object]] = {
-        OURS: lambda: said.update({OURS: ours(scorer, records, chosen.max_tokens)}),
-        REQUESTS: lambda: said.update({REQUESTS: requests(scorer, records, chosen.peer_batch)}),
+    peers: dict[str, Callable[[], Sums]] = {
+        OURS: lambda: ours(scorer, records, chosen.max_tokens),
+        REQUESTS: lambda: requests(scorer, records, chosen.peer_batch),
     }
     if minicons := _minicons(scorer, records, chosen.peer_batch):
-        peers[MINICONS] = lambda: said.update({MINICONS: minicons()})
+        peers[MINICONS] = minicons
     else:
         print("minicons is not installed: pip install minicons, or the extra `benchmarks`")
-    seconds = interleave(peers, 1 if chosen.quick else chosen.rounds)
+    seconds, answers = interleave(peers, 1 if chosen.quick else chosen.rounds)
     figures = {f"items a second, {n}": len(records) / median(t) for n, t in seconds.items()}
     figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
     figures[f"multiplications, {REQUESTS} / fewest"] = most_saved(scorer, records)
     for name in peers.keys() - {OURS}:
-        figures[f"largest difference, {name}"] = agreement(said[OURS], said[name])
+        figures[f"largest difference, {name}"] = agreement(answers[OURS], answers[name])
     report(f"causal scoring, {len(records)} items", figures, chosen)
     return figures
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from statistics import median
+from typing import Any
 
 import torch
 
@@ -16,24 +17,27 @@ def clock() -> float:
     return time.perf_counter()
 
 
-def interleave(peers: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each call of each peer, after one call of each that is not counted.
+def interleave(
+    peers: Mapping[str, Callable[[], Any]], rounds: int
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """Return the seconds of each call of each peer, and what its last call returned.
+
+    One call of each that is not counted comes first.
 
     Args:
         peers: What is timed, by name. One that returns a float says itself how many seconds count.
-        rounds: Calls of each peer. The order turns by one place a round.
+        rounds: Calls of each peer. The order turns by one place per round.
     """
     names = list(peers)
-    for name in names:
-        peers[name]()
+    answers = {name: peers[name]() for name in names}
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
             start = clock()
-            said = peers[name]()
-            seconds[name].append(said if isinstance(said, float) else clock() - start)
-    return seconds
+            answer = answers[name] = peers[name]()
+            seconds[name].append(answer if isinstance(answer, float) else clock() - start)
+    return seconds, answers
 
 
 def ratios(seconds: Mapping[str, list[float]], ours: str) -> dict[str, float]:

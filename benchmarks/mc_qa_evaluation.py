@@ -32,6 +32,7 @@ from probelight.protocols.jobs.job import TrainerSettings
 
 PEER_BATCH = 8
 OURS, PEER = "Probelight", "batches of 8"
+Scores = list[list[float]]  # (K,) per item
 
 
 def main() -> None:
@@ -53,13 +54,12 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     name, _, split = chosen.probe.partition(":")
     records = list(load_probe(name, split or "test", mirror=chosen.mirror).records[: chosen.items])
     ours = SentenceChoice(chosen.model, head="pooler").eval()
-    said: dict[str, list[list[float]]] = {}
     peers = {
-        OURS: _probelight(ours, records, said, chosen.device),
-        PEER: _plain(ours, peer_of(ours, chosen.model).to(chosen.device), records, said),
+        OURS: _probelight(ours, records, chosen.device),
+        PEER: _plain(ours, peer_of(ours, chosen.model).to(chosen.device), records),
     }
-    seconds = interleave(peers, chosen.rounds)
-    difference = agreement(said[OURS], said[PEER])
+    seconds, answers = interleave(peers, chosen.rounds)
+    difference = agreement(answers[OURS], answers[PEER])
     figures = {
         f"questions a second, {name}": len(records) / median(times)
         for name, times in seconds.items()
@@ -84,34 +84,30 @@ def agreement(ours: Sequence[Sequence[float]], peer: Sequence[Sequence[float]]) 
     return largest
 
 
-def _probelight(
-    module: SentenceChoice, records: list[Record], said: dict[str, list[list[float]]], device: str
-) -> Callable[[], None]:
-    def call() -> None:
+def _probelight(module: SentenceChoice, records: list[Record], device: str) -> Callable[[], Scores]:
+    def call() -> Scores:
         data = ChoiceDataModule(train=None, evaluation={"probe": records})
         settings = TrainerSettings(accelerator=accelerator_of(device), progress_bar=False)
         trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
         output: Any = trainer.predict(module, datamodule=data)
         scores = {i: row for batch in output for i, row in scores_by_item(batch).items()}
-        said[OURS] = [scores[place] for place in range(len(records))]
+        return [scores[place] for place in range(len(records))]
 
     return call
 
 
-def _plain(
-    ours: SentenceChoice, peer: Any, records: list[Record], said: dict[str, list[list[float]]]
-) -> Callable[[], None]:
+def _plain(ours: SentenceChoice, peer: Any, records: list[Record]) -> Callable[[], Scores]:
     model = peer.eval()
     collate = DataCollatorForMultipleChoice(ours.tokenizer)
 
     @torch.no_grad()
-    def call() -> None:
-        rows: list[list[float]] = []
+    def call() -> Scores:
+        rows: Scores = []
         for start in range(0, len(records), PEER_BATCH):
             batch = collate(features_of(ours, records[start : start + PEER_BATCH]))
             batch = {name: value.to(model.device) for name, value in batch.items()}
             rows += model(**batch).logits.tolist()
-        said[PEER] = rows
+        return rows
 
     return call
 

@@ -124,7 +124,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
             PLAIN: _plain(peer, ours, records, chosen.device),
             HUGGING_FACE: _hugging_face(peer, ours, records, folder, chosen.device),
         }
-        seconds = interleave(peers, chosen.rounds)
+        seconds, _ = interleave(peers, chosen.rounds)
     figures = {f"seconds a step, {name}": median(times) for name, times in seconds.items()}
     figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
     figures |= {
@@ -144,7 +144,7 @@ def overhead(records: list[Record], rounds: int, device: str) -> float:
         name = write_random_model(folder, num_layers=1, hidden_size=64)
         tiny = SentenceChoice(name, head="pooler", random_weights=True, max_length=16)
         pair = {OURS: _probelight(tiny, records, device), BARE: _bare(tiny, records, device)}
-        seconds = interleave(pair, 2 * rounds)
+        seconds, _ = interleave(pair, 2 * rounds)
     return median(a - b for a, b in zip(seconds[OURS], seconds[BARE], strict=True))
 
 

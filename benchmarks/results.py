@@ -24,7 +24,7 @@ def report(title: str, figures: Mapping[str, float], arguments: argparse.Namespa
         table.add_row(name, f"{value:.4g}")
     Console().print(table)
     if arguments.output:
-        said = {
+        content = {
             "title": title,
             "figures": dict(figures),
             "arguments": vars(arguments),
@@ -32,4 +32,4 @@ def report(title: str, figures: Mapping[str, float], arguments: argparse.Namespa
             "versions": versions(),
             "git_commit": git_commit(),
         }
-        write_text_atomic(Path(arguments.output), json.dumps(said, indent=1) + "\n")
+        write_text_atomic(Path(arguments.output), json.dumps(content, indent=1) + "\n")

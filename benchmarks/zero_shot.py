@@ -48,6 +48,7 @@ RELEASED_PROBES = (
     "multihop_composition",
 )
 OURS, PIPELINE, MINICONS, PLAIN = "ours", "fill-mask pipeline", "minicons", "batches of 8"
+GEMM = "matrix products"
 BLANK = "qblankq"  # one word that no stem holds
 Scores = list[Tensor]  # one (K,) an item
 
@@ -71,22 +72,23 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     """
     module = _module(chosen)
     records = _records(module, chosen)
-    said: dict[str, Scores] = {}
     spans: dict[str, list[float]] = {"forward": [], "gemm": []}
-    peers: dict[str, Callable[[], object]] = {
-        OURS: _ours(module, records, chosen.max_tokens, said, spans),
-        PIPELINE: _pipeline(module, records, said),
-        PLAIN: _plain(module, records, said),
+    peers: dict[str, Callable[[], Any]] = {
+        OURS: _ours(module, records, chosen.max_tokens, spans["forward"]),
+        PIPELINE: _pipeline(module, records),
+        PLAIN: _plain(module, records),
+        GEMM: lambda: spans["gemm"].append(_gemm_speed(module, chosen.max_tokens)),
     }
-    if minicons := _minicons(module, records, said):
+    if minicons := _minicons(module, records):
         peers[MINICONS] = minicons
     else:
         print("minicons is not installed: pip install minicons, or the extra `benchmarks`")
-    seconds = interleave(peers, 1 if chosen.quick else chosen.rounds)
+    seconds, answers = interleave(peers, 1 if chosen.quick else chosen.rounds)
+    del seconds[GEMM]
     figures = {f"items a second, {n}": len(records) / median(t) for n, t in seconds.items()}
     figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
-    for name in peers.keys() - {OURS}:
-        figures[f"largest difference, {name}"] = agreement(said[OURS], said[name])
+    for name in peers.keys() - {OURS, GEMM}:
+        figures[f"largest difference, {name}"] = agreement(answers[OURS], answers[name])
     figures |= _shares(module, records, seconds[OURS], spans)
     with no_vocabulary_logits(module.head.weight.shape[0]):
         peers[OURS]()
@@ -130,15 +132,11 @@ def _records(module: MaskedChoice, chosen: argparse.Namespace) -> list[Record]:
 
 
 def _ours(
-    module: MaskedChoice,
-    records: Sequence[Record],
-    max_tokens: int,
-    said: dict[str, Scores],
-    spans: dict[str, list[float]],
-) -> Callable[[], float]:
+    module: MaskedChoice, records: Sequence[Record], max_tokens: int, forwards: list[float]
+) -> Callable[[], Scores]:
     @torch.no_grad()
-    def call() -> float:
-        begin, forward = clock(), 0.0
+    def call() -> Scores:
+        forward = 0.0
         encoded = module.encoder().encode(records)
         scores: Scores = [torch.empty(0)] * len(records)
         for batch in evaluation_batches(encoded.lengths, max_tokens):
@@ -148,42 +146,35 @@ def _ours(
             forward += clock() - start
             for place, row in zip(batch, rows, strict=True):
                 scores[place] = row[: len(records[place].choices)]
-        said[OURS] = scores
-        seconds = clock() - begin
-        spans["forward"].append(forward)
-        spans["gemm"].append(_gemm_speed(module, max_tokens))
-        return seconds
+        forwards.append(forward)
+        return scores
 
     return call
 
 
-def _pipeline(
-    module: MaskedChoice, records: Sequence[Record], said: dict[str, Scores]
-) -> Callable[[], None]:
+def _pipeline(module: MaskedChoice, records: Sequence[Record]) -> Callable[[], Scores]:
     tokenizer: Any = module.tokenizer
     fill: Any = FillMaskPipeline(model=module.model, tokenizer=tokenizer, device=module.device)
     texts, candidates = _texts(module, records), _ids(module, records)
     pieces = [module.tokenizer.convert_ids_to_tokens(ids.tolist()) for ids in candidates]
 
-    def call() -> None:
-        scores = []
+    def call() -> Scores:
+        scores: Scores = []
         for text, targets, ids in zip(texts, pieces, candidates, strict=True):
             found = fill(text, targets=targets, top_k=len(targets))
             by_id = {entry["token"]: entry["score"] for entry in found}
             scores.append(torch.tensor([by_id[i] for i in ids.tolist()]).double().log())
-        said[PIPELINE] = scores
+        return scores
 
     return call
 
 
-def _plain(
-    module: MaskedChoice, records: Sequence[Record], said: dict[str, Scores]
-) -> Callable[[], None]:
+def _plain(module: MaskedChoice, records: Sequence[Record]) -> Callable[[], Scores]:
     texts, candidates = _texts(module, records), _ids(module, records)
 
     @torch.no_grad()
-    def call() -> None:
-        scores = []
+    def call() -> Scores:
+        scores: Scores = []
         for start in range(0, len(texts), PEER_BATCH):
             part = slice(start, start + PEER_BATCH)
             batch = module.tokenizer(texts[part], return_tensors="pt", padding=True)
@@ -192,14 +183,12 @@ def _plain(
             place = (batch["input_ids"] == module.tokenizer.mask_token_id).long().argmax(dim=1)
             rows = logits[torch.arange(len(place)), place].cpu()
             scores += [row[ids] for row, ids in zip(rows, candidates[part], strict=True)]
-        said[PLAIN] = scores
+        return scores
 
     return call
 
 
-def _minicons(
-    module: MaskedChoice, records: Sequence[Record], said: dict[str, Scores]
-) -> Callable[[], None] | None:
+def _minicons(module: MaskedChoice, records: Sequence[Record]) -> Callable[[], Scores] | None:
     try:
         from minicons.scorer import MaskedLMScorer
     except ImportError:
@@ -208,13 +197,13 @@ def _minicons(
     texts = [record.stem.replace(MASK, BLANK) for record in records]
     candidates = _ids(module, records)
 
-    def call() -> None:
-        scores = []
+    def call() -> Scores:
+        scores: Scores = []
         for start in range(0, len(texts), PEER_BATCH):
             part = slice(start, start + PEER_BATCH)
             rows = scorer.cloze_distribution([(text, BLANK) for text in texts[part]])
             scores += [row[ids] for row, ids in zip(rows, candidates[part], strict=True)]
-        said[MINICONS] = scores
+        return scores
 
     return call
 

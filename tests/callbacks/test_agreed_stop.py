@@ -58,13 +58,13 @@ def started(folder: Path, devices: int, num_workers: int, seconds: float) -> sub
 
 
 def ended(process: subprocess.Popen[str], seconds: float) -> str:
-    """What the processes said till they all ended; if they do not, where each of them is."""
+    """What the processes errors till they all ended; if they do not, where each of them is."""
     try:
         return process.communicate(timeout=seconds)[1]
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGABRT)
-        said = process.communicate(timeout=60)[1]
-        raise AssertionError(f"not ended in {seconds} s\n{said}") from None
+        errors = process.communicate(timeout=60)[1]
+        raise AssertionError(f"not ended in {seconds} s\n{errors}") from None
 
 
 @pytest.mark.slow
@@ -78,14 +78,14 @@ def test_sigterm_to_the_whole_group_saves_the_state_and_exits_with_143(
     process = started(stopped, devices, num_workers, 0.3)
     wait_for_step(stopped / f"step.{devices - 1}", 6, process)
     os.killpg(process.pid, signal.SIGTERM)
-    said = ended(process, 120)
-    assert process.returncode == 143, said
+    errors = ended(process, 120)
+    assert process.returncode == 143, errors
     [state] = stopped.glob("runs/*/checkpoints/last.ckpt")
     assert read_state(state)["global_step"] >= 7
     for folder in (stopped, whole):
         process = started(folder, devices, num_workers, 0.0)
-        said = ended(process, 300)
-        assert process.returncode == 0, said
+        errors = ended(process, 300)
+        assert process.returncode == 0, errors
     assert (stopped / "weights").read_text() == (whole / "weights").read_text()
 
 

@@ -192,12 +192,12 @@ def test_only_the_first_process_looks_at_its_clock(
         return len(asked) == 2
 
     monkeypatch.setattr(SingleDeviceStrategy, "reduce_boolean_decision", reduce)
-    for is_first, said in ((True, [True] * 4), (False, [False] * 4)):
+    for is_first, expected in ((True, [True] * 4), (False, [False] * 4)):
         asked.clear()
         monkeypatch.setattr(pl.Trainer, "is_global_zero", is_first)
         keep = Noted(tmp_path, minutes=0.0, at_end=False, clock=lambda: 0.0)
         saving(keep).fit(Line(), batches(4))
-        assert asked == said  # behind three steps and at the end of the epoch
+        assert asked == expected  # behind three steps and at the end of the epoch
         assert keep.saved == [2]  # as all processes together decided
 
 

@@ -169,6 +169,6 @@ def test_a_cost_that_is_not_interpretable_is_not_logged(trainer_at: Callable[...
     cost.on_validation_end(after, None)  # type: ignore[arg-type]
     assert after.loggers[0].logged == []
     best = {PROBE: 0.5, ORIGINAL: 0.25, AGGREGATE: 0.375, "epoch": 2.0, "step": 40.0}
-    said = cost.summary(best)
-    assert said["cost_interpretable"] == 0.0
-    assert "inoculation_cost" not in said
+    summary = cost.summary(best)
+    assert summary["cost_interpretable"] == 0.0
+    assert "inoculation_cost" not in summary

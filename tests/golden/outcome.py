@@ -59,12 +59,12 @@ def outcome(world: World, name: str) -> dict[str, Table]:
         _texts(row) for part in parts for row in _lines(part / "distances.jsonl")
     ]
     tables["chosen"] = [row for part in parts for row in _chosen(part)]
-    tables["runs"] = [row for part in parts for row in _facts(part)]
+    tables["runs"] = [row for part in parts for row in _counts(part)]
     for path in sorted(folder.glob("tables/*.csv")) if name == "report" else []:
         if path.name not in BY_NATURE:
             tables[f"table_{path.stem}"] = _read(path)
     if run.says is not None:
-        lines = world.said[name].splitlines()
+        lines = world.printed[name].splitlines()
         tables["said"] = [{"line": line} for line in lines if run.says in line]
     return {key: [_normal(row, world) for row in rows] for key, rows in tables.items() if rows}
 
@@ -222,20 +222,14 @@ def _grid(part: Path) -> Table:
     ]
 
 
-def _facts(part: Path) -> Table:
+def _counts(part: Path) -> Table:
     """What a run says about its items, in counts and in words."""
-    return [
-        {
-            "run": part.name,
-            "counts": json.dumps(
-                facts.get("facts", {}).get("scores", facts["counts"]), sort_keys=True
-            ),
-            "notices": "; ".join(facts.get("notices", [])),
-        }
-        for path in [part / "result.json"]
-        if path.exists()
-        for facts in [json.loads(path.read_text(encoding="utf-8"))]
-    ]
+    if not (part / "result.json").exists():
+        return []
+    result = json.loads((part / "result.json").read_text(encoding="utf-8"))
+    counts = result.get("facts", {}).get("scores", result["counts"])
+    notices = "; ".join(result.get("notices", []))
+    return [{"run": part.name, "counts": json.dumps(counts, sort_keys=True), "notices": notices}]
 
 
 def _chosen(part: Path) -> Table:
@@ -243,8 +237,8 @@ def _chosen(part: Path) -> Table:
     path = part / "checkpoints" / "best" / "chosen.json"
     if not path.exists():
         return []
-    facts = json.loads(path.read_text(encoding="utf-8"))
-    return [_texts({"run": part.name} | {c: facts[c] for c in ("epoch", "step")})]
+    chosen = json.loads(path.read_text(encoding="utf-8"))
+    return [_texts({"run": part.name} | {c: chosen[c] for c in ("epoch", "step")})]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -253,8 +247,8 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
-    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in facts.items()}
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in values.items()}
 
 
 def _read(path: Path) -> Table:

@@ -87,7 +87,7 @@ def test_the_demo_gives_the_committed_numbers(
 
 
 def test_the_terminal_gets_the_story_alone(demo: Path, world: World, rows: Rows) -> None:
-    lines = world.said["demo"].splitlines()
+    lines = world.printed["demo"].splitlines()
     assert len(lines) <= 25
     *told, page, seconds, notices = lines
     assert page == f"page: {(demo / 'report.html').resolve()}"

@@ -70,7 +70,7 @@ class World:
     """A folder in which each run is made when it is first asked for, with those it needs."""
 
     root: Path
-    said: dict[str, str] = field(default_factory=dict)  # what each run printed
+    printed: dict[str, str] = field(default_factory=dict)  # what each run printed
 
     def __post_init__(self) -> None:
         for name, (shipped, splits) in CUTS.items():
@@ -98,14 +98,14 @@ class World:
     def run(self, name: str) -> Path:
         """The output folder of a run, which is made now if it is not there."""
         folder = self.folder(name)
-        if name not in self.said:
+        if name not in self.printed:
             for needed in RUNS[name].needs:
                 self.run(needed)
             heard = StringIO()
             with redirect_stdout(heard):
                 for arguments in RUNS[name].commands(self, folder):
                     assert cli.main(arguments) == 0, f"{name}: {arguments}\n{heard.getvalue()}"
-            self.said[name] = heard.getvalue()
+            self.printed[name] = heard.getvalue()
         return folder
 
 

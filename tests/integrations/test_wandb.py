@@ -203,7 +203,7 @@ def test_what_is_drawn_is_what_runs_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (PANEL + "    line: [a]\n", "line"),
         (PANEL, "needs either `lines` or `points`"),
@@ -211,10 +211,10 @@ def test_what_is_drawn_is_what_runs_log() -> None:
         ("name: n\n", "sections"),
     ],
 )
-def test_a_mistake_in_a_template_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_a_mistake_in_a_template_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=said) as caught:
+    with pytest.raises(ConfigError, match=message) as caught:
         WorkspaceTemplate.read(path)
     assert str(path) in str(caught.value)
 
@@ -243,8 +243,8 @@ def test_it_is_made_online_in_the_project_of_the_run(
     published.make_workspace(template, WandbSettings("p", entity="team"), False, client)
     published.make_workspace(template, WandbSettings("p"), True, client)
     assert made == [("me", "p"), ("team", "p")]
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [
         "workspace n: https://w.example/x",
         "workspace n: https://w.example/x",
         "workspace n: not made, as W&B is offline here",

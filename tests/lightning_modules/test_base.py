@@ -13,51 +13,15 @@ import pytest
 import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from probelight.lightning_modules.base import (
-    ChoiceModule,
     adamw_groups,
     choice_loss,
     halving,
     slanted_triangular,
     trapezoid,
 )
-from probelight.models.networks import mask_choices
-
-Batch = dict[str, Tensor]
-
-
-class Table(ChoiceModule):
-    """Its logits are its only parameters: one row of K an item."""
-
-    def __init__(self, rows: list[list[float]], learning_rate: float = 0.1, **options: Any) -> None:
-        super().__init__(learning_rate, **options)
-        self.rows = nn.Parameter(torch.tensor(rows))
-
-    def forward(self, batch: Batch) -> Tensor:
-        return mask_choices(self.rows[batch["item"].clamp(min=0)], batch["choice_mask"])
-
-    def encoder(self) -> Any:
-        return None
-
-
-ROWS = [[2.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 3.0], [1.0, 0.0, 0.0]]
-LABELS = [0, 0, 2, 1]  # the first and the third are right
-
-
-def _batch(items: Sequence[int]) -> Batch:
-    """Items of the table; -1 is padding."""
-    return {
-        "item": torch.tensor(items),
-        "labels": torch.tensor([LABELS[max(i, 0)] for i in items]),
-        "weights": torch.tensor([float(i >= 0) for i in items]),
-        "choice_mask": torch.ones(len(items), 3, dtype=torch.bool),
-    }
-
-
-def _loader(*batches: Sequence[int]) -> DataLoader[Any]:
-    return DataLoader([_batch(items) for items in batches], batch_size=None)  # type: ignore[arg-type]
+from tests.lightning_modules.table import LABELS, ROWS, Table, batch, loader
 
 
 def _loss(item: int) -> float:
@@ -102,10 +66,10 @@ def _step(module: Table, items: Sequence[int], total: Tensor, processes: int) ->
         strategy=SimpleNamespace(reduce=lambda stats, reduce_op: total),
     )
     module.log = lambda *_, **__: None  # type: ignore[method-assign, assignment]
-    return module.training_step(_batch(items), 0)
+    return module.training_step(batch(items), 0)
 
 
-def test_the_mean_over_processes_is_the_mean_over_the_global_batch() -> None:
+def test_the_mean_over_processes_is_the_mean_over_the_globalbatch() -> None:
     """Two processes, two and one real items: DDP's average is the single process's gradient."""
     module = Table(ROWS)
     whole = choice_loss(
@@ -135,11 +99,11 @@ def test_a_batch_of_padding_alone_has_loss_0() -> None:
 def test_one_set_is_logged_plainly_and_by_its_name(quiet_trainer: Callable[..., Any]) -> None:
     module = Table(ROWS)
     trainer = quiet_trainer()
-    trainer.validate(module, _loader([0, 1, 2], [3, -1]), verbose=False)
+    trainer.validate(module, loader([0, 1, 2], [3, -1]), verbose=False)
     assert trainer.callback_metrics["val/accuracy"] == 0.5  # 2 of 4
     assert set(trainer.callback_metrics) == {"val/accuracy"}
     module.evaluation_names = ["original"]
-    trainer.validate(module, _loader([0, 1, 2]), verbose=False)
+    trainer.validate(module, loader([0, 1, 2]), verbose=False)
     values = {name: float(value) for name, value in trainer.callback_metrics.items()}
     assert values == pytest.approx({"val/accuracy": 2 / 3, "val/original_accuracy": 2 / 3})
 
@@ -148,7 +112,7 @@ def test_several_sets_are_logged_by_name(quiet_trainer: Callable[..., Any]) -> N
     module = Table(ROWS)
     module.evaluation_names = ["probe", "original"]
     trainer = quiet_trainer()
-    loaders = [_loader([0, 1], [2]), _loader([3], [0, -1])]
+    loaders = [loader([0, 1], [2]), loader([3], [0, -1])]
     for stage, run in (("val", trainer.validate), ("test", trainer.test)):
         run(module, loaders, verbose=False)  # type: ignore[operator]
         values = {name: float(value) for name, value in trainer.callback_metrics.items()}
@@ -160,12 +124,12 @@ def test_several_sets_are_logged_by_name(quiet_trainer: Callable[..., Any]) -> N
 def test_accuracies_start_anew_each_time(quiet_trainer: Callable[..., Any]) -> None:
     module, trainer = Table(ROWS), quiet_trainer()
     for items, expected in (([0, 2], 1.0), ([1, 3], 0.0)):
-        trainer.validate(module, _loader(items), verbose=False)
+        trainer.validate(module, loader(items), verbose=False)
         assert trainer.callback_metrics["val/accuracy"] == expected
 
 
 def test_predictions_name_their_items(quiet_trainer: Callable[..., Any]) -> None:
-    batches = quiet_trainer().predict(Table(ROWS), _loader([2, 0], [3, -1]))
+    batches = quiet_trainer().predict(Table(ROWS), loader([2, 0], [3, -1]))
     assert batches is not None
     first, second = batches
     assert set(first) == {"item", "scores", "choice_mask"}
@@ -178,7 +142,7 @@ def test_predictions_name_their_items(quiet_trainer: Callable[..., Any]) -> None
 
 def test_training_logs_the_mean_loss_and_the_accuracy(quiet_trainer: Callable[..., Any]) -> None:
     trainer = quiet_trainer()
-    trainer.fit(Table(ROWS), _loader([0, 1, -1]))
+    trainer.fit(Table(ROWS), loader([0, 1, -1]))
     metrics = trainer.callback_metrics
     assert float(metrics["train/loss"]) == pytest.approx((_loss(0) + _loss(1)) / 2, abs=1e-6)
     assert float(metrics["train/accuracy"]) == 0.5
@@ -188,7 +152,7 @@ def test_the_first_step_of_adamw_by_hand(quiet_trainer: Callable[..., Any]) -> N
     """Step 1 moves each weight by the rate, against its gradient, after rate x decay x weight."""
     module = Table(ROWS, learning_rate=0.1, weight_decay=0.5)
     trainer = quiet_trainer()
-    trainer.fit(module, _loader([0, 1, 2, 3]))
+    trainer.fit(module, loader([0, 1, 2, 3]))
     optimizer = trainer.optimizers[0]
     assert optimizer.param_groups[0]["betas"] == (0.9, 0.98)
     probabilities = torch.tensor(ROWS).softmax(1)
@@ -206,7 +170,7 @@ def test_the_rate_follows_the_slanted_triangle(quiet_trainer: Callable[..., Any]
 
     module = Table(ROWS, learning_rate=1.0, warmup_share=0.4)
     trainer = quiet_trainer(max_epochs=5, callbacks=[Watch()])
-    trainer.fit(module, _loader([0, 1]))
+    trainer.fit(module, loader([0, 1]))
     assert rates == pytest.approx([0.5, 1.0, 1.0, 2 / 3, 1 / 3])
 
 
@@ -220,7 +184,7 @@ def test_gradients_are_clipped_when_asked(quiet_trainer: Callable[..., Any]) -> 
 
     for max_grad_norm in (None, 0.01):
         module = Table(ROWS, max_grad_norm=max_grad_norm)
-        quiet_trainer(callbacks=[Watch()], max_epochs=2).fit(module, _loader([0, 1, 3]))
+        quiet_trainer(callbacks=[Watch()], max_epochs=2).fit(module, loader([0, 1, 3]))
     assert norms[0] > 0.1
     assert norms[-1] == pytest.approx(0.01, rel=1e-3)
 
@@ -231,8 +195,8 @@ def test_a_module_without_trainable_parameters_cannot_be_fitted(
     module = Table(ROWS)
     module.requires_grad_(False)
     with pytest.raises(RuntimeError, match="Table has nothing to train: all its parameters"):
-        quiet_trainer().fit(module, _loader([0]))
-    quiet_trainer().validate(module, _loader([0]), verbose=False)
+        quiet_trainer().fit(module, loader([0]))
+    quiet_trainer().validate(module, loader([0]), verbose=False)
 
 
 def test_metrics_are_no_part_of_the_weights() -> None:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
-from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
+from tests.lightning_modules.table import ROWS, Table, batch, loader
 
-LABELS = [0, 0, 1, 0]
 
-
-class Rows(ChoiceModule):
-    """Item i has row i as its logits; of these four, items 0, 2 and 3 are right."""
+class Rows(Table):
+    """It remembers how it was saved."""
 
     def __init__(self) -> None:
-        super().__init__(0.1)
-        self.rows = nn.Parameter(torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.0, 3.0], [1.0, 0.0]]))
+        super().__init__(ROWS)
         self.saved: tuple[str | Path, dict[str, Any]] | None = None
-
-    def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        return self.rows[batch["item"]]
 
     def encoder(self) -> Any:
         return "the task's own"
@@ -35,23 +27,10 @@ class Rows(ChoiceModule):
         self.saved = (folder, options)
 
 
-def batch(items: Sequence[int]) -> dict[str, Tensor]:
-    return {
-        "item": torch.tensor(items),
-        "labels": torch.tensor([LABELS[item] for item in items]),
-        "weights": torch.ones(len(items)),
-        "choice_mask": torch.ones(len(items), 2, dtype=torch.bool),
-    }
-
-
-def loader(*batches: Sequence[int]) -> DataLoader[Any]:
-    return DataLoader([batch(items) for items in batches], batch_size=None)  # type: ignore[arg-type]
-
-
 def test_it_scores_and_encodes_as_its_task() -> None:
     task = Rows()
     module = Inoculation(task)
-    torch.testing.assert_close(module(batch([2, 0])), torch.tensor([[0.0, 3.0], [2.0, 0.0]]))
+    torch.testing.assert_close(module(batch([2, 0])), torch.tensor([ROWS[2], ROWS[0]]))
     assert module.encoder() == "the task's own"
     assert {name for name, _ in module.named_parameters()} == {"task.rows"}
 
@@ -61,11 +40,11 @@ def test_the_aggregate_is_the_mean_of_the_two_accuracies(
 ) -> None:
     module = Inoculation(Rows())
     module.evaluation_names = ["probe", "original"]
-    # Of the probe one of two is right, of the original task three of four.
-    sets = [loader([0, 1]), loader([0, 1], [2, 3])]
+    # Of the probe one of two is right, of the original task two of three.
+    sets = [loader([0, 1]), loader([0, 2], [3])]
     [scores, _] = quiet_trainer().validate(module, sets, verbose=False)
     assert scores["val/probe_accuracy"] == 0.5
-    assert scores["val/aggregate"] == pytest.approx((0.5 + 0.75) / 2)
+    assert scores["val/aggregate"] == pytest.approx((0.5 + 2 / 3) / 2)
 
 
 def test_without_both_sets_there_is_no_aggregate(quiet_trainer: Callable[..., Any]) -> None:
@@ -80,7 +59,7 @@ def test_what_is_saved_is_the_task_with_its_own_names(tmp_path: Path) -> None:
     module = Inoculation(task)
     module.save_pretrained(tmp_path)
     assert task.saved == (tmp_path, {})
-    gathered = {"task.rows": torch.zeros(4, 2), "loss.weight": torch.ones(1)}
+    gathered = {"task.rows": torch.zeros(4, 3), "loss.weight": torch.ones(1)}
     module.save_pretrained(tmp_path, gathered)
     assert task.saved is not None
     [state] = task.saved[1].values()

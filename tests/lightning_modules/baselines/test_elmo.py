@@ -208,7 +208,7 @@ def spoil(source: str, name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("CNN_proj/b_proj", None, "no dataset CNN_proj/b_proj"),
         ("CNN", np.zeros(2), "no dataset CNN/W_cnn_0"),
@@ -217,14 +217,14 @@ def spoil(source: str, name: str, value: Any) -> None:
         ("CNN/b_cnn_1", np.full(3, np.nan), "CNN/b_cnn_1 holds what is no finite number"),
     ],
 )
-def test_weights_that_do_not_fit(source: str, name: str, value: Any, said: str) -> None:
+def test_weights_that_do_not_fit(source: str, name: str, value: Any, message: str) -> None:
     spoil(source, name, value)
-    with pytest.raises(WordVectorsError, match="tiny_weights.hdf5: " + re.escape(said)):
+    with pytest.raises(WordVectorsError, match="tiny_weights.hdf5: " + re.escape(message)):
         token_vectors(source)
 
 
 @pytest.mark.parametrize(
-    ("room", "key", "value", "said"),
+    ("room", "key", "value", "message"),
     [
         ("lstm", "dim", None, "`lstm.dim` must be a whole number, not None"),
         ("lstm", "cell_clip", "3", "`lstm.cell_clip` must be a number, not '3'"),
@@ -238,10 +238,10 @@ def test_weights_that_do_not_fit(source: str, name: str, value: Any, said: str) 
         ("char_cnn", "n_characters", 260, "`char_cnn.n_characters` must be 261 or 262"),
     ],
 )
-def test_options_that_cannot_be(source: str, room: str, key: str, value: Any, said: str) -> None:
+def test_options_that_cannot_be(source: str, room: str, key: str, value: Any, message: str) -> None:
     changed = OPTIONS | {room: OPTIONS[room] | {key: value}}
     Path(source.removeprefix("elmo:").partition(",")[0]).write_text(json.dumps(changed))
-    with pytest.raises(WordVectorsError, match="tiny_options.json: " + re.escape(said)):
+    with pytest.raises(WordVectorsError, match="tiny_options.json: " + re.escape(message)):
         token_vectors(source)
 
 

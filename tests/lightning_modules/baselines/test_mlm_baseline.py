@@ -204,10 +204,10 @@ def test_the_authors_settings_end_where_a_plain_implementation_ends(tmp_path: Pa
             torch.nn.utils.clip_grad_norm_(plain.parameters(), 10.0)
             adam.step()
         with torch.no_grad():
-            said = plain(held_x)
-        accuracy = float((said.argmax(dim=1) == held_y).float().mean())
+            logits = plain(held_x)
+        accuracy = float((logits.argmax(dim=1) == held_y).float().mean())
         if accuracy > best[0]:
-            best, waited = (accuracy, epoch, said), 0
+            best, waited = (accuracy, epoch, logits), 0
         else:
             rate, waited = rate / 2, waited + 1
         rates.append(rate)

@@ -17,14 +17,8 @@ from probelight.lightning_modules.baselines.partial_input import (
     QuestionToChoice,
 )
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import saved_module
-from probelight.protocols.engine.predictions import predict
-from probelight.protocols.engine.settings import FitSettings, ModelSettings
-from probelight.protocols.engine.training import Direct, fit_directly
-from probelight.protocols.jobs.job import RunContext, TrainerSettings
-from probelight.results.run_folder import RunFolder
 
 WORDS = "cat dog cow hen fox ant pig owl bee elk which is a not".split()
 ANIMALS = WORDS[:10]
@@ -210,18 +204,3 @@ def test_each_learns_what_it_sees_and_nothing_else(
             assert right == 1
         else:
             assert right < 0.7
-
-
-def test_it_is_trained_as_esim_is(vectors: str, tmp_path: Path) -> None:
-    records = leaking(100)
-    how = FitSettings(learning_rate=2e-2, epochs=4, batch_size=10, weight_decay=0.0, patience=2)
-    context = RunContext(TrainerSettings(accelerator="cpu", progress_bar=False))
-    model = ModelSettings(kind="choice_only", vectors=vectors)
-    run = RunFolder(tmp_path, "choice-only", {})
-    trained = fit_directly(run, Direct(model, how, 0), records[:60], records[60:80], context)
-    sets = {"test": records[80:]}
-    said = predict(TrainedScorer(trained.module), sets, context.trainer)["test"]
-    assert said.accuracy == 1.0
-    assert isinstance(trained.module, ChoiceOnly)
-    assert not trained.module.words.weight.requires_grad
-    assert trained.epoch <= 4

@@ -45,8 +45,8 @@ def test_a_folder_of_another_kind_is_refused(saved: Path) -> None:
 
 
 def test_settings_of_another_model_than_the_weights_are_refused(saved: Path) -> None:
-    said = json.loads((saved / "word_module.json").read_text())
-    (saved / "word_module.json").write_text(json.dumps({**said, "num_tokens": 4000}))
+    settings = json.loads((saved / "word_module.json").read_text())
+    (saved / "word_module.json").write_text(json.dumps({**settings, "num_tokens": 4000}))
     with pytest.raises(PretrainedError, match="they do not belong together"):
         MLMBaseline.from_folder(saved)
 
@@ -64,7 +64,7 @@ def test_the_settings_are_those_saved_with_the_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"kind": "esim"}, "format None is not known here"),
         ({"format": 2}, "format 2 is not known here"),
@@ -72,7 +72,7 @@ def test_the_settings_are_those_saved_with_the_kind(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_taken_is_named(
-    settings: dict[str, object], said: str, tmp_path: Path
+    settings: dict[str, object], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(PretrainedError, match=f"word_module.json: {said}"):
+    with pytest.raises(PretrainedError, match=f"word_module.json: {message}"):
         word_settings(write(tmp_path, **settings))

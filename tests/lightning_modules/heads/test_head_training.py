@@ -188,42 +188,30 @@ def test_predictions_are_those_of_runs_that_encode_again_in_every_epoch(
     candidates = torch.tensor([7, 9]).repeat(NUM_ITEMS, 1)
 
     def encode(chosen: np.ndarray) -> torch.Tensor:
-        return model.bert(input_ids=input_ids[chosen]).last_hidden_state[:, 2]
+        with torch.no_grad():
+            return model.bert(input_ids=input_ids[chosen]).last_hidden_state[:, 2]
 
-    with torch.no_grad():
-        cached = CachedItems(
-            encode(np.arange(NUM_ITEMS)), candidates, torch.ones_like(candidates).bool(), labels
-        )
+    everything, exists = encode(np.arange(NUM_ITEMS)), torch.ones_like(candidates).bool()
+    cached = CachedItems(everything, candidates, exists, labels)
     orders = np.stack([sample_orders(NUM_ITEMS, 24, plan.epochs, seed) for seed in (1, 2)])
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 2, plan.mode)
     train_stack(heads, [cached, cached], orders, plan)
     scores = heads.scores([cached, cached])
     for run, order in enumerate(orders):
-        alone = copy.deepcopy(model)
-        head = CandidateHead(alone)
-        head.untie()
-        alone.requires_grad_(False)
-        for parameter in head.decoder_parameters():
-            parameter.requires_grad_(True)
-        for parameter in head.transform_parameters():
-            parameter.requires_grad_(plan.mode == "mlp")
-        optimizer = torch.optim.AdamW(
-            adamw_groups(alone, plan.weight_decay), lr=plan.learning_rate, betas=(0.9, 0.98)
-        )
+        head, optimizer = prepared(model, plan)
         factor = slanted_triangular(9)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         for epoch in range(3):
             for start in (0, 8, 16):
                 chosen = order[epoch, start : start + 8]
-                h = alone.bert(input_ids=input_ids[chosen]).last_hidden_state[:, 2]
-                loss = F.cross_entropy(head.score(h, candidates[chosen]), labels[chosen])
+                logits = head.score(encode(chosen), candidates[chosen])
+                loss = F.cross_entropy(logits, labels[chosen])
                 loss.backward()
                 optimizer.step()
                 optimizer.zero_grad()
                 scheduler.step()
         with torch.no_grad():
-            h = alone.bert(input_ids=input_ids).last_hidden_state[:, 2]
-            expected = head.score(h, candidates)
+            expected = head.score(encode(np.arange(NUM_ITEMS)), candidates)
         torch.testing.assert_close(scores[run], expected, rtol=1e-6, atol=1e-8)
         assert torch.equal(scores[run].argmax(1), expected.argmax(1))
         assert (expected.argmax(1) == labels).float().mean() > 0.8  # it is separable
