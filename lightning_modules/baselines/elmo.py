@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -36,9 +36,6 @@ from probelight.lightning_modules.baselines.token_vectors import (
 )
 from probelight.models.checkpoint_files import read_settings
 from probelight.probes.record import MASK
-
-if TYPE_CHECKING:
-    import h5py
 
 NUM_CHARACTERS = 261  # 256 bytes, begin and end of a sentence and of a word, padding
 _Clip = Annotated[float, Within(0, 1_000_000, above=True)] | None
@@ -136,29 +133,27 @@ def read_weights(path: str | Path, options: ElmoOptions) -> dict[str, Tensor]:
     except ImportError as error:
         raise UsageError(f"ELMo's weights need h5py ({error}); pip install -e '.[elmo]'") from error
     path = user_path(path)
+    weights = {}
     try:
         with h5py.File(path, "r") as file:
-            return {name: _dataset(file, path, name, shape) for name, shape in options.shapes()}
+            for name, shape in options.shapes():
+                found = file.get(name)
+                if not isinstance(found, h5py.Dataset):
+                    raise WordVectorsError(f"{path}: no dataset {name}; are these ELMo's weights?")
+                if found.shape != shape:
+                    raise WordVectorsError(
+                        f"{path}: {name} has the shape {found.shape}, the options say {shape}; do "
+                        "both files belong together?"
+                    )
+                if found.dtype.kind != "f":
+                    raise WordVectorsError(
+                        f"{path}: {name} holds {found.dtype}, no numbers with a fraction"
+                    )
+                weights[name] = torch.from_numpy(found[...]).float()
+                if not weights[name].isfinite().all():
+                    raise WordVectorsError(f"{path}: {name} holds what is no finite number")
     except OSError as error:
         raise WordVectorsError(f"{path} cannot be read as HDF5: {error}") from error
-
-
-def _dataset(file: h5py.File, path: Path, name: str, shape: tuple[int, ...]) -> Tensor:
-    import h5py
-
-    found = file.get(name)
-    if not isinstance(found, h5py.Dataset):
-        raise WordVectorsError(f"{path}: no dataset {name}; are these ELMo's weights?")
-    if found.shape != shape:
-        raise WordVectorsError(
-            f"{path}: {name} has the shape {found.shape}, the options say {shape}; do both files "
-            "belong together?"
-        )
-    if found.dtype.kind != "f":
-        raise WordVectorsError(f"{path}: {name} holds {found.dtype}, no numbers with a fraction")
-    weights = torch.from_numpy(found[...]).float()
-    if not weights.isfinite().all():
-        raise WordVectorsError(f"{path}: {name} holds what is no finite number")
     return weights
 
 

@@ -203,15 +203,12 @@ class Sample:
             self.words, self.rows = words.expand(len(rows), -1), rows
             self.num_words = [len(words)] * len(rows)
         else:
-            self.words, self.rows, self.num_words = _own_words(rows)
-
-
-def _own_words(rows: Tensor) -> tuple[Tensor, Tensor, list[int]]:
-    """Return each run's distinct rows (R, W), padded with its last; places in them; numbers."""
-    pairs = [torch.unique(run, return_inverse=True) for run in rows]
-    counts = [len(words) for words, _ in pairs]
-    padded = [torch.cat([own, own[-1:].expand(max(counts) - len(own))]) for own, _ in pairs]
-    return torch.stack(padded), torch.stack([places for _, places in pairs]), counts
+            pairs = [torch.unique(run, return_inverse=True) for run in rows]
+            self.num_words = [len(words) for words, _ in pairs]
+            most = max(self.num_words)
+            padded = [torch.cat([w, w[-1:].expand(most - len(w))]) for w, _ in pairs]
+            self.words = torch.stack(padded)
+            self.rows = torch.stack([places for _, places in pairs])
 
 
 class TrainingRuns:
