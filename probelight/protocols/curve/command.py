@@ -165,8 +165,15 @@ def trace_curves(
     plans = [curve_jobs(curve) for curve in curves]
     missing = [unfinished(plan, folder) for plan in plans]
     for curve, jobs in zip(curves, missing, strict=True):
-        if jobs and model_type_of(curve.model).has_checkpoint:
-            _check_model(curve)
+        if not jobs or not model_type_of(curve.model).has_checkpoint:
+            continue
+        if curve.modes == [FULL]:
+            check_module(curve.model, "mc_qa")
+        else:
+            from probelight.protocols.curve.heads import refuse_unposed
+
+            rows = [part for name in settings.controls for part in curve.rows.under(name)]
+            check_scorer(curve.model, "mc_mlm", rows, refuse_unposed)
     for curve, plan, jobs in zip(curves, plans, missing, strict=True):
         name, label = curve.data.config.name, curve.model.label
         if not curve.modes:
@@ -189,17 +196,6 @@ def trace_curves(
         for job in plan
     ]
     run_jobs(jobs, folder, context)
-
-
-def _check_model(curve: Curve) -> None:
-    """Refuse a model that could not be trained on its curve, before hours of training."""
-    if curve.modes == [FULL]:
-        check_module(curve.model, "mc_qa")
-        return
-    from probelight.protocols.curve.heads import refuse_unposed
-
-    rows = [part for control in curve.settings.controls for part in curve.rows.under(control)]
-    check_scorer(curve.model, "mc_mlm", rows, refuse_unposed)
 
 
 def curve_jobs(curve: Curve) -> list[Job]:

@@ -217,8 +217,10 @@ def check_rows(
         for model in answering:
             rows_for_model(data, settings, [model, *answering])
         num_curves += len(answering)
-    if options.first_stage and probes and "mc_qa" not in setups:
-        raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
+    if options.first_stage and probes:
+        if "mc_qa" not in setups:
+            raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
+        first_stage_facts(context, options.first_stage)
     if probes and not num_curves:
         first, setup = models[0], min(setups)
         poses = setup == "mc_mlm" and "mc_qa" in model_type_of(first).trained

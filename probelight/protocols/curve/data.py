@@ -113,7 +113,8 @@ def load_curve_data(
         UsageError: If both `train_from` and `train_probe` are given for the probe, or the other
             probe cannot stand in for it.
     """
-    divided, lender = settings.train_from_of(probe), settings.train_probe_of(probe)
+    divided = settings.of_probe("train_from", probe)
+    lender = settings.of_probe("train_probe", probe)
     if divided and lender:
         raise UsageError(f"{probe}: give either grid.train_from or grid.train_probe, not both")
 

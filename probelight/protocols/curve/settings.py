@@ -109,13 +109,10 @@ class CurveSettings(Settings):
             except ConfigError as error:
                 raise UsageError(f"grid.controls: {error}") from None
 
-    def train_from_of(self, probe: str) -> str | None:
-        """Return the split of a probe that is divided; None where it has a train file."""
-        return _of(self.train_from, probe)
-
-    def train_probe_of(self, probe: str) -> str | None:
-        """Return the probe whose rows train another one; None where that one has its own."""
-        return _of(self.train_probe, probe)
+    def of_probe(self, name: Literal["train_from", "train_probe"], probe: str) -> str | None:
+        """Return what `train_from` or `train_probe` is for one probe; None for nothing."""
+        value: str | dict[str, str] | None = getattr(self, name)
+        return value.get(probe) if isinstance(value, Mapping) else value
 
     def head_fit(self, mode: HeadMode) -> Fit:
         """Return how the head of a pre-trained model is trained."""
@@ -188,17 +185,12 @@ def fitting_grid(grid: CurveSettings, user_files: UserFiles) -> CurveSettings:
     for name in grid.controls:
         if name != STANDARD and control_named(name).needs_arguments:
             raise UsageError(f"--grid.controls {name} with --data.*: {_NO_CONTROL}")
-    if divided := grid.train_from_of(config.name):
+    if divided := grid.of_probe("train_from", config.name):
         measured_split(files, divided)
         return grid
-    if not grid.train_probe_of(config.name) and grid.train_split not in files:
+    if not grid.of_probe("train_probe", config.name) and grid.train_split not in files:
         raise UsageError(
             "nothing to train on: give --data.train FILE, or divide what is there "
             f"(--grid.train_from {next(iter(files))})"
         )
     return replace(grid, split=measured_split(files, grid.split))
-
-
-def _of(value: str | dict[str, str] | None, probe: str) -> str | None:
-    """Return what a setting that may name probes says of one probe."""
-    return value.get(probe) if isinstance(value, Mapping) else value

@@ -169,26 +169,23 @@ def plan(
     if gone:
         cells = counted(len(gone), "cell")
         print(f"no more in the plan: {cells} of the one before; their runs stay, uncounted")
-    item_sets = [found for row in grid.rows for found in _item_sets(grid, row, context)]
+    item_sets = []  # what rows are selected and reported on
+    for row in grid.rows:
+        sets = {
+            row.probe.name: probe_splits(context, row.probe),
+            row.original: original_splits(context, grid.originals[row.original]),
+        }
+        item_sets += [
+            (f"{name} {split}", len(items), len(row.seeds))
+            for name, splits in sets.items()
+            for split, items in (("selection", splits.selection), ("report", splits.report))
+            if items
+        ]
     Console().print(detectable_table(item_sets))
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
     is_left = not all(is_finished(folder / "runs", job.key) for job in planned)
     print(f"next: {_next(folder, is_left)}")
-
-
-def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:
-    """Return names, items and seeds of the sets that a row is selected and reported on."""
-    sets = {
-        row.probe.name: probe_splits(context, row.probe),
-        row.original: original_splits(context, grid.originals[row.original]),
-    }
-    return [
-        (f"{name} {split}", len(items), len(row.seeds))
-        for name, splits in sets.items()
-        for split, items in (("selection", splits.selection), ("report", splits.report))
-        if items
-    ]
 
 
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:

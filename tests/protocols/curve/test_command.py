@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from probelight.protocols.curve.settings import check_grid
 from probelight.protocols.engine.chosen_models import chosen_models
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
+from tests.protocols.conftest import Refused
 
 
 @pytest.fixture(scope="module")
@@ -173,13 +175,67 @@ def test_few_rows_are_traced_at_sizes_that_they_have(
     command = ["curve", f"--probes={curve_probes / 'asked.yaml'}", "--grid.controls=[standard]"]
     command += [f"--mirror={curve_probes / 'mirror'}", "--models=choice_only", "--grid.seeds=[1]"]
     command += ["--grid.esim.epochs=1", f"--output_dir={out}"]
-    assert cli.main([*command, "--grid.sizes=[37]"]) == cli.USAGE_ERROR
-    said = capsys.readouterr().err
-    assert "--grid.sizes [37]: asked has 36 train rows" in said
-    assert not out.exists()
     assert cli.main(command) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "complete" not in said
     assert "the points are N = 9, 18, 36" in said
     sizes = {row["num_train"] for row in read_results(out / "results.csv")}
     assert sizes - {""} == {"9", "18", "36"}
+
+
+# Options, in which names in braces are paths, and what the message about them has in it.
+MISTAKES = [
+    ("--probes={pairs} --grid.sizes=[62,62]", "grid.sizes [62, 62]: give each once"),
+    ("--probes={pairs} --grid.controls=[standard,standard]", "grid.controls ['standard', 'standa"),
+    ("--probes={pairs} --grid.learning_rate='{mlp: 0.001}'", "no rate of mode linear"),
+    (
+        "--probes={pairs} --grid.controls=[standard,no_langauge]",
+        "grid.controls: there is no control 'no_langauge' (did you mean 'no_language'?); there are "
+        "standard, no_language, perturbed_language",
+    ),
+    ("--probes={pairs} --grid.sizes=[41,50]", "--grid.sizes [41,50]: pairs has 40 train rows"),
+    ("--probes={pairs} --grid.sizes=[41,50]", "such as --grid.sizes [10,20,40]"),
+    (
+        "--probes={asked} --models=choice_only --grid.sizes=[37]",
+        "--grid.sizes [37]: asked has 36 train rows",
+    ),
+    (
+        "--probes={later} --grid.train_from=dev --grid.train_probe={pairs}",
+        "give either grid.train_from or grid.train_probe",
+    ),
+    ("--probes={later} --grid.train_probe={asked}", "asked cannot lend later its train rows"),
+    (
+        "--probes={pairs} --grid.train_from='{latter: dev}'",
+        "grid.train_from names 'latter', which is none of the probes: ",
+    ),
+    (
+        "--probes={pairs} --first_stage={asked}:dev",
+        "--first_stage: none of the probes is posed as questions",
+    ),
+    ("--probes={asked} --first_stage={pairs}:dev", "pairs.yaml:dev: it must be questions"),
+    (
+        "--probes={pairs},{asked} --model.name_or_path={gpt2} --model.kind=causal",
+        "asked is posed as questions; give a model",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), MISTAKES)
+def test_mistakes(
+    options: str,
+    message: str,
+    refused: Refused,
+    curve_probes: Path,
+    curve_model: Path,
+    curve_lm: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    for name in ("pairs", "later", "asked"):
+        options = options.replace(f"{{{name}}}", str(curve_probes / f"{name}.yaml"))
+    if "{gpt2}" in options:
+        options = options.replace("{gpt2}", str(curve_lm("gpt2")))
+    elif "--models" not in options:
+        options += f" --models={curve_model}"
+    command = f"curve --mirror={curve_probes / 'mirror'} --output_dir={tmp_path / 'out'}"
+    assert message in refused(f"{command} {options}")
+    assert not (tmp_path / "out").exists()

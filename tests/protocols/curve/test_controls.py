@@ -47,12 +47,3 @@ def test_a_registered_control_is_measured_and_reported(
     table = (tmp_path / "tables" / "learning_curve.csv").read_text("utf-8")
     assert "shouted" in table
     assert "shouted" in (tmp_path / "figures" / "learning_curve.svg").read_text("utf-8")
-
-
-def test_an_unknown_control_is_refused_with_those_there_are(
-    tmp_path: Path, curve_model: Path, curve_probes: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert curve(tmp_path, curve_model, curve_probes, "[standard, no_langauge]") == 2
-    said = capsys.readouterr().err
-    assert "grid.controls: there is no control 'no_langauge' (did you mean 'no_language'?)" in said
-    assert "there are standard, no_language, perturbed_language" in said

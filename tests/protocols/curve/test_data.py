@@ -11,7 +11,7 @@ from probelight.io.errors import ConfigError, RecordError, UsageError
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, group_of
 from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
-from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, check_grid
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext
 
@@ -87,9 +87,6 @@ def test_sizes_that_were_asked_for_are_left_out_or_refused_with_some_that_work(
     data = load(curve_probes, "pairs", sizes=[8, 41])
     fitting = rows_for_model(data, CurveSettings(sizes=[8, 41]), [ModelSettings()])
     assert (fitting.sizes, fitting.notices[0][:14]) == ((8,), "40 train rows:")
-    refused = r"--grid\.sizes \[41,50\]: pairs has 40 train rows .*--grid\.sizes \[10,20,40\]"
-    with pytest.raises(UsageError, match=refused):
-        rows_for_model(data, CurveSettings(sizes=[41, 50]), [ModelSettings()])
     fitting = rows_for_model(data, CurveSettings(sizes=[10, 20, 40]), [ModelSettings()])
     assert fitting.sizes == (10, 20, 40)
     one = replace(data, train=data.train[:1])
@@ -99,19 +96,6 @@ def test_sizes_that_were_asked_for_are_left_out_or_refused_with_some_that_work(
         rows_for_model(one, stops, [baseline])
     never = replace(stops, mlm_baseline=replace(stops.mlm_baseline, patience=None))
     assert rows_for_model(one, never, [baseline]).sizes == (1,)
-
-
-def test_what_cannot_be_is_refused(curve_probes: Path) -> None:
-    pairs, asked = (str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked"))
-    with pytest.raises(UsageError, match=r"either grid\.train_from or grid\.train_probe"):
-        load(curve_probes, "later", train_from="dev", train_probe=pairs)
-    with pytest.raises(UsageError, match="asked cannot lend later its train rows"):
-        load(curve_probes, "later", train_probe=asked)
-    with pytest.raises(ConfigError, match="later has no split 'train'"):
-        load(curve_probes, "later")
-    settings = CurveSettings(train_from={"latter": "dev"})
-    with pytest.raises(UsageError, match=r"grid\.train_from names 'latter'"):
-        check_grid(settings, ["later"])
 
 
 def test_a_train_file_that_cannot_be_had_says_what_else_to_train_on(tmp_path: Path) -> None:

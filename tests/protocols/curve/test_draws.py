@@ -137,6 +137,7 @@ def test_random_weights_are_drawn_for_each_seed(
     for result in results(tmp_path / "out", 16):
         assert result["curve"]["sha256_by_seed"] == fingerprints
         assert result["model_sha256"] == fingerprints["1"]
+        assert result["model_sha256"] == fingerprints["1"]
 
 
 def test_groups_that_cannot_be_held_out_are_said(curve_probes: Path) -> None:

@@ -18,8 +18,6 @@ from pytorch_lightning.strategies import SingleDeviceStrategy, StrategyRegistry
 
 from probelight.callbacks import aggregate_checkpoint
 from probelight.callbacks.aggregate_checkpoint import HELD_OUT
-from probelight.io.errors import UsageError
-from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
@@ -29,7 +27,6 @@ from probelight.protocols import cli
 from probelight.protocols.curve.curve import FirstStage, first_stage_facts
 from probelight.protocols.curve.data import hold_out, load_curve_data
 from probelight.protocols.curve.fine_tuning import train_facts
-from probelight.protocols.curve.heads import CurveProbe
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.predictions import predict
@@ -108,27 +105,21 @@ def outcome(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
-class Stopped(BaseException):
-    """Handled by nobody, as a kill is."""
-
-
 @pytest.mark.parametrize(
-    ("probe", "owner", "method", "calls", "finished", "points"),
+    ("probe", "point", "step", "finished", "points"),
     [
-        pytest.param("pairs", CurveProbe, "point", 3, 2, 3, id="between two sizes"),
+        pytest.param("pairs", 3, -1, 2, 3, id="between two sizes"),
         # Two epochs of two steps a fit.
-        pytest.param("asked", ChoiceModule, "training_step", 8, 1, 2, id="within the second fit"),
+        pytest.param("asked", -1, 7, 1, 2, id="within an epoch of the second fit"),
     ],
 )
-def test_a_stopped_curve_ends_with_the_same_bytes(
+def test_a_killed_curve_ends_with_the_same_bytes(
     config: Path,
     tmp_path: Path,
     curve_probes: Path,
-    monkeypatch: pytest.MonkeyPatch,
     probe: str,
-    owner: type,
-    method: str,
-    calls: int,
+    point: int,
+    step: int,
     finished: int,
     points: int,
 ) -> None:
@@ -137,48 +128,13 @@ def test_a_stopped_curve_ends_with_the_same_bytes(
     values["grid"]["sizes"] = [8, 16] if probe == "pairs" else [8]
     values["grid"]["full"]["epochs"] = 2
     small = written(values, tmp_path / "small.yaml")
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert run(small, whole) == 0
-    original, left = getattr(owner, method), [calls]
-
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        left[0] -= 1
-        if left[0] == 0:
-            raise Stopped
-        return original(*args, **kwargs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, method, counted)
-        with pytest.raises(Stopped):
-            run(small, stopped)
-    assert len(list(stopped.glob("runs/*/result.json"))) == finished
-    assert run(small, stopped) == 0
+    assert run_killed(small, killed, point, step) == -9
+    assert len(list(killed.glob("runs/*/result.json"))) == finished
+    assert run(small, killed) == 0
     expected = outcome(whole)
     assert len(expected) == 1 + 3 * points
-    assert outcome(stopped) == expected
-    assert not list(stopped.glob("runs/*/checkpoints"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("point", "step", "finished"),
-    [
-        pytest.param(3, -1, 2, id="between two sizes"),
-        pytest.param(-1, 6, 4, id="within an epoch of the second fit"),
-    ],
-)
-def test_a_killed_curve_ends_with_the_same_bytes(
-    config: Path, tmp_path: Path, point: int, step: int, finished: int
-) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert run(config, whole) == 0
-    assert run_killed(config, killed, point, step) == -9
-    assert len(list(killed.glob("runs/*/result.json"))) == finished
-    # The table of the probe that is finished is there.
-    assert (killed / "results.csv").exists() == (finished > 3)
-    assert run(config, killed) == 0
-    expected = outcome(whole)
-    assert len(expected) == 1 + 3 * (3 + 4)
     assert outcome(killed) == expected
     assert not list(killed.glob("runs/*/checkpoints"))
 
@@ -256,9 +212,6 @@ def test_every_point_begins_with_the_model_of_the_first_stage(
         assert "12 of 12 measured questions are in the first stage too" in point["notices"]
     assert run(tmp_path / "stage.yaml", folder) == 0
 
-    values["probes"] = [str(curve_probes / "pairs.yaml")]
-    assert run(written(values, tmp_path / "masked.yaml"), tmp_path / "masked") == cli.USAGE_ERROR
-
 
 def test_held_out_rows_are_in_no_sample(curve_probes: Path) -> None:
     path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
@@ -335,8 +288,6 @@ def test_facts_are_a_split_of_a_probe_or_a_file(curve_probes: Path) -> None:
         facts = first_stage_facts(context, name)
         assert [record.id for record in facts.records] == [f"asked-2-{n}" for n in range(12)]
     assert len(first_stage_facts(context, str(path)).records) == 40  # train, where none is named
-    with pytest.raises(UsageError, match=r"--first_stage .*pairs.yaml:dev: it must be questions"):
-        first_stage_facts(context, f"{curve_probes / 'pairs.yaml'}:dev")
 
 
 def test_facts_are_put_under_the_controls_that_fit_them(curve_probes: Path) -> None:

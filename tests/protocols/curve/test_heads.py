@@ -20,7 +20,7 @@ from probelight.protocols.curve.data import CurveData, load_curve_data
 from probelight.protocols.curve.heads import CurveProbe, device_of, encode, refuse_unposed
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for
-from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
@@ -106,7 +106,6 @@ JOB_SETTINGS = CurveSettings(
     controls=["standard"],
     epochs=1,
     learning_rate={"mlp": 0.02},
-    mlm_baseline=FitSettings(epochs=2, batch_size=4, learning_rate=0.03, patience=1, held_out=0.2),
 )
 
 
@@ -147,34 +146,6 @@ def test_heads_of_one_encoder_have_one_checksum_and_are_trained_at_the_rate_of_t
     assert (trained_details.sha256_by_seed, trained_details.early_stopping) == ({}, None)
     levels = {row.metric for row in untrained.rows} - {row.metric for row in trained.rows}
     assert levels == {"chance", "majority_accuracy"}  # once a curve
-
-
-def test_weights_that_are_drawn_have_a_checksum_a_seed(
-    curve_model: Path, curve_probes: Path, context: RunContext, tmp_path: Path
-) -> None:
-    model = ModelSettings(str(curve_model), random_weights=True)
-    for record in records(model, curve_probes, context, tmp_path):
-        record_details = record.detail(CurveDetails)
-        assert record_details is not None
-        assert list(record_details.sha256_by_seed) == ["1", "2"]
-        assert record.model_sha256 == record_details.sha256_by_seed["1"]
-        assert len(set(record_details.sha256_by_seed.values())) == 2
-
-
-def test_a_baseline_is_trained_as_its_kind_is_and_says_where_it_stopped(
-    curve_probes: Path, context: RunContext, tmp_path: Path
-) -> None:
-    baseline = ModelSettings(kind="mlm_baseline")
-    untrained, trained = records(baseline, curve_probes, context, tmp_path)
-    assert (rates(untrained), rates(trained)) == ({None}, {0.03})
-    untrained_details = untrained.detail(CurveDetails)
-    assert untrained_details is not None
-    assert untrained_details.early_stopping is None
-    trained_details = trained.detail(CurveDetails)
-    assert trained_details is not None
-    said = str(trained_details.early_stopping)
-    assert "patience 1 on 8 held-out train rows" in said  # a fifth of 40
-    assert trained.counts == {"train": 32, "evaluation": 12}
 
 
 def test_a_frozen_encoder_runs_on_one_gpu_where_there_is_one(

@@ -146,16 +146,6 @@ def context(curve_probes: Path) -> RunContext:
     return RunContext(quiet, mirror=str(curve_probes / "mirror"))
 
 
-def test_a_first_stage_without_questions_to_answer_is_refused_at_once(
-    curve_model: Path, curve_probes: Path, folder: CommandFolder, context: RunContext
-) -> None:
-    options = ProbeOptions(first_stage=f"{curve_probes / 'asked.yaml'}:dev")
-    models, probes = [ModelSettings(str(curve_model))], [str(curve_probes / "pairs.yaml")]
-    with pytest.raises(UsageError, match="--first_stage: none of the probes is posed as questions"):
-        trace_curves(folder, probes, models, SETTINGS, options, context)
-    assert list(folder.runs_dir.iterdir()) == []
-
-
 def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     curve_model: Path,
     curve_probes: Path,

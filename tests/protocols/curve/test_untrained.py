@@ -13,12 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import slanted_triangular
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
 from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.probes.record import Record
-from probelight.protocols.curve.command import curve_jobs, trace_curves
+from probelight.protocols.curve.command import curve_jobs
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import load_curve_data
 from probelight.protocols.curve.heads import CurveProbe, candidate_words
@@ -29,7 +28,7 @@ from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
-from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.run_folder import RunFolder
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 SETTINGS = CurveSettings(
@@ -227,15 +226,3 @@ def test_random_weights_are_drawn_for_each_seed_of_features_and_of_n_0(
         assert record_details is not None
         assert record_details.sha256_by_seed == expected
         assert {r.seed for r in record.rows if r.metric == "accuracy"} == {1, 2}
-
-
-def test_questions_are_refused_as_these_models_are_not_fine_tuned(
-    model_of: Callable[[str], ModelSettings], curve_probes: Path, tmp_path: Path
-) -> None:
-    context = RunContext(TRAINER, mirror=str(curve_probes / "mirror"))
-    folder, models = CommandFolder(tmp_path / "out", {}), [model_of("gpt2")]
-    probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
-    said = r"model.kind causal is not trained here.*asked is posed as questions; give a model"
-    with pytest.raises(UsageError, match=said):
-        trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)
-    assert list(folder.runs_dir.iterdir()) == []

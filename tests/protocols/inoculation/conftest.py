@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from probelight.protocols import cli
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow
 from probelight.protocols.jobs.job import Job, RunContext, TrainerSettings
-from tests.protocols.inoculation.commands import run
 
+KEPT = {"model.safetensors", "head.safetensors", "predictions.jsonl", "metrics.csv"}
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_every=2, threads=1)
 
 
@@ -69,3 +71,24 @@ def with_a_line_less(mirror: str, copy: Path, probe: str) -> Path:
 
 def kinds(cells: list[Job]) -> list[str]:
     return [cell.config["protocol"] for cell in cells]
+
+
+def run(config: dict[str, Any], output_dir: Path, tmp_path: Path) -> int:
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return cli.main(["inoculate", "--config", str(path), "--output_dir", str(output_dir)])
+
+
+def assert_same(one: Path, two: Path) -> None:
+    first, second = outcome(one), outcome(two)
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    """Everything that must not depend on an interruption."""
+    found: dict[str, Any] = {"results": (folder / "results.csv").read_bytes()}
+    for path in sorted(folder.glob("runs/*/**/*")):
+        if path.name in KEPT:
+            found[str(path.relative_to(folder))] = path.read_bytes()
+    return found

@@ -11,7 +11,6 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 
-from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.protocols import cli
 from probelight.protocols.engine.models import saved_module
@@ -29,8 +28,7 @@ from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.overview.skills import CHOICES, verdicts
 from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
-from tests.protocols.inoculation.commands import outcome, run
-from tests.protocols.inoculation.conftest import kinds, under
+from tests.protocols.inoculation.conftest import kinds, outcome, run, under
 
 
 @pytest.fixture
@@ -224,13 +222,6 @@ def test_report_items_that_cut_concepts_leave_no_strict_accuracy_and_say_so(
     assert found[1] == ([pytest.approx(fmean(clusters.values()))], [])
 
 
-def test_a_dose_that_is_too_large_is_a_usage_error(
-    inoculation_config: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run({**inoculation_config, "dose": 1000}, tmp_path / "out", tmp_path) == cli.USAGE_ERROR
-    assert "only 60 probe examples are left" in capsys.readouterr().err
-
-
 def test_a_model_that_was_fine_tuned_elsewhere_is_inoculated(
     inoculation_config: dict[str, Any], theirs: Path, tmp_path: Path
 ) -> None:
@@ -308,30 +299,11 @@ def spread_of_a_choice(lines: list[dict[str, Any]], name: str) -> float:
     return max(max(scores) - min(scores) for scores in found.values())
 
 
-def test_a_control_that_goes_by_words_is_refused(
-    inoculation_config: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for control, said in (
-        ("no_language", "an inoculation takes standard, choice_only"),
-        ("choices_only", "(did you mean 'choice_only'?)"),
-    ):
-        config = {
-            **inoculation_config,
-            "probe": {**inoculation_config["probe"], "control": control},
-        }
-        assert run(config, tmp_path / "out", tmp_path) == cli.USAGE_ERROR
-        assert said in capsys.readouterr().err
-        assert not (tmp_path / "out").exists()
-
-
 def test_weights_are_counted_in_single_precision(tmp_path: Path) -> None:
     weights = {"a": torch.zeros(2, 3, dtype=torch.float16), "b": torch.zeros(5)}
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
     assert weights_bytes(ModelSettings(str(tmp_path))) == 4 * (6 + 5)
     assert weights_bytes(ModelSettings("some/hub-model")) == 0
-
-
-def test_weights_of_esim_are_those_of_the_module() -> None:
     counted = {name: p.numel() for name, p in ESIM().named_parameters() if "words" not in name}
     assert weights_bytes(ModelSettings(kind="esim")) == 4 * sum(counted.values())
 
@@ -374,11 +346,3 @@ def test_a_given_model_needs_no_job_and_its_checksums_are_in_the_key(
         assert job.needs == ()
         keys.append(job.key)
     assert keys[0] != keys[1]
-
-
-def test_a_dose_that_is_too_large_is_said_before_anything_runs(
-    grid: SweepGrid, mirror: str
-) -> None:
-    subject = Subject(grid.models["tiny"], grid.originals["colours"], grid.rows[0].probe)
-    with pytest.raises(UsageError, match="--dose 61: only 60"):
-        inoculation_jobs(subject, [Setting(61, "none", 0)], under(mirror))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,12 +151,18 @@ def test_a_row_without_settings_is_refused(grid: SweepGrid, empty: str) -> None:
         replace(grid.rows[0], **{empty: []})
 
 
-def test_unknown_names_and_too_many_examples_are_said(grid: SweepGrid, mirror: str) -> None:
-    [row] = grid.rows
-    with pytest.raises(UsageError, match="rows: number 1: model is 'huge'; there are tiny"):
-        sweep_jobs(replace(grid, rows=[replace(row, model="huge")]), under(mirror))
-    with pytest.raises(UsageError, match="rows: number 1: --dose 61: only 60"):
-        sweep_jobs(replace(grid, rows=[replace(row, doses=[61])]), under(mirror))
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": "huge"}, "rows: number 1: model is 'huge'; there are tiny"),
+        ({"doses": [61]}, "rows: number 1: --dose 61: only 60"),
+    ],
+)
+def test_unknown_names_and_too_many_examples_are_said(
+    grid: SweepGrid, mirror: str, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        sweep_jobs(replace(grid, rows=[replace(grid.rows[0], **change)]), under(mirror))
 
 
 def test_default_doses_and_extras_are_those_that_there_are_items_for(

@@ -19,7 +19,7 @@ from probelight.protocols.inoculation.inoculate import InoculationRun
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.small_disk import small_disk
-from tests.protocols.inoculation.commands import assert_same, run
+from tests.protocols.inoculation.conftest import assert_same, run
 
 BALLAST = "ballast"
 KILLER = """
@@ -68,19 +68,6 @@ def run_killed(
         capture_output=True,
         text=True,
     )
-
-
-@pytest.mark.slow
-def test_three_kills_change_nothing(
-    finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
-) -> None:
-    disturbed = tmp_path / "disturbed"
-    # In the first epoch of the original task, in its second, in the inoculation.
-    for kill_at in (2, 4, 6):
-        killed = run_killed(inoculation_config, disturbed, tmp_path, kill_at)
-        assert killed.returncode == -9, killed.stderr
-    assert run(inoculation_config, disturbed, tmp_path) == 0
-    assert_same(disturbed, finished)
 
 
 @pytest.fixture
@@ -161,19 +148,6 @@ def test_sigterm_in_each_validation_changes_nothing(
         assert done.returncode == 143, done.stderr
     assert run(config, stopped, tmp_path) == 0
     assert_same(stopped, whole)
-
-
-@pytest.mark.slow
-def test_a_damaged_state_is_said_and_the_run_ends_the_same(
-    finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
-) -> None:
-    disturbed = tmp_path / "disturbed"
-    assert run_killed(inoculation_config, disturbed, tmp_path, 3).returncode == -9
-    [state] = disturbed.glob("runs/original-*/checkpoints/last.ckpt")
-    state.write_bytes(state.read_bytes()[:1000])
-    with pytest.warns(RuntimeWarning, match="last.ckpt: not a readable training state"):
-        assert run(inoculation_config, disturbed, tmp_path) == 0
-    assert_same(disturbed, finished)
 
 
 def test_scores_before_that_were_removed_while_the_run_trained_are_there_at_its_end(

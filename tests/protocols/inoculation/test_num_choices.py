@@ -28,8 +28,7 @@ from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.conftest import COLOURS
-from tests.protocols.inoculation.commands import run
-from tests.protocols.inoculation.conftest import under
+from tests.protocols.inoculation.conftest import run, under
 
 MIXED = (2, 3, 4, 5)
 LONG = " ".join(["w1"] * 40)  # more than the tiny model's 32 tokens

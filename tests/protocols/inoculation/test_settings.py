@@ -99,6 +99,9 @@ def test_a_changed_file_is_refused_and_named(
         (["train", "test"], [QA, "--probe.report_split=dev"], "nothing to measure with"),
         (["train", "test"], [QA, "--probe.train_split=test"], "are both test"),
         ([], [QA], "are of --data.train, .dev and .test FILE"),
+        (["train", "dev"], [QA, "--dose=1000"], "only 60 probe examples are left"),
+        ([], ["--probe.control=no_language"], "an inoculation takes standard, choice_only"),
+        ([], ["--probe.control=choices_only"], "(did you mean 'choice_only'?)"),
     ],
 )
 def test_what_an_inoculation_of_files_lacks_is_said(
