@@ -237,7 +237,7 @@ def distance_rows(
     Args:
         items: The items answered.
         chosen: The best choices of each: one or, on a tie, several, of which each counts as chosen
-            in its share; none where nothing was said.
+            in its share; none where no score was a number.
         groups: The group of each.
         row: The columns that all rows share.
     """

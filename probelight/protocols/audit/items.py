@@ -120,7 +120,7 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
 
     Raises:
         UsageError: If the groups cannot be divided so.
-        NotThereError: If none of its files is there.
+        NotThereError: If there are no files of it.
     """
     config = probe if isinstance(probe, ProbeConfig) else load_probe_config(probe)
     parts: dict[str, ProbeData] = {}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from probelight.io.errors import UsageError
 from probelight.metrics.intervals import group_indices
-from probelight.protocols.compare.systems import BEFORE, Item, RunAnswers, SetKey, System
+from probelight.protocols.compare.systems import BEFORE, Item, RunScores, SetKey, System
 
 MOST = 8  # systems of which every pair is compared
 ALONE = "compared with nothing"
@@ -59,7 +59,7 @@ class Block:
         return ", ".join(filter(None, values))
 
     @property
-    def runs(self) -> list[RunAnswers]:
+    def runs(self) -> list[RunScores]:
         """The runs of all systems."""
         return [run for system in self.systems for run in system.runs]
 

@@ -24,7 +24,7 @@ from probelight.metrics.comparisons import Compared, compare_runs
 from probelight.metrics.intervals import Interval, num_groups, runs_interval
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.compare.blocks import ALONE, Block, blocks_of, named
-from probelight.protocols.compare.systems import RunAnswers, System, answers_of, systems_of
+from probelight.protocols.compare.systems import RunScores, System, scores_of, systems_of
 from probelight.protocols.imports.imports import IMPORTED
 from probelight.results.details import ComparisonDetails
 from probelight.results.load import UnreadableResultError, distinct_ends, load_results
@@ -98,7 +98,7 @@ def compare(folders: list[Path], output_dir: Path | None = None, probes: Names =
     return page
 
 
-def _read_answers(folders: Sequence[Path]) -> tuple[list[RunAnswers], list[str], list[str]]:
+def _read_answers(folders: Sequence[Path]) -> tuple[list[RunScores], list[str], list[str]]:
     """Return the answers in all folders, notices of results left out, and of damaged ones alone.
 
     Raises:
@@ -108,13 +108,13 @@ def _read_answers(folders: Sequence[Path]) -> tuple[list[RunAnswers], list[str],
     if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
         raise UsageError(f"{twice[0]} is given twice: every difference would be 0")
     names = distinct_ends(places)
-    answers: list[RunAnswers] = []
+    answers: list[RunScores] = []
     left_out: list[str] = []
     damaged: list[str] = []
     for folder, place in zip(folders, places, strict=True):
         results, name = load_results(folder), visible(names[place])
         try:
-            answers += answers_of(results, name)
+            answers += scores_of(results, name)
         except UnreadableResultError as error:  # it names the run's file alone
             raise UnreadableResultError(f"{folder}: {error}") from error
         left_out += [f"{name}: {notice}" for notice in results.left_out]
@@ -122,7 +122,7 @@ def _read_answers(folders: Sequence[Path]) -> tuple[list[RunAnswers], list[str],
     return answers, left_out, damaged
 
 
-def _why_nothing(answers: Sequence[RunAnswers], reasons: Sequence[str]) -> str:
+def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str]) -> str:
     """Say why nothing is compared: what each folder holds, or what was too many."""
     if not answers:
         return (

@@ -33,7 +33,7 @@ class SetKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RunAnswers:
+class RunScores:
     """The scores of the items of one set that one run answered."""
 
     key: SetKey
@@ -50,8 +50,8 @@ class RunAnswers:
     ungrouped: bool  # whether its items have groups that were not recorded
 
 
-def answers_of(results: Results, folder: str) -> Iterator[RunAnswers]:
-    """Yield the answers of all runs of a folder that chose among choices.
+def scores_of(results: Results, folder: str) -> Iterator[RunScores]:
+    """Yield the scores of all runs of a folder that chose among choices.
 
     Args:
         results: What was read of it.
@@ -71,14 +71,14 @@ def answers_of(results: Results, folder: str) -> Iterator[RunAnswers]:
             yield from readers[run.protocol](run, read_item_lines(results, run), folder)
 
 
-def _zero_shot(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnswers]:
+def _zero_shot(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScores]:
     row = _accuracy(run)
     if row is not None and lines:
         key = SetKey("zero shot", row.probe, row.split)
-        yield _answers(run, folder, key, lines, {"scored by": row.mode}, row=row)
+        yield _run_scores(run, folder, key, lines, {"scored by": row.mode}, row=row)
 
 
-def _curve(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnswers]:
+def _curve(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScores]:
     row = _accuracy(run)
     if row is None or row.num_train is None:
         return
@@ -94,10 +94,10 @@ def _curve(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnsw
         if line.control == STANDARD:  # a phrasing that was only tried has no control
             by_seed.setdefault(line.seed, []).append(line)
     for seed, of_seed in by_seed.items():
-        yield _answers(run, folder, key, of_seed, setting, groups, seed, sample, row=row)
+        yield _run_scores(run, folder, key, of_seed, setting, groups, seed, sample, row=row)
 
 
-def _inoculation(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnswers]:
+def _inoculation(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScores]:
     details = run.detail(InoculationDetails)
     row = next((row for row in run.rows if row.split == "report"), None)
     if details is None or row is None or row.control not in ("", STANDARD):
@@ -119,18 +119,18 @@ def _inoculation(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[R
         groups = run.sides[side].groups if side in run.sides else None
         if after := by_set.get(f"report_{side}"):
             key = SetKey("inoculated", name, "report")
-            yield _answers(run, folder, key, after, setting, groups, row.seed, sample, setup)
+            yield _run_scores(run, folder, key, after, setting, groups, row.seed, sample, setup)
         if before := by_set.get(f"report_{side}_before"):
             key = SetKey(BEFORE, name, "report")
-            yield _answers(run, folder, key, before, {}, groups, setup=setup, origin=setup)
+            yield _run_scores(run, folder, key, before, {}, groups, setup=setup, origin=setup)
 
 
-def _original(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunAnswers]:
+def _original(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScores]:
     row = next((row for row in run.rows if row.split == "report"), None)
     if row is not None and lines:
         key = SetKey("original task", run.probe, "report")
         setting, accuracy = {"size": _examples(row.num_train)}, _accuracy(run, "report")
-        yield _answers(run, folder, key, lines, setting, seed=row.seed, row=accuracy)
+        yield _run_scores(run, folder, key, lines, setting, seed=row.seed, row=accuracy)
 
 
 def _accuracy(run: Run, split: str = "") -> Row | None:
@@ -144,7 +144,7 @@ def _examples(number: int | None) -> str:
     return "" if number is None else f"{number:,} examples"
 
 
-def _answers(
+def _run_scores(
     run: Run,
     folder: str,
     key: SetKey,
@@ -156,10 +156,10 @@ def _answers(
     setup: str = "",
     origin: str = "",
     row: Row | None = None,
-) -> RunAnswers:
-    """Return a run's answers in one set; `groups` are those beside the lines, `row` its accuracy.
+) -> RunScores:
+    """Return a run's scores in one set; `groups` are recorded apart from the lines.
 
-    An item that is asked twice is two items.
+    An item that is asked twice is two items. `row` is the row of the accuracy.
     """
     recorded = [line.interval_group for line in lines]
     found: Groups | None = groups if groups is not None and len(groups) == len(lines) else None
@@ -175,7 +175,7 @@ def _answers(
         item = line.id, line.question, tuple(filter(None, line.choices)), line.answer
         times[item] += 1
         scores[*item, times[item]] = line.correct
-    return RunAnswers(
+    return RunScores(
         key=key,
         folder=folder,
         path=run.path,
@@ -195,11 +195,11 @@ def _answers(
 class System:
     """Runs that differ by their seed alone."""
 
-    runs: tuple[RunAnswers, ...]  # one per seed
+    runs: tuple[RunScores, ...]  # one per seed
     elsewhere: tuple[str, ...] = ()  # other folders that hold the same system
 
     @property
-    def first(self) -> RunAnswers:
+    def first(self) -> RunScores:
         """One of its runs, which has all that they have in common."""
         return self.runs[0]
 
@@ -208,9 +208,9 @@ class System:
         return {run.seed or 0: np.array([run.scores[item] for item in items]) for run in self.runs}
 
 
-def systems_of(answers: Sequence[RunAnswers]) -> tuple[list[System], list[str]]:
+def systems_of(answers: Sequence[RunScores]) -> tuple[list[System], list[str]]:
     """Return the systems that runs belong to, and notices of runs that are there twice."""
-    by_name: dict[tuple[object, ...], dict[int | None, RunAnswers]] = {}
+    by_name: dict[tuple[object, ...], dict[int | None, RunScores]] = {}
     notices = []
     for run in answers:
         name = run.key, run.folder, run.model, tuple(run.setting.items()), run.setup

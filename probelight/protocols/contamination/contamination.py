@@ -163,7 +163,7 @@ def item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
         }
 
 
-class AnsweredSet(NamedTuple):
+class SetScores(NamedTuple):
     """The scores of the items that one run answered in one set."""
 
     model: str
@@ -171,7 +171,7 @@ class AnsweredSet(NamedTuple):
     scores: ItemScores
 
 
-def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[AnsweredSet], list[str]]:
+def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[SetScores], list[str]]:
     """Return how runs scored on the items, and notices of runs that did not answer them.
 
     A line of predictions.jsonl belongs to the item with its id, line and question, so that answers
@@ -180,7 +180,7 @@ def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[Answe
     places: dict[tuple[str, int, str], int] = {}
     for number, record in enumerate(records):
         places.setdefault((visible(record.id), record.position, visible(record.stem)), number)
-    found, notices, num_others = list[AnsweredSet](), list[str](), 0
+    found, notices, num_others = list[SetScores](), list[str](), 0
     short_keys = [re.sub(r"-[0-9a-f]{12}$", "", run.key) for run in results.runs]
     num_runs = Counter(short_keys)
     for run, short_key in zip(results.runs, short_keys, strict=True):
@@ -200,14 +200,14 @@ def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[Answe
         # Runs that differ in a setting alone have their whole keys.
         key = short_key if num_runs[short_key] == 1 else run.key
         for name, scores in sets.items():
-            found.append(AnsweredSet(run.model, f"{key} {name}" if len(sets) > 1 else key, scores))
+            found.append(SetScores(run.model, f"{key} {name}" if len(sets) > 1 else key, scores))
     if num_others:
         notices.append(f"{num_others} of {len(results.runs)} runs answered none of these items")
     return found, notices
 
 
 def run_scores(
-    answered: Sequence[AnsweredSet],
+    answered: Sequence[SetScores],
     groups: Sequence[str],
     flags: Mapping[str, Sequence[bool | None]],
 ) -> Iterator[dict[str, object]]:

@@ -103,8 +103,8 @@ class Comparisons:
 def comparisons_of(data: DiagnosticSet) -> Comparisons:
     """Return what is compared on a set's prompts.
 
-    CPRAG-102 has three prompts of one context: the first stands for it. The accuracy of negations
-    is that of their affirmative statements, since for a negated one hardly any word is wrong.
+    Of the three prompts of a context of CPRAG-102 the first is used. The accuracy of negations is
+    that of their affirmative statements, since hardly any word is wrong in a negated one.
     """
     found, numbers = Comparisons(), count()
     cloze = [item.cloze for item in data.items if isinstance(item, RoleItem)]

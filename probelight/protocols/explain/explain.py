@@ -45,7 +45,7 @@ def explain(
 ) -> list[Explained]:
     """Shows one item as each model reads it: its pieces, scores, ranks and best words.
 
-    Nothing is written. What a kind of model cannot answer is said.
+    Nothing is written. Notes name the questions that a model type cannot answer.
 
     Args:
         item: The item's id; `id@line` where ids repeat; or `@line` of its file.

@@ -1,7 +1,7 @@
 """What one model is shown of one item, and what it makes of it.
 
 Every question that a scorer can answer is put to it; where a model type refuses, its message is
-kept. The pieces of the item's texts are read from the very batches that are put to the model.
+kept. The pieces of the item's texts are read from the batches that the model gets.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def explained(
         PretrainedError: If there is no such model.
     """
     scorer = scorer_for(model, setup)
-    asking = _Asking(scorer, record, trainer)
+    view = _ItemView(scorer, record, trainer)
     row = replace(model.row, mode=scorer.mode)
-    vocabulary = asking.attempt(scorer.vocabulary)
-    candidates = asking.scored_candidates()
+    vocabulary = view.attempt(scorer.vocabulary)
+    candidates = view.scored_candidates()
     if vocabulary is None:
-        reads = asking.attempt(lambda: input_pieces(scorer.choice_scores(), record))
-        notices = tuple(dict.fromkeys(asking.notices))
+        reads = view.attempt(lambda: input_pieces(scorer.choice_scores(), record))
+        notices = tuple(dict.fromkeys(view.notices))
         return Explained(row, reads or (), tuple(candidates), notes=notices)
     tokenizer = tokenizer_of(vocabulary)
     for place, candidate in enumerate(candidates):
@@ -63,15 +63,15 @@ def explained(
             candidates[place] = replace(candidate, spellings=others)
     best: tuple[Guess, ...] = ()
     bare = replace(record, choices=(), answer=0)
-    if reads := asking.attempt(lambda: input_pieces(vocabulary, bare)):
-        candidates, best = asking.vocabulary_entries(vocabulary, bare, candidates)
-    notices = tuple(dict.fromkeys(asking.notices))
+    if reads := view.attempt(lambda: input_pieces(vocabulary, bare)):
+        candidates, best = view.vocabulary_entries(vocabulary, bare, candidates)
+    notices = tuple(dict.fromkeys(view.notices))
     return Explained(row, reads or (), tuple(candidates), best, len(tokenizer), notices)
 
 
 @dataclass
-class _Asking:
-    """A scorer that is asked about a record, and notices of what it could not answer."""
+class _ItemView:
+    """One record as a scorer sees it, and notices of the questions that it refused."""
 
     scorer: Scorer
     record: Record

@@ -94,9 +94,9 @@ def import_results(
         The rows of results.csv.
 
     Raises:
-        UsageError: If there is no such format, a file is none of it by its name, or it is not said
-            whose results they are or where they go.
-        RecordError: If a file is malformed, or fits the items not one to one.
+        UsageError: If there is no such format, the name of a file is not of that format, or the
+            model or the folder of the results is not known.
+        RecordError: If a file is malformed, or its answers do not fit the items one to one.
     """
     from probelight.reports.terminal import print_tables
 

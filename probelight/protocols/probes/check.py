@@ -39,9 +39,8 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
 
     Args:
         file: A file of items, or a folder with train, dev and test files.
-        wordnet_dir: Folder of a WordNet 3.0 database, which items whose notes name synsets, and
-            conjunctions of two concepts, are held against; without one that is said, and only
-            their text is checked.
+        wordnet_dir: Folder of a WordNet 3.0 database, with which items are compared whose notes
+            name synsets or whose stems join two concepts; without it only their text is checked.
     """
     from probelight.build.olmpics.taxonomy import check_conjunctions, conjunctions
     from probelight.build.sources.wordnet import open_wordnet

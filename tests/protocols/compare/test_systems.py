@@ -8,13 +8,13 @@ import pytest
 
 from probelight.protocols.compare.blocks import blocks_of, named
 from probelight.protocols.compare.compare import same_samples
-from probelight.protocols.compare.systems import RunAnswers, System, answers_of, systems_of
+from probelight.protocols.compare.systems import RunScores, System, scores_of, systems_of
 from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.run_folder import CommandFolder
 
 
-def read(folder: Path) -> list[RunAnswers]:
-    return list(answers_of(load_results(folder), folder.name))
+def read(folder: Path) -> list[RunScores]:
+    return list(scores_of(load_results(folder), folder.name))
 
 
 def test_items_meet_wherever_they_stand_and_however_they_are_padded(
@@ -60,7 +60,7 @@ def test_a_run_that_is_there_twice_is_said(leave: Any, tmp_path: Path) -> None:
 def test_names_say_no_more_than_is_needed(leave: Any, tmp_path: Path) -> None:
     [one] = read(leave.zero_shot(tmp_path / "a", "x", "10"))
 
-    def names(*answers: RunAnswers) -> list[str]:
+    def names(*answers: RunScores) -> list[str]:
         systems, _ = systems_of(answers)
         [block], _ = blocks_of(systems, across_folders=False)
         [found] = named([block])

@@ -36,6 +36,19 @@ def answered_line(name: str, record: Record, position: int, **more: Any) -> dict
 
 
 @pytest.fixture
+def write_lines(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> Callable[..., None]:
+    """Writes a run of a model with its lines of predictions.jsonl into the folder `runs`."""
+
+    def write(name: str, lines: list[dict[str, Any]]) -> None:
+        run = write_run(tmp_path / "runs", name, rows.zero_shot(name, 1, 3, 2, model=name))
+        (run / "predictions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+
+    return write
+
+
+@pytest.fixture
 def probe(tmp_path: Path) -> Path:
     write_ai2(tmp_path / "probe" / "dev.jsonl", PROBE)
     write_ai2(tmp_path / "probe" / "train.jsonl", OTHER)
@@ -44,13 +57,9 @@ def probe(tmp_path: Path) -> Path:
 
 
 def test_counts_lines_and_scores(
-    probe: Path,
-    write_run: Callable[..., Path],
-    rows: SimpleNamespace,
-    capsys: pytest.CaptureFixture[str],
+    probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, out = probe.parent / "runs", probe.parent / "out"
-    answered = write_run(runs, "curve-a", rows.zero_shot("p", 1, 3, 2, model="m"))
     credit = {1: (1.0, 0.0, 0.5), 2: (0.0, 0.0, 0.5)}
     lines = [
         answered_line(f"standard-seed{seed}", r, place, correct=own, control="standard", seed=seed)
@@ -58,9 +67,8 @@ def test_counts_lines_and_scores(
         for place, (r, own) in enumerate(zip(PROBE, credits, strict=True), start=1)
     ]
     lines += [{**line, "question": "blah", "correct": 1.0} for line in lines]  # a control's
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (answered / "predictions.jsonl").write_text(text)
-    write_run(runs, "other", rows.zero_shot("q", 1, 3, 2, model="m"))
+    write_lines("curve-a", lines)
+    write_lines("other", [])
     train_file, text_file = str(probe / "train.jsonl"), str(probe.parent / "text.txt")
     line = ["probes", "contamination", str(probe), f"--against={train_file}"]
     line += [f"--corpus={text_file}", "--ngram=3", f"--results={runs}", f"--output_dir={out}"]
@@ -93,17 +101,11 @@ def test_counts_lines_and_scores(
 
 
 def test_a_share_and_a_single_seed(
-    probe: Path,
-    write_run: Callable[..., Path],
-    rows: SimpleNamespace,
-    capsys: pytest.CaptureFixture[str],
+    probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, out = probe.parent / "runs", probe.parent / "out"
-    answered = write_run(runs, "a", rows.zero_shot("p", 1, 3, 2, model="m"))
-    with (answered / "predictions.jsonl").open("w") as file:
-        for place, (record, own) in enumerate(zip(PROBE, (1.0, 0.0, 1.0), strict=True), start=1):
-            line_of = answered_line("dev", record, place, correct=own, seed=None)
-            file.write(json.dumps(line_of) + "\n")
+    items = enumerate(zip(PROBE, (1.0, 0.0, 1.0), strict=True), start=1)
+    write_lines("a", [answered_line("dev", r, place, correct=own) for place, (r, own) in items])
     line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3", "--min_share=0.25"]
     line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
     assert cli.main(line) == 0
@@ -117,17 +119,13 @@ def test_a_share_and_a_single_seed(
 
 
 def test_a_damaged_line_is_named_and_its_run_left_out(
-    probe: Path,
-    write_run: Callable[..., Path],
-    rows: SimpleNamespace,
-    capsys: pytest.CaptureFixture[str],
+    probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, out = probe.parent / "runs", probe.parent / "out"
     whole = answered_line("dev", PROBE[0], 1, correct=1.0)
     damaged = answered_line("dev", PROBE[1], 2, correct=7.0)
-    for name, lines in {"whole": [whole], "damaged": [whole, damaged]}.items():
-        run = write_run(runs, name, rows.zero_shot(name, 1, 3, 2, model=name))
-        (run / "predictions.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    write_lines("whole", [whole])
+    write_lines("damaged", [whole, damaged])
     line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3"]
     line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
     assert cli.main(line) == 0
