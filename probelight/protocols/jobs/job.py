@@ -14,23 +14,11 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 
+from probelight.io import ranges
 from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
 from probelight.io.package import as_typed, current_runner
 from probelight.io.process import is_first_process
-from probelight.io.ranges import (
-    BatchSize,
-    Minutes,
-    NumDevices,
-    NumProcesses,
-    NumSteps,
-    NumThreads,
-    NumTokens,
-    Seconds,
-    Settings,
-    Share,
-    Within,
-)
 from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.protocols.jobs.fencing import AttemptLostError
@@ -39,7 +27,7 @@ from probelight.results.run_folder import RunFolder, run_key
 
 
 @dataclass(frozen=True)
-class RaySettings(Settings):
+class RaySettings(ranges.Settings):
     """What each job of a sweep, called a cell, takes of Ray.
 
     Args:
@@ -57,11 +45,11 @@ class RaySettings(Settings):
     """
 
     address: str | None = None
-    cpus_per_cell: Annotated[float, Within(0, 4_096, above=True)] | None = None
-    gpus_per_cell: Annotated[float, Within(0, 1_024)] | None = None
-    memory_per_cell: Annotated[float, Within(0, 100_000, above=True)] | None = None
-    max_retries: Annotated[int, Within(0, 1_000)] = 2
-    stop_seconds: Seconds = 120.0
+    cpus_per_cell: Annotated[float, ranges.Within(0, 4_096, above=True)] | None = None
+    gpus_per_cell: Annotated[float, ranges.Within(0, 1_024)] | None = None
+    memory_per_cell: Annotated[float, ranges.Within(0, 100_000, above=True)] | None = None
+    max_retries: Annotated[int, ranges.Within(0, 1_000)] = 2
+    stop_seconds: ranges.Seconds = 120.0
     take_over: bool = False
 
     def __post_init__(self) -> None:
@@ -105,7 +93,7 @@ P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
-class TrainerSettings(Settings):
+class TrainerSettings(ranges.Settings):
     """How Lightning runs; evaluation scores are the same beyond float tolerance for any of it.
 
     So is training without dropout. With it `devices` and `accumulate` change the numbers as a seed
@@ -131,17 +119,17 @@ class TrainerSettings(Settings):
     """
 
     accelerator: str = "auto"
-    devices: NumDevices = 1
+    devices: ranges.NumDevices = 1
     strategy: str = "auto"
     precision: str = "32-true"
-    accumulate: BatchSize = 1
-    max_eval_tokens: NumTokens = 8192
-    checkpoint_every: NumSteps | None = None
-    checkpoint_minutes: Minutes = 2.0
-    checkpoint_share: Share = 0.1
-    log_every_n_steps: NumSteps | None = None
-    num_workers: NumProcesses = 0
-    threads: NumThreads | None = None
+    accumulate: ranges.BatchSize = 1
+    max_eval_tokens: ranges.NumTokens = 8192
+    checkpoint_every: ranges.NumSteps | None = None
+    checkpoint_minutes: ranges.Minutes = 2.0
+    checkpoint_share: ranges.Share = 0.1
+    log_every_n_steps: ranges.NumSteps | None = None
+    num_workers: ranges.NumProcesses = 0
+    threads: ranges.NumThreads | None = None
     compile: bool = False
     progress_bar: bool = True
 
