@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -131,10 +131,6 @@ class ProbeConfig:
     ids_repeat: bool = False
     variants: Mapping[str, VariantConfig] = field(default_factory=dict)
 
-    @cached_property
-    def _patterns(self) -> dict[str, regex.Pattern[str]]:
-        return {template: regex.compile(one) for template, one in self.arguments.items()}
-
     def find_arguments(self, stem: str) -> Arguments | None:
         """Return the template that fits a whole stem, white space aside, with its arguments.
 
@@ -142,7 +138,8 @@ class ProbeConfig:
             ConfigError: If an expression backtracks for longer than `MATCH_SECONDS`.
         """
         start = len(stem) - len(stem.lstrip())
-        for template, pattern in self._patterns.items():
+        for template, expression in self.arguments.items():
+            pattern = regex.compile(expression)  # from its cache
             try:
                 match = pattern.fullmatch(stem.rstrip(), start, timeout=MATCH_SECONDS)
             except TimeoutError:

@@ -252,9 +252,9 @@ def load_probe(
             ids_repeat=config.ids_repeat,
         )
     notices = read.notices
-    if source.sha256 and read.sha256 != source.sha256:
+    if source.sha256 not in (None, sha256 := read.files[0].sha256):
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
-        notices += (f"{path} is not the released file: its sha256 is {read.sha256}",)
+        notices += (f"{path} is not the released file: its sha256 is {sha256}",)
     for record in read.records:
         if len(record.choices) > config.num_choices:
             raise RecordError(
@@ -267,7 +267,7 @@ def load_probe(
                 f"{record.where}: {min(strange)!r} is none of the candidates of {config.name}"
             )
     records, unmatched = _with_arguments(config, read.records)
-    return ProbeData(config, records, _data_files(read), notices + unmatched)
+    return ProbeData(config, records, read.files, notices + unmatched)
 
 
 def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> ProbeData:
@@ -306,10 +306,10 @@ def load_files(
         FileNotFoundError: If there is no such file.
     """
     read = {split: read_file(path, setup, choices) for split, path in paths.items()}
-    for file in read.values():
-        if choices and not file.choices:
+    for split, file in read.items():
+        if choices and len(file.files) == 1:
             raise RecordError(
-                f"{file.path}: its items have choices of their own; leave --data.choices out"
+                f"{paths[split]}: its items have choices of their own; leave --data.choices out"
             )
     records = [record for file in read.values() for record in file.records]
     config = replace(
@@ -317,12 +317,12 @@ def load_files(
         description=f"the files {', '.join(str(path) for path in paths.values())}",
         base_url="/",  # where the absolute paths begin
         files={
-            split: FileSource(str(file.path.absolute()), file.sha256)
+            split: FileSource(str(Path(paths[split]).absolute()), file.files[0].sha256)
             for split, file in read.items()
         },
     )
     return {
-        split: ProbeData(config, file.records, _data_files(file), file.notices)
+        split: ProbeData(config, file.records, file.files, file.notices)
         for split, file in read.items()
     }
 
@@ -384,16 +384,6 @@ def _with_arguments(
             unmatched += 1
         result.append(replace(record, meta=meta))
     return tuple(result), (f"{unmatched} stems fit no template of the config",) * bool(unmatched)
-
-
-def _data_files(read: ItemFile) -> tuple[DataFile, ...]:
-    """Return the file, and the user's choices of all items, which are a part of the data."""
-    found = DataFile(str(read.path), read.sha256, len(read.records))
-    if not read.choices:
-        return (found,)
-    sha256 = hashlib.sha256(json.dumps(read.choices).encode()).hexdigest()
-    name = f"choices of all items - {', '.join(read.choices)}"
-    return found, DataFile(name, sha256, len(read.records))
 
 
 def read_file(

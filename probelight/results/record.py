@@ -42,7 +42,7 @@ _READ_AGAIN = (
     "distances.jsonl",
 )
 COMMAND = "command.txt"  # next to config.yaml: what was typed
-_COMMAND: ContextVar[str] = ContextVar("command", default="")
+COMMAND_LINE: ContextVar[str] = ContextVar("command", default="")  # that runs, as it is typed
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -89,18 +89,8 @@ class FromFiles(Protocol):
 
 
 def set_command(name: str, arguments: Sequence[str]) -> None:
-    """Keep the command as it is typed, for its folders; without users and passwords of addresses.
-
-    Args:
-        name: The subcommand.
-        arguments: What follows it.
-    """
-    _COMMAND.set(_CREDENTIALS.sub("", f"{program()} {name} {shlex.join(arguments)}".strip()))
-
-
-def command_line() -> str:
-    """Return the command that is running; empty where none was given on a command line."""
-    return _COMMAND.get()
+    """Keep the command line for the command's folders, without users and passwords of addresses."""
+    COMMAND_LINE.set(_CREDENTIALS.sub("", f"{program()} {name} {shlex.join(arguments)}".strip()))
 
 
 def data_files(sets: Iterable[FromFiles]) -> tuple[DataFile, ...]:

@@ -32,12 +32,12 @@ from probelight.io.escaping import as_cell, from_cell, json_text
 from probelight.io.package import BUNDLED_MODEL, FORMER_NAME
 from probelight.results.record import (
     COMMAND,
+    COMMAND_LINE,
     RESULT,
     FromFiles,
     RunRecord,
     artifacts_of,
     check_artifact,
-    command_line,
 )
 from probelight.results.row import Row, write_results
 
@@ -98,22 +98,22 @@ class CommandFolder:
         if exists:
             if not self._has_other_config(config_path, text):
                 return
-            if not self._claim.alone():
+            if not self._claim.lock(exclusive=True):
                 raise ConfigConflictError(
                     f"another process is at work in {self.path} with another config, or this file "
                     "system does not say; choose another --output_dir, or remove the folder"
                 )
             # Until now another one could have been alone, and computed something.
             if not self._has_other_config(config_path, text):
-                self._claim.share()
+                self._claim.lock(exclusive=False)
                 return
             clear_runs(self.runs_dir)
-        if command := command_line():
+        if command := COMMAND_LINE.get():
             write_text_atomic(self.path / COMMAND, command + "\n")
         write_text_atomic(config_path, text)
         if exists:
             print(f"{config_path}: replaced, as the config before computed nothing")
-            self._claim.share()
+            self._claim.lock(exclusive=False)
 
     def _has_other_config(self, config_path: Path, text: str) -> bool:
         """Return whether another config is there; refuse one that something was computed with."""
@@ -304,17 +304,10 @@ class FolderClaim:
         descriptor = os.open(folder, os.O_RDONLY)
         self.close = weakref.finalize(self, os.close, descriptor)
         self._descriptor = descriptor
-        self._lock(exclusive=False)
+        self.lock(exclusive=False)
 
-    def alone(self) -> bool:
-        """Return whether no other process claims the folder; then none can until `share`."""
-        return self._lock(exclusive=True)
-
-    def share(self) -> None:
-        """Let others in again."""
-        self._lock(exclusive=False)
-
-    def _lock(self, exclusive: bool) -> bool:
+    def lock(self, *, exclusive: bool) -> bool:
+        """Keep other processes out, or let them in; return whether that was possible."""
         if fcntl is None:
             return False
         # Sharing waits: a process is alone for as long as it takes to write a config.

@@ -91,7 +91,7 @@ def test_each_file_is_named_once_and_without_its_folder() -> None:
 def test_the_command_is_kept_as_it_is_typed_without_its_secrets() -> None:
     def kept(*arguments: str) -> str:
         record.set_command("zero-shot", arguments)
-        return record.command_line()
+        return record.COMMAND_LINE.get()
 
     said = copy_context().run(
         kept, "--data.path", "my file.csv", "--mirror", "https://me:pw@host/x"

@@ -195,11 +195,11 @@ def test_a_process_that_has_not_computed_yet_keeps_its_config(tmp_path: Path) ->
 
 def test_who_replaces_a_config_keeps_others_out_until_it_is_written(tmp_path: Path) -> None:
     first, second = FolderClaim(tmp_path), FolderClaim(tmp_path)
-    assert not first.alone()
+    assert not first.lock(exclusive=True)
     second.close()
-    assert first.alone()
-    first.share()
-    assert not FolderClaim(tmp_path).alone()
+    assert first.lock(exclusive=True)
+    first.lock(exclusive=False)
+    assert not FolderClaim(tmp_path).lock(exclusive=True)
 
 
 def test_a_failed_first_try_does_not_lock_the_folder(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -112,10 +112,9 @@ def _offline_mode(offline: bool) -> Iterator[None]:
 
 def _arc(row: Row) -> dict[str, Any]:
     """ai2_arc: question, choices {text, label}, answerKey; openbookqa: the same, question_stem."""
-    pairs = zip(row["choices"]["label"], row["choices"]["text"], strict=True)
-    choices = [{"label": label, "text": text} for label, text in pairs]
     stem = row["question_stem"] if "question_stem" in row else row["question"]
-    return _row(row.get("id"), stem, choices, row["answerKey"])
+    labels, texts = row["choices"]["label"], row["choices"]["text"]
+    return _row(stem, texts, row["answerKey"], labels) | {"id": row.get("id")}
 
 
 def _sciq(row: Row) -> dict[str, Any]:
@@ -123,7 +122,7 @@ def _sciq(row: Row) -> dict[str, Any]:
     texts = [row["correct_answer"], *(row[f"distractor{number}"] for number in (1, 2, 3))]
     drawn = [hashlib.sha256(f"{row['question']}\0{text}".encode()).hexdigest() for text in texts]
     order = sorted(range(len(texts)), key=drawn.__getitem__)
-    return _row(None, row["question"], _labelled([texts[i] for i in order]), LABELS[order.index(0)])
+    return _row(row["question"], [texts[i] for i in order], LABELS[order.index(0)])
 
 
 def _race(row: Row) -> dict[str, Any]:
@@ -137,15 +136,15 @@ def _race(row: Row) -> dict[str, Any]:
         for option in row["options"]
     ]
     notes = {"source": row.get("example_id") or "race", "question": question}
-    return _row(None, row["article"], _labelled(texts), row["answer"]) | {"notes": notes}
+    return _row(row["article"], texts, row["answer"]) | {"notes": notes}
 
 
-def _labelled(texts: list[str]) -> list[dict[str, str]]:
-    return [{"label": label, "text": text} for label, text in zip(LABELS, texts, strict=False)]
-
-
-def _row(identifier: object, stem: str, choices: list[Any], key: object) -> dict[str, Any]:
-    return {"id": identifier, "question": {"stem": stem, "choices": choices}, "answerKey": key}
+def _row(
+    stem: str, texts: Sequence[str], key: object, labels: Sequence[str] = LABELS
+) -> dict[str, Any]:
+    """Return a row of the AI2 format."""
+    choices = [{"label": label, "text": text} for label, text in zip(labels, texts, strict=False)]
+    return {"question": {"stem": stem, "choices": choices}, "answerKey": key}
 
 
 _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], dict[str, Any]]], ...] = (

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 from probelight.io.atomic import write_bytes_atomic
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError
-from probelight.io.files import MAX_ITEMS, content_sha256, read_lines
+from probelight.io.files import MAX_ITEMS, DataFile, content_sha256, read_lines
 from probelight.probes.record import Record, RepeatedSentenceError, Setup, validate
 
 # A line and its number as a record (with an empty id where it has none), or None for a header.
@@ -26,18 +26,14 @@ class ItemFile:
     """The content of one file.
 
     Attributes:
-        path: The file.
         records: The items, in the order of the file.
-        sha256: Of the decompressed bytes.
+        files: The file, and as a second one the user's choices of all items, where it has none.
         notices: Notices for a reader of the results ("505 ids repeat").
-        choices: The user's, of every item, where they are not in the file.
     """
 
-    path: Path
     records: tuple[Record, ...]
-    sha256: str
+    files: tuple[DataFile, ...]
     notices: tuple[str, ...]
-    choices: tuple[str, ...] = ()
 
 
 class Options(TypedDict, total=False):
@@ -110,7 +106,8 @@ def read_items(path: str | Path, parse: Parse, **options: Unpack[Options]) -> It
         notices += (f"{len(blank)} blank lines skipped ({_lines(blank)})",)
     if leave_out:
         notices += (f"{len(leave_out)} rows left out by the config ({_lines(sorted(leave_out))})",)
-    return ItemFile(path, tuple(records), content_sha256(path), notices)
+    file = DataFile(str(path), content_sha256(path), len(records))
+    return ItemFile(tuple(records), (file,), notices)
 
 
 def refuse_repeated_ids(records: Iterable[Record]) -> None:

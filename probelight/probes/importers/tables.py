@@ -17,6 +17,7 @@ More wrong sentences than one are a list under `sentence_bad`, or several column
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import delimiter_of
+from probelight.io.files import DataFile, delimiter_of
 from probelight.io.tables import cells_of
 from probelight.probes.importers.items import (
     LABELS,
@@ -83,8 +84,12 @@ def read_table(
         return record and validate(record, setup)
 
     read = read_items(path, parse, **options)
-    of_all = () if _CHOICES in table.fields else table.candidates
-    return replace(read, notices=read.notices + table.notices, choices=of_all)
+    files = read.files
+    if _CHOICES not in table.fields:  # other choices make other items
+        sha256 = hashlib.sha256(json.dumps(table.candidates).encode()).hexdigest()
+        name = f"choices of all items - {', '.join(table.candidates)}"
+        files += (DataFile(name, sha256, len(read.records)),)
+    return replace(read, files=files, notices=read.notices + table.notices)
 
 
 class _ItemTable:

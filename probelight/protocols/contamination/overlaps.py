@@ -75,7 +75,7 @@ def items_of(given: str, mirror: str | None) -> list[ItemFile]:
         read = read_file(files[name], ids_repeat=True)
         named = all(record.meta.get("cluster") for record in read.records)
         groups = groups_of(read.records, "cluster" if named else "stem")
-        found.append(ItemFile(name, read.records, tuple(groups), read.sha256))
+        found.append(ItemFile(name, read.records, tuple(groups), read.files[0].sha256))
     return found
 
 

@@ -101,7 +101,8 @@ def test_written_records_come_back_and_bytes_are_the_same(tmp_path: Path) -> Non
     assert packed == (tmp_path / "b.jsonl.gz").read_bytes()
     assert gzip.decompress(packed) == (tmp_path / "a.jsonl").read_bytes()
     checksums = {
-        read_ai2(tmp_path / name, ids_repeat=True).sha256 for name in ("a.jsonl", "a.jsonl.gz")
+        read_ai2(tmp_path / name, ids_repeat=True).files[0].sha256
+        for name in ("a.jsonl", "a.jsonl.gz")
     }
     assert len(checksums) == 1
 
