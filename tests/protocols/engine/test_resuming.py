@@ -98,6 +98,14 @@ def assert_same(one: list[Tensor], two: list[Tensor]) -> None:
     assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
 
+def assert_goes_on(folder: Path, **options: Any) -> None:
+    """The run in `stopped` goes on, and ends bit by bit as one that was never stopped."""
+    whole, resumed = Interrupted(), Interrupted()
+    scores = start(folder / "whole", whole, **options)
+    assert start(folder / "stopped", resumed, **options) == scores
+    assert_same(outcome(resumed, folder / "stopped"), outcome(whole, folder / "whole"))
+
+
 @pytest.mark.parametrize("checkpoint_every", [2, 50, None])
 @pytest.mark.parametrize(
     ("epochs", "place"),
@@ -113,34 +121,23 @@ def test_sigterm_in_a_validation_does_not_lose_it(
     epochs: int, place: tuple[str, int, int, int], checkpoint_every: int | None, tmp_path: Path
 ) -> None:
     options: Any = {"epochs": epochs, "checkpoint_every": checkpoint_every}
-    whole = Interrupted()
-    expected = start(tmp_path / "whole", whole, **options)
     with pytest.raises(SIGTERMException):
         start(tmp_path / "stopped", Interrupted("SIGTERM", place), **options)
-    resumed = Interrupted()
-    assert start(tmp_path / "stopped", resumed, **options) == expected
-    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    assert_goes_on(tmp_path, **options)
 
 
 def test_sigterm_in_a_training_step_saves_the_state_behind_it(tmp_path: Path) -> None:
-    whole = Interrupted()
-    expected = start(tmp_path / "whole", whole)
     place = ("training", 1, 0, 1)
     with pytest.raises(SIGTERMException):
         start(tmp_path / "stopped", Interrupted("SIGTERM", place), checkpoint_every=None)
     assert state_of(tmp_path / "stopped")["global_step"] == 6
-    resumed = Interrupted()
-    assert start(tmp_path / "stopped", resumed) == expected
-    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    assert_goes_on(tmp_path)
 
 
 @pytest.mark.parametrize(("minutes", "step"), [(1, 9), (5, 5), (6, 6), (8, 8), (10, 0)])
 def test_wherever_the_clock_had_a_state_written_the_end_is_the_same(
     minutes: int, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Interrupted()
-    expected = start(tmp_path / "whole", whole, checkpoint_every=None)
-    assert not list(tmp_path.glob("whole/runs/*/checkpoints/last.ckpt*"))  # it took no two minutes
     place, options = ("training", 2, 0, 1), {"checkpoint_every": None}
     stopped = Interrupted("exception", place)
 
@@ -153,9 +150,8 @@ def test_wherever_the_clock_had_a_state_written_the_end_is_the_same(
     monkeypatch.undo()
     if step:
         assert state_of(tmp_path / "stopped")["global_step"] == step
-    resumed = Interrupted()
-    assert start(tmp_path / "stopped", resumed, **options) == expected
-    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    assert_goes_on(tmp_path, **options)
+    assert not list(tmp_path.glob("whole/runs/*/checkpoints/last.ckpt*"))  # it took no two minutes
 
 
 @pytest.mark.parametrize("checkpoint_every", [1, 50])
@@ -164,17 +160,13 @@ def test_gradients_that_are_being_accumulated_are_not_lost(
     fault: str, checkpoint_every: int, tmp_path: Path
 ) -> None:
     options: Any = {"accumulate": 3, "checkpoint_every": checkpoint_every}  # windows of 3 and 1
-    whole = Interrupted()
-    expected = start(tmp_path / "whole", whole, **options)
     # SIGTERM waits for the end of the window; behind an exception its micro-batches are repeated.
     second = [] if fault == "SIGTERM" else [(1, 1)]
     for epoch, batch in [(0, 1), (1, 0), *second, (1, 3), (2, 2)]:
         place = ("training", epoch, 0, batch)
         with pytest.raises((SIGTERMException, Stop)):
             start(tmp_path / "stopped", Interrupted(fault, place), **options)
-    resumed = Interrupted()
-    assert start(tmp_path / "stopped", resumed, **options) == expected
-    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    assert_goes_on(tmp_path, **options)
 
 
 def state_of(folder: Path) -> dict[str, Any]:
@@ -185,31 +177,15 @@ def state_of(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_kill_while_the_best_model_was_written_is_mended(renamed: bool, tmp_path: Path) -> None:
-    whole = Interrupted()
-    expected = start(tmp_path / "whole", whole)
     with pytest.raises(Stop):
         start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
     [best] = (tmp_path / "stopped").glob("runs/*/checkpoints/best")
     shutil.copytree(best, best.with_name("best.999.tmp"))
     if renamed:
         best.replace(best.with_name("best.999.old"))
-    resumed = Interrupted()
-    assert start(tmp_path / "stopped", resumed) == expected
-    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    assert_goes_on(tmp_path)
     left = sorted(path.name for path in best.parent.iterdir())
     assert left == ["best", "last.ckpt", "last.ckpt.previous"]
-
-
-def lose(best: Path) -> None:
-    shutil.rmtree(best)
-
-
-def cut(best: Path) -> None:
-    (best / "weights.pt").write_bytes(b"half")
-
-
-def unsign(best: Path) -> None:
-    (best / "chosen.json").write_text("{")
 
 
 def swap(best: Path) -> None:
@@ -218,33 +194,27 @@ def swap(best: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
-        (lose, "cannot be read .FileNotFoundError"),
-        (cut, "is damaged"),
-        (unsign, "cannot be read .JSONDecodeError"),
+        (shutil.rmtree, "cannot be read .FileNotFoundError"),
+        (lambda best: (best / "weights.pt").write_bytes(b"half"), "is damaged"),
+        (lambda best: (best / "chosen.json").write_text("{"), "cannot be read .JSONDecodeError"),
         (swap, "best: the model of epoch 1, where the model of epoch 2"),
     ],
 )
 def test_a_run_whose_best_model_is_lost_starts_anew(
-    damage: Callable[[Path], None], said: str, tmp_path: Path
+    damage: Callable[[Path], object], message: str, tmp_path: Path
 ) -> None:
-    whole = Interrupted()
-    expected = start(tmp_path / "whole", whole)
     with pytest.raises(Stop):
         start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
     [best] = (tmp_path / "stopped").glob("runs/*/checkpoints/best")
     assert json.loads((best / "chosen.json").read_text())["epoch"] == 2
     damage(best)
-    resumed = Interrupted()
-    with pytest.warns(RuntimeWarning, match=f"best.*{said}.*The run starts anew"):
-        assert start(tmp_path / "stopped", resumed) == expected
-    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    with pytest.warns(RuntimeWarning, match=f"best.*{message}.*The run starts anew"):
+        assert_goes_on(tmp_path)
 
 
 def test_a_best_model_from_behind_the_state_is_written_again(tmp_path: Path) -> None:
-    whole = Interrupted()
-    expected = start(tmp_path / "whole", whole)
     with pytest.raises(Stop):
         start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
     [state] = (tmp_path / "stopped").glob("runs/*/checkpoints/last.ckpt")
@@ -254,15 +224,15 @@ def test_a_best_model_from_behind_the_state_is_written_again(tmp_path: Path) -> 
     with pytest.raises(SIGTERMException):
         start(tmp_path / "stopped", Interrupted("SIGTERM", place))
     state.write_bytes(kept)
-    resumed = Interrupted()
-    assert start(tmp_path / "stopped", resumed) == expected
-    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    assert_goes_on(tmp_path)
 
 
 def test_other_weights_than_the_best_are_not_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AggregateCheckpoint, "on_train_end", lambda self, *_: lose(self.folder))
+    monkeypatch.setattr(
+        AggregateCheckpoint, "on_train_end", lambda self, *_: shutil.rmtree(self.folder)
+    )
     with pytest.raises(RuntimeError, match=r"epoch 3, the best one, cannot .* trains anew"):
         start(tmp_path, Interrupted())
     monkeypatch.undo()

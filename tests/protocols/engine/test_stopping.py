@@ -31,7 +31,13 @@ from probelight.protocols.jobs.job import RunContext
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
 from tests.protocols.conftest import sentences
-from tests.protocols.engine.test_resuming import SETTINGS, Interrupted, assert_same, outcome, start
+from tests.protocols.engine.test_resuming import (
+    SETTINGS,
+    Interrupted,
+    assert_goes_on,
+    assert_same,
+    start,
+)
 from tests.protocols.jobs.tiny_training import Points, Regression
 
 
@@ -62,15 +68,11 @@ def fitted(folder: Path, *callbacks: Callback) -> tuple[RunFolder, Regression]:
 
 
 def test_ctrl_c_in_a_fit_is_a_keyboard_interrupt_and_the_run_goes_on(tmp_path: Path) -> None:
-    whole = Interrupted()
-    expected = start(tmp_path / "whole", whole)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         start(tmp_path / "stopped", Interrupted("SIGINT", ("training", 1, 0, 1)))
     assert signal.getsignal(signal.SIGINT) is before
-    resumed = Interrupted()
-    assert start(tmp_path / "stopped", resumed) == expected
-    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    assert_goes_on(tmp_path)
 
 
 @pytest.mark.parametrize("hook", ["on_train_end", "on_fit_end", "teardown"])
@@ -84,19 +86,14 @@ def test_sigterm_in_the_last_hooks_keeps_the_finished_fit(hook: str, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("hook", "stop"),
-    [
-        ("setup", SystemExit),
-        ("on_fit_start", SIGTERMException),
-        ("on_train_start", SIGTERMException),
-    ],
+    ("hook", "code"), [("setup", 143), ("on_fit_start", None), ("on_train_start", None)]
 )
 def test_sigterm_before_the_first_step_ends_a_fit(
-    hook: str, stop: type[SystemExit], tmp_path: Path
+    hook: str, code: int | None, tmp_path: Path
 ) -> None:
-    with pytest.raises(stop) as stopped:
+    with pytest.raises(SystemExit if code else SIGTERMException) as stopped:
         fitted(tmp_path, Sender(hook, signal.SIGTERM))
-    assert stopped.value.code == (143 if stop is SystemExit else None)
+    assert stopped.value.code == code
 
 
 @pytest.mark.parametrize(
