@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import DataFile, delimiter_of
-from probelight.io.tables import cells_of
+from probelight.io.files import DataFile, cells_of, delimiter_of
 from probelight.probes.importers.items import (
     LABELS,
     ItemFile,

@@ -18,8 +18,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from probelight.io.errors import RecordError
-from probelight.io.files import content_sha256
-from probelight.io.tables import read_table
+from probelight.io.files import content_sha256, read_table
 from probelight.results.importers.answers import Imported, imported, known_columns
 
 CHOICES = {

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines
-from probelight.io.tables import read_table
+from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
 from probelight.results.importers.answers import (
     Gold,
     Imported,
