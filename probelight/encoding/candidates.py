@@ -113,12 +113,7 @@ class CandidateTable:
     def entries(
         self, records: Sequence[Record], carriers: Sequence[str], tokens: TokenStore
     ) -> tuple[Ids, NDArray[np.bool_]]:
-        """Return the vocabulary entries (N, K) of choices, 0 where none is, and which exist.
-
-        Args:
-            records: N records without `problems`.
-            carriers: What is before the candidates of each.
-            tokens: Of `texts`.
+        """Return the entries (N, K) of records without `problems`, 0 for none, and which exist.
 
         Raises:
             RecordError: If two different candidates of a record are the same entry.

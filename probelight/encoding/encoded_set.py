@@ -190,11 +190,9 @@ def existing_choices(records: Sequence[Record]) -> NDArray[np.bool_]:
 
 
 def distinct(codes: Ids, exists: NDArray[np.bool_]) -> tuple[Ids, Tensor]:
-    """Return the distinct codes (P,) of choices, and the place (B, K) of each choice's code.
+    """Return the distinct codes (P,) of choices (B, K), and the place (B, K) of each choice's code.
 
-    Args:
-        codes: (B, K).
-        exists: (B, K) which choices there are; the others have place 0.
+    Choices that do not exist have place 0.
     """
     found, inverse = np.unique(codes[exists], return_inverse=True)
     places = np.zeros(codes.shape, dtype=np.int64)
@@ -205,16 +203,9 @@ def distinct(codes: Ids, exists: NDArray[np.bool_]) -> tuple[Ids, Tensor]:
 def distinct_texts(
     records: Sequence[Record], stem: Callable[[Record], str], num_choices: int | None
 ) -> tuple[list[str], Ids, Ids]:
-    """Return the distinct questions and answers of records, each text once.
+    """Return the distinct texts of records; which are the questions (N,) and the answers (N, K).
 
-    Args:
-        records: N of them.
-        stem: The question of a record.
-        num_choices: Pads every record to so many choices with empty ones; None: no padding.
-
-    Returns:
-        The texts; (N,) which of them is each question; (N, K) which are its answers, -1 where
-        there is no choice.
+    Where there is no choice is -1. With `num_choices` each record gets so many, the rest empty.
 
     Raises:
         RecordError: If a record has more choices than `num_choices`.
@@ -274,16 +265,15 @@ class ChoiceEncoder(Protocol):
 def token_budget_batches(
     lengths: ArrayLike, max_tokens: int, order: ArrayLike, num_sequences: ArrayLike | None = None
 ) -> list[list[int]]:
-    """Cut `order` into batches whose padded size fits the budget.
+    """Cut `order` into batches whose longest sequence times their sequences fits `max_tokens`.
 
-    The padded size is the longest sequence times the number of sequences. An item larger than the
-    budget is alone in its batch.
+    An item larger than that is alone in its batch.
 
     Args:
         lengths: (N,) tokens of the longest sequence of each item.
-        max_tokens: The budget.
+        max_tokens: The most padded tokens in a batch.
         order: Items in the order in which they are taken.
-        num_sequences: (N,) sequences of each item; one each when left out.
+        num_sequences: (N,) sequences of each item; None: one each.
     """
     sizes = np.asarray(lengths).tolist()
     rows = [1] * len(sizes) if num_sequences is None else np.asarray(num_sequences).tolist()

@@ -25,7 +25,7 @@ from probelight.encoding.tokens import Template, longest_first
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
-Spans = Sequence[Sequence[int]]
+Spans = Sequence[Sequence[int]]  # the characters of each token, from and to
 TOO_LONG = "raise --model.max_length if the model takes more, or leave the item out"
 
 
@@ -243,12 +243,7 @@ class LikelihoodEncoder:
 
 
 def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
-    """Return begin and end of the tokens that hold a character of the answer; equal without any.
-
-    Args:
-        spans: The characters of each token, from and to.
-        answer: The characters of the answer, from and to.
-    """
+    """Return begin and end of the tokens that hold a character of the answer; equal without any."""
     begin, end = answer
     inside = [i for i, (first, last) in enumerate(spans) if first < end and last > begin]
     return (inside[0], inside[-1] + 1) if inside else (0, 0)
@@ -257,11 +252,7 @@ def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
 def answer_tokens(
     spans: Spans, answer: tuple[int, int], owner: tuple[Record, str]
 ) -> tuple[int, int]:
-    """Return the same of an answer, of which there must be some.
-
-    Raises:
-        RecordError: If there are none; `owner`, the item and its choice, is named.
-    """
+    """Return `tokens_of` an answer; refuse the owner, an item and its choice, if there are none."""
     first, last = tokens_of(spans, answer)
     if first == last:
         record, choice = owner
@@ -272,10 +263,7 @@ def answer_tokens(
 def word_ends(text: str, spans: Spans, words: Sequence[int | None]) -> list[int]:
     """Return, for each token, the token behind the last of its word; see `LikelihoodEncoder`.
 
-    Args:
-        text: The text.
-        spans: The characters of each token, from and to.
-        words: The tokenizer's number of each token's word, None for a token of no word.
+    `words` has the tokenizer's number of each token's word, None for a token of no word.
     """
     ends = list(range(1, len(spans) + 1))
     for i in reversed(range(len(spans) - 1)):

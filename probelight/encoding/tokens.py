@@ -48,7 +48,7 @@ class TokenStore:
 def unknown_notice(
     tokenizer: Any, store: TokenStore, texts: Sequence[Sequence[int]], what: str
 ) -> tuple[str, ...]:
-    """Say how many items hold a piece that stands for whatever the tokenizer does not know.
+    """Say how many items hold the tokenizer's piece for what it does not know.
 
     Args:
         tokenizer: The tokenizer.
@@ -235,16 +235,11 @@ class Template:
 def longest_first(
     first: int, second: int, room: int, odd_to_first: bool = False
 ) -> tuple[int, int]:
-    """Return how many tokens of two texts stay when the longer one is cut first.
+    """Return how many tokens of two texts stay in `room` when the longer one is cut first.
 
     Texts that are both too long get half the room each. The odd token goes to the longer one (the
-    second when they are equally long), as the `tokenizers` library has it.
-
-    Args:
-        first: Tokens of the first text.
-        second: Tokens of the second text.
-        room: Tokens that both may have together.
-        odd_to_first: The odd token goes to the first text, as in tokenizers written in Python.
+    second when they are equally long), as in the `tokenizers` library, or with `odd_to_first` to
+    the first, as in tokenizers written in Python.
     """
     if first + second <= room:
         return first, second

@@ -60,12 +60,7 @@ def words_of(text: str, *, lower: bool = True) -> list[str]:
 
 
 def unknown_words(counts: Counter[str], words: WordIndex) -> tuple[str, ...]:
-    """Say how many words have no vector, how often they occur, and the most frequent ones.
-
-    Args:
-        counts: How often each word occurs; all of them have a row.
-        words: The rows.
-    """
+    """Say how many of the words counted have no vector, how often they occur, and the first."""
     counts = Counter({word: count for word, count in counts.items() if word != MASK})
     missing = words.unknown(counts)
     if not missing:
@@ -169,12 +164,10 @@ class WordPairSet(EncodedSet):
     choice_text: Ids
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """Return the distinct questions, answers and pairs of (B,) items.
+        """Return the distinct texts, `question_ids` (Q, L) and `answer_ids` (A, L'), padded.
 
-        Returns:
-            `question_ids` (Q, L) and `answer_ids` (A, L'), `PADDING_ID` after the last word;
-            `pair_question` and `pair_answer` (P,), rows of these; `pair_index` and `choice_mask`
-            (B, K).
+        Also `pair_question` and `pair_answer` (P,), rows of these for each distinct pair, and
+        `pair_index` and `choice_mask` (B, K).
         """
         choices = self.choice_text[items]
         mask = choices >= 0

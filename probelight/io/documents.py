@@ -118,13 +118,9 @@ def _dataclass_in(hint: Any) -> Any:
 def json_object(text: str, needed: str = "an object is needed", hint: str = "") -> dict[str, Any]:
     """Return the JSON object of one line.
 
-    Args:
-        text: The line.
-        needed: The message for another value.
-        hint: The end of that message, and of the one about invalid JSON.
-
     Raises:
-        RecordError: If it is none, or gives a key twice; the message does not say where.
+        RecordError: If it is none, or gives a key twice. The message says what is `needed` in its
+            place and ends with the `hint`; it does not say where.
     """
     try:
         row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
@@ -204,9 +200,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:
     """Read a JSON file; of a JSON Lines file, the list of its lines.
 
-    Args:
-        path: The file.
-        parse: `json.loads` for files of other programs, which may write NaN.
+    Files of other programs, which may write NaN, are parsed by `json.loads`.
 
     Raises:
         ValueError: If it is damaged, or no regular file; the message names the file.

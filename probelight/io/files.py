@@ -171,12 +171,7 @@ def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
 
 
 def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) -> Iterator[bytes]:
-    """Yield the decompressed bytes of a file, compressed or not, a part at a time.
-
-    Args:
-        path: The file.
-        limit: What a file of its kind may hold.
-        watched: See `open_content`.
+    """Yield the decompressed bytes of a file, a part at a time; `watched` as in `open_content`.
 
     Raises:
         RecordError: If the file is no regular one, larger than the limit, or compressed and
@@ -305,13 +300,8 @@ def delimiter_of(path: str | Path) -> str | None:
 def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
     """Return the cells of a line, without the white space around them.
 
-    Args:
-        text: The line.
-        delimiter: What parts them.
-        item: What a line holds, for the message.
-
     Raises:
-        RecordError: If its quotation marks do not fit.
+        RecordError: If its quotation marks do not fit; the message calls what it holds an `item`.
     """
     if delimiter == "\t":
         return [cell.strip() for cell in text.split("\t")]

@@ -88,13 +88,13 @@ def open_run(
     """Begin a run in W&B, offline where it cannot be online.
 
     The mode is given to the client itself. Where it is only in the environment, a client that was
-    set up before does not see it, asks for a key and records nothing.
+    set up before does not see it, wants a key and records nothing.
 
     Args:
         settings: Where the run appears.
         wandb: The wandb package.
         offline: Whether it is to be offline: `settings.offline()`.
-        about: What else `wandb.init` is given.
+        about: Further arguments of `wandb.init`.
 
     Returns:
         The run; and why it is offline, where it was to be online.

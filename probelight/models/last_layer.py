@@ -101,15 +101,9 @@ class EncoderAt:
         self._agrees: bool | None = None  # not known before the first use
 
     def __call__(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
-        """Return the encoder's output at `place`.
+        """Return the encoder's output at `place` (B,), with a `last_hidden_state` (B, 1, H).
 
-        Args:
-            batch: Inputs of the encoder.
-            place: (B,) positions in the sequences.
-
-        Returns:
-            The encoder's output with a `last_hidden_state` (B, 1, H). A `pooler_output` is made of
-            the output at `place` or at the sequence's first place: ask for place 0 to have it.
+        A `pooler_output` is right for place 0 alone.
         """
         if self.is_reduced:
             return self._reduced(batch, place)

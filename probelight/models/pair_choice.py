@@ -162,12 +162,9 @@ class PairChoice:
 
 
 def length_groups(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
-    """Return rows of like length, and the tokens of the longest of them.
+    """Return rows of like length of a mask (P, L), and the tokens of the longest of them.
 
     One group where grouping would save little: each group is one more pass.
-
-    Args:
-        attention_mask: (P, L).
     """
     num_pairs, width = attention_mask.shape
     lengths = attention_mask.sum(dim=1)

@@ -140,11 +140,8 @@ def word_rows(
     Args:
         model: A `PreTrainedModel` with a linear head over its vocabulary.
         tokenizer: Its tokenizer.
-        words: U of them.
+        words: U of them, whose rows are (U, H) and biases (U,).
         answer_prefix: What is before a word; "auto" finds out from the tokenizer.
-
-    Returns:
-        (U, H) and (U,), where the head is.
 
     Raises:
         RecordError: If a word has no pieces.
