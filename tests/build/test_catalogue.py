@@ -96,14 +96,11 @@ def test_controls_work_on_every_shipped_item(name: str) -> None:
             assert "foe" in perturbed_language(record, config, words).stem
 
 
-def test_shipped_taxonomy_candidates_are_pieces_of_the_embedded_model() -> None:
+def test_shipped_taxonomy_has_pieces_of_the_bundled_model_and_sixty_groups_to_resample() -> None:
     vocabulary = read_vocabulary(ASSETS / "dictionary-lm")
     for split in SPLITS:
         for record in load_probe("taxonomy_small", split).records:
             assert set(record.choices) <= vocabulary
-
-
-def test_intervals_of_shipped_taxonomy_resample_sixty_groups() -> None:
     config = load_probe_config("taxonomy_small")
     records = load_probe("taxonomy_small", "test").records
     assert len({group_of(record, config.group_by) for record in records}) >= 60

@@ -65,19 +65,11 @@ def test_definitions_are_cut_to_what_the_word_means(text: str, expected: str | N
     assert clean_definition(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("word", "part", "shown"),
-    [
-        ("carry", "v", "carried"),
-        ("stop", "v", "stopped"),
-        ("bake", "v", "baking"),
-        ("city", "n", "cities"),
-        ("long", "a", "long"),
-    ],
-)
-def test_words_are_found_in_their_forms(word: str, part: str, shown: str) -> None:
-    assert shown in forms(word, part)
-    assert "longs" not in forms("long", "a")
+def test_words_are_found_in_their_forms() -> None:
+    for shown, word in {"carried": "carry", "stopped": "stop", "baking": "bake"}.items():
+        assert shown in forms(word, "v")
+    assert "cities" in forms("city", "n")
+    assert forms("long", "a") == {"long"}
 
 
 def test_entries_have_a_usage_that_shows_the_word_and_not_its_meaning() -> None:

@@ -70,4 +70,4 @@ def test_sizes_are_smaller_above_the_diagonal() -> None:
 @pytest.mark.parametrize("values", [(), (20,), (20, 20)])
 def test_a_grid_needs_different_values(values: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="grid A: at least two different values"):
-        age_grids(ages=values)
+        grid_of("A", values, "paper")

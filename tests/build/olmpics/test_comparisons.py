@@ -38,26 +38,16 @@ def numbers(record: Record) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("panel", "train_range", "evaluation_range", "high_is"),
-    [
-        ("A", (43, 120), (15, 38), "older"),
-        ("B", (1920, 1976), (1977, 2000), "younger"),
-        ("C", (1920, 1976), (1977, 2000), "older"),
-        ("D", (43, 120), (15, 38), "younger"),
-    ],
+    ("panel", "high_is"), [("A", "older"), ("B", "younger"), ("C", "older"), ("D", "younger")]
 )
-def test_the_older_is_gold_as_the_sentence_says(
-    panel: Any, train_range: tuple[int, int], evaluation_range: tuple[int, int], high_is: str
-) -> None:
+def test_the_older_is_gold_as_the_sentence_says(panel: Any, high_is: str) -> None:
+    ranges = ((1920, 1976), (1977, 2000)) if panel in "BC" else ((43, 120), (15, 38))
     probe = build_ages(AgeSettings(perturbation=panel, **SMALL))
-    assert {split: len(rows) for split, rows in probe.items()} == {
-        "train": 200,
-        "dev": 40,
-        "test": 100,
-    }
+    assert list(probe) == ["train", "dev", "test"]
+    assert [len(rows) for rows in probe.values()] == [200, 40, 100]
     low_is = "younger" if high_is == "older" else "older"
     for split, rows in probe.items():
-        low, high = train_range if split == "train" else evaluation_range
+        low, high = ranges[split != "train"]
         for record in rows:
             a, b = numbers(record)
             assert record.gold == (high_is if a > b else low_is)
@@ -74,20 +64,15 @@ def test_the_older_is_gold_as_the_sentence_says(
 
 
 def test_released_wording_or_the_papers_with_articles() -> None:
-    for wording, stems in (
-        ("released", ["A 21 year old person age is [MASK] than an 18 year old person ."]),
-        (
-            "paper",
-            [
-                "A 21 year old person is [MASK] than me in age, If I am a 35 year old person.",
-                "An 18 year old person is [MASK] than me in age, If I am a 35 year old person.",
-            ],
-        ),
-    ):
+    stems = {
+        "released": "A 21 year old person age is [MASK] than an 18 year old person .",
+        "paper": "An 18 year old person is [MASK] than me in age, If I am a 35 year old person.",
+    }
+    for wording, stem in stems.items():
         settings: Any = {"num_train": 2, "num_dev": 600, "wording": wording}
         rows = build_ages(AgeSettings(**settings))["dev"]
         assert len(rows) == 24 * 23
-        assert {*stems} < {record.stem for record in rows}
+        assert stem in {record.stem for record in rows}
 
 
 def test_the_oldest_of_three_is_gold_and_answers_are_even() -> None:
@@ -166,17 +151,16 @@ def small(tmp_path: Path) -> Path:
 def test_pairs_are_far_apart_and_in_both_orders(small: Path) -> None:
     probe = build_objects(ObjectsSettings(objects_path=str(small)))
     # Elephant and horse, pen and egg are within a factor of three.
-    assert {record.stem: record.gold for record in probe["train"]} == {
-        f"The size of an ant is usually much [MASK] than the size of {other} .": "smaller"
-        for other in ("an elephant", "a horse")
-    } | {
-        f"The size of {other} is usually much [MASK] than the size of an ant .": "larger"
-        for other in ("an elephant", "a horse")
+    stem = "The size of {} is usually much [MASK] than the size of {} ."
+    golds = {record.stem: record.gold for record in probe["train"]}
+    assert golds == {
+        stem.format("an ant", "an elephant"): "smaller",
+        stem.format("an elephant", "an ant"): "larger",
+        stem.format("an ant", "a horse"): "smaller",
+        stem.format("a horse", "an ant"): "larger",
     }
-    assert {frozenset(record.meta["arguments"]) for record in probe["dev"]} == {
-        frozenset({"city", "pen"}),
-        frozenset({"city", "egg"}),
-    }
+    pairs = {tuple(sorted(record.meta["arguments"])) for record in probe["dev"]}
+    assert pairs == {("city", "pen"), ("city", "egg")}
     near = build_objects(ObjectsSettings(objects_path=str(small), min_ratio=2.0))
     assert len(near["train"]) == len(near["dev"]) == 6
 
@@ -238,22 +222,8 @@ def test_a_file_without_header_or_objects_is_refused(small: Path, text: str, mes
         read_objects(small)
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("8", "an"),
-        ("11", "an"),
-        ("18", "an"),
-        ("80", "an"),
-        ("110", "a"),
-        ("21", "a"),
-        ("apple", "an"),
-        ("ferry", "a"),
-        ("uniform", "a"),
-        ("uncle", "an"),
-        ("hour", "an"),
-        ("hound", "a"),
-    ],
-)
-def test_article(word: str, expected: str) -> None:
-    assert article(word) == expected
+def test_article() -> None:
+    for word in "8 11 18 80 apple uncle hour".split():
+        assert article(word) == "an"
+    for word in "110 21 ferry uniform hound".split():
+        assert article(word) == "a"

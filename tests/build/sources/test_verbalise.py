@@ -17,15 +17,8 @@ from probelight.build.sources.verbalise import (
 )
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [("ferry", "a ferry"), ("apple", "an apple"), ("Paris", "Paris")],
-)
-def test_with_article(word: str, expected: str) -> None:
-    assert with_article(word) == expected
-
-
-def test_plain_unifies_quotation_marks_and_spaces() -> None:
+def test_articles_quotation_marks_and_spaces() -> None:
+    assert [*map(with_article, ("ferry", "apple", "Paris"))] == ["a ferry", "an apple", "Paris"]
     assert plain(" ``so''\n he   said") == '"so" he said'
 
 
@@ -46,19 +39,14 @@ def test_one_document_a_synset(tiny_wordnet: Any) -> None:
     assert "to run is to move in some way" in run
     hot = documents["hot.a.01"].sentences
     assert "hot is not cold ; cold is the opposite of hot" in hot
-
-
-def test_siblings_share_the_named_ancestor(tiny_wordnet: Any) -> None:
-    documents = {d.key: " ".join(d.sentences) for d in wordnet_documents(tiny_wordnet)}
-    # Under its parent a hen has two cousins, and both are told.
-    assert "an owl" in documents["hen.n.01"]
-    assert "a duck" in documents["hen.n.01"]
+    hen = " ".join(documents["hen.n.01"].sentences)
+    assert "an owl" in hen  # under its parent a hen has two cousins, and both are told
+    assert "a duck" in hen
 
 
 def test_the_text_is_a_function_of_the_seed(tiny_wordnet: Any) -> None:
-    first = list(wordnet_documents(tiny_wordnet, seed=3))
-    assert first == list(wordnet_documents(tiny_wordnet, seed=3))
-    assert first != list(wordnet_documents(tiny_wordnet, seed=4))
+    first, again, other = (list(wordnet_documents(tiny_wordnet, seed)) for seed in (3, 3, 4))
+    assert first == again != other
 
 
 def test_one_document_a_headword() -> None:
