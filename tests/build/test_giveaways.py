@@ -104,10 +104,7 @@ def test_a_glossed_answer_goes_by_its_names() -> None:
     answer = "ounce (or snow leopard), defined as 'a large cat of the mountains'"
     assert commonness(answer, frequency) == 3.5
     assert commonness("ounce", frequency) == 2.0
-
-
-def test_an_answer_of_marks_alone_has_a_frequency() -> None:
-    assert commonness("…", word_frequency(TRAIN, [ITEM])) == 0.0
+    assert commonness("…", word_frequency(TRAIN, [ITEM])) == 0.0  # of marks alone
 
 
 def test_frequencies_of_english() -> None:

@@ -345,21 +345,6 @@ def check_facts(settings: CompositionSettings, records: Sequence[Record]) -> lis
     return findings
 
 
-_CONFIG = {
-    "licence": "CC0",
-    "setup": "mc_qa",
-    "num_choices": NUM_WRONG + 1,
-    "chance": 0.3333,
-    "group_by": "cluster",
-    "arguments": {
-        name: re.escape(asked).replace(re.escape("{}"), "(.+)").replace(r"\ ", " ")
-        for name, (asked, *_) in QUESTIONS.items()
-    },
-    "key_words": [
-        *("band", "played", "first", "form", "spouse", "actor", "headquarters"),
-        *("company", "established"),
-    ],
-}
 _ABOUT = """\
 Built as Talmor et al. (2020, section 4.5) describe it: their three templates, a third each. Asked
 is only what has one answer in Wikidata: who played in two bands, or founded two companies, is left
@@ -382,5 +367,19 @@ ENCYCLOPEDIC_COMPOSITION = Builder(
     check=check_facts,
     beside=single_hop_facts,
     about=_ABOUT,
-    config=_CONFIG,
+    config={
+        "licence": "CC0",
+        "setup": "mc_qa",
+        "num_choices": NUM_WRONG + 1,
+        "chance": 0.3333,
+        "group_by": "cluster",
+        "arguments": {
+            name: re.escape(asked).replace(re.escape("{}"), "(.+)").replace(r"\ ", " ")
+            for name, (asked, *_) in QUESTIONS.items()
+        },
+        "key_words": [
+            *("band", "played", "first", "form", "spouse", "actor", "headquarters"),
+            *("company", "established"),
+        ],
+    },
 )

@@ -321,24 +321,6 @@ def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -
     return findings
 
 
-_SOURCE = Source(
-    "ConceptNet", "5.7", "CC BY-SA 4.0 (https://conceptnet.io; what is built from it is too)"
-)
-_CONFIG = {
-    "licence": "CC BY-SA 4.0",
-    "setup": "mc_qa",
-    "num_choices": 3,
-    "chance": 0.3333,
-    "group_by": "cluster",
-    "arguments": {"conjunction": r"What is (.+?) and is (.+?)\?"},
-    "key_words": ["and"],
-    "variants": {
-        "but_not": {
-            "arguments": {"conjunction": r"What is (.+?) but is not (.+?)\?"},
-            "key_words": ["but", "not"],
-        }
-    },
-}
 _ABOUT = """\
 Built as Talmor et al. (2020, section 4.4) describe it, and asked in their words: the right answer
 has both properties, one wrong answer the first alone, the other the second alone. Properties are
@@ -356,8 +338,28 @@ PROPERTY_CONJUNCTION = Builder(
     "Which concept has both properties?",
     ConjunctionSettings,
     build_conjunction,
-    sources={"source": _SOURCE},
+    sources={
+        "source": Source(
+            "ConceptNet",
+            "5.7",
+            "CC BY-SA 4.0 (https://conceptnet.io; what is built from it is too)",
+        )
+    },
     check=check_properties,
     about=_ABOUT,
-    config=_CONFIG,
+    config={
+        "licence": "CC BY-SA 4.0",
+        "setup": "mc_qa",
+        "num_choices": 3,
+        "chance": 0.3333,
+        "group_by": "cluster",
+        "arguments": {"conjunction": r"What is (.+?) and is (.+?)\?"},
+        "key_words": ["and"],
+        "variants": {
+            "but_not": {
+                "arguments": {"conjunction": r"What is (.+?) but is not (.+?)\?"},
+                "key_words": ["but", "not"],
+            }
+        },
+    },
 )

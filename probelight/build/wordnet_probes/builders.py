@@ -143,8 +143,6 @@ WORDNET = Source(
     "WordNet 3.0 licence (assets/LICENSE-WordNet.txt of Probelight)",
     lambda folder: [folder / name for name in _FILES],
 )
-_CONFIG = {"setup": "mc_qa", "num_choices": 5, "chance": 0.2, "group_by": "cluster"}
-
 
 _ABOUT = """\
 Built as Richardson and Sabharwal (2020, section 3.1) describe it. Concepts have an example sentence
@@ -171,7 +169,7 @@ def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Build
             records, read_graph(Path(settings.wordnet_dir))
         ),
         about=_ABOUT,
-        config=_CONFIG,
+        config={"setup": "mc_qa", "num_choices": 5, "chance": 0.2, "group_by": "cluster"},
     )
 
 

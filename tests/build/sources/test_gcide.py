@@ -79,11 +79,6 @@ def test_the_packed_file_reads_the_same(page: Path) -> None:
     assert list(read_gcide(packed)) == list(read_gcide(page))
 
 
-def test_a_missing_file_names_the_package(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="apt-get install dict-gcide"):
-        list(read_gcide(tmp_path / "gcide.dict.dz"))
-
-
 def test_senses_with_letters_in_brackets_may_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "gcide.dict"
     path.write_text(
