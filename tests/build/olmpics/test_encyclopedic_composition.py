@@ -127,7 +127,7 @@ def test_a_city_within_the_right_one_is_not_wrong() -> None:
     assert near.of(golds[4]) is None  # no other of its country
 
 
-def test_wrong_answers_are_wrong_and_near(tmp_path: Path) -> None:
+def test_wrong_answers_are_wrong_and_near_and_every_item_has_its_two_facts(tmp_path: Path) -> None:
     settings = CompositionSettings(source=written(tmp_path, triples()), **SIZES)
     probe = build_composition(settings)
     ids = {name(id): id for triple in triples() for id in triple[::2] if id.startswith("Q")}
@@ -155,11 +155,6 @@ def test_wrong_answers_are_wrong_and_near(tmp_path: Path) -> None:
         "a right answer is wrong (Wikidata)",
         "a wrong answer is right (Wikidata)",
     ]
-
-
-def test_every_item_has_its_two_facts(tmp_path: Path) -> None:
-    settings = CompositionSettings(source=written(tmp_path, triples()), **SIZES)
-    probe = build_composition(settings)
     facts = single_hop_facts(settings, probe)["facts"]
     golds = {fact.stem: fact.gold for fact in facts}
     assert len(golds) == len(facts)

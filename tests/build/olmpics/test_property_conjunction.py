@@ -91,8 +91,8 @@ def test_what_one_of_a_wide_kind_has_says_nothing_of_the_others() -> None:
 
 
 def test_each_wrong_answer_has_one_property(tmp_path: Path) -> None:
-    source = written(tmp_path, edges())
-    probe = build_conjunction(ConjunctionSettings(source=source, **SIZES))
+    settings = ConjunctionSettings(source=written(tmp_path, edges()), **SIZES)
+    probe = build_conjunction(settings)
     has = {(edge.start, edge.relation, edge.end) for edge in edges()}
     assert {split: len(records) for split, records in probe.items()} == {"train": 8, "dev": 4}
     for record in [*probe["train"], *probe["dev"]]:
@@ -111,7 +111,12 @@ def test_each_wrong_answer_has_one_property(tmp_path: Path) -> None:
     assert concepts[0].isdisjoint(concepts[1])
     assert not check_splits(probe)
     assert not check_records(probe["train"])
-    assert check_properties(ConjunctionSettings(source=source, **SIZES), probe["train"]) == []
+    assert check_properties(settings, probe["train"]) == []
+    record = probe["train"][0]
+    swapped = replace(record, answer=record.choices.index(record.wrong[0]))
+    found = [one.check for one in check_properties(settings, [swapped])]
+    assert found[0] == "a right answer is wrong (ConceptNet)"
+    assert "a wrong answer is right (ConceptNet)" in found[1:]
 
 
 def test_a_weak_statement_is_no_property_but_forbids_a_wrong_answer(tmp_path: Path) -> None:
@@ -120,16 +125,6 @@ def test_a_weak_statement_is_no_property_but_forbids_a_wrong_answer(tmp_path: Pa
     probe = build_conjunction(ConjunctionSettings(source=source, **SIZES | {"num_dev": 2}))
     stems = [record.stem for records in probe.values() for record in records]
     assert not any("located at sea" in stem for stem in stems)  # nothing surely lacks it
-
-
-def test_the_check_finds_what_conceptnet_says_against_an_item(tmp_path: Path) -> None:
-    settings = ConjunctionSettings(source=written(tmp_path, edges()), **SIZES)
-    record = build_conjunction(settings)["train"][0]
-    other = record.wrong[0]
-    swapped = replace(record, answer=record.choices.index(other))
-    found = [one.check for one in check_properties(settings, [swapped])]
-    assert found[0] == "a right answer is wrong (ConceptNet)"
-    assert "a wrong answer is right (ConceptNet)" in found[1:]
 
 
 def test_the_command_builds_the_same_bytes_and_the_variant(tmp_path: Path) -> None:
