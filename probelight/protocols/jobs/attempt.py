@@ -115,7 +115,7 @@ def watch_attempt(request_json: str, node: str = "") -> tuple[str, str]:
 
 def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:
     """Start the process and wait for it; Ray's interrupt gives it time to save its state."""
-    told = {"runner": request.runner, "attempt": number, "context": request.context}
+    content = {"runner": request.runner, "attempt": number, "context": request.context}
     environment = attempt_environment(os.environ, request)
     directory = Path(request.directory)
     with (folder / LOG_NAME).open("ab") as log:
@@ -124,7 +124,7 @@ def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:
             stdin=subprocess.PIPE,  # closes when this worker ends, however it ends
             stdout=log,
             stderr=log,
-            env={**environment, REQUEST_VARIABLE: json.dumps(told)},
+            env={**environment, REQUEST_VARIABLE: json.dumps(content)},
             cwd=directory if directory.is_dir() else folder,
             process_group=0,
         )
@@ -191,14 +191,14 @@ def run_attempt(run_dir: str) -> None:
         raise UsageError("`sweep cell` is started by `sweep run`, for an attempt of its own")
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # Ray's processes have it blocked
     end_with_watcher()
-    told, folder = json.loads(text), Path(run_dir).resolve()
-    number, context = told["attempt"], RunContext.from_json(told["context"])
+    content, folder = json.loads(text), Path(run_dir).resolve()
+    number, context = content["attempt"], RunContext.from_json(content["context"])
 
     def finish() -> None:
         run = FencedRunFolder(folder, read_yaml(folder / CONFIG), number)
         if run.result() is None:
             run.config = config = drawn_config(run.config, folder)
-            make_run(told["runner"], run, config, context)
+            make_run(content["runner"], run, config, context)
 
     if not is_first_process():  # of a job with DDP: the first one holds the folder
         finish()

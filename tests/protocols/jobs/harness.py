@@ -1,4 +1,4 @@
-"""Plans cells, and runs them as people and schedulers do: from outside."""
+"""Plan jobs, and run them as people and schedulers do: from outside."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def planned(
 
 
 def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
-    """`sweep run` as a process; what it says goes to OUTPUT_DIR/run.log.
+    """Start `sweep run` as a process that writes OUTPUT_DIR/run.log.
 
     It has a process group of its own, as behind a shell, whose Ctrl-C reaches the whole group; also
     where the tests run in the background, whose processes would ignore it.
@@ -59,7 +59,7 @@ def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Pop
 
 
 def end_runs() -> None:
-    """Kills the runs that a test has left behind, and their cells with them."""
+    """Kill the runs that a test has left behind, and their cells with them."""
     while _STARTED:
         run = _STARTED.pop()
         run.kill()
@@ -67,17 +67,17 @@ def end_runs() -> None:
 
 
 def run_to_end(folder: Path, *options: str) -> int:
-    """`sweep run` to its end; its exit code."""
+    """Run `sweep run` to its end and return its exit code."""
     return start_run(folder, *options).wait(timeout=600)
 
 
 def said(folder: Path) -> str:
-    """What the runs said."""
+    """Return what the runs printed."""
     return (folder / "run.log").read_text()
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
-    """Waits for something to become true."""
+    """Wait for something to become true."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never came to that"
@@ -85,7 +85,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
 
 
 def results(folder: Path) -> dict[str, Any]:
-    """result.json by cell, without what differs between any two runs or checkouts."""
+    """Return result.json by job, without what differs between any two runs or checkouts."""
     found = {}
     for path in sorted(folder.glob("runs/*/result.json")):
         result = json.loads(path.read_text())
@@ -96,6 +96,6 @@ def results(folder: Path) -> dict[str, Any]:
 
 
 def log_lines(folder: Path) -> list[str]:
-    """The cells that finished, in that order, as they noted it themselves."""
+    """Return the jobs that finished, in that order, as they noted it themselves."""
     path = folder / "log"
     return path.read_text().split() if path.exists() else []

@@ -50,20 +50,24 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return tiny_training.undisturbed(folder, tiny_training.cells(NUM_CELLS))
 
 
-def kill_one(folder: Path, run: subprocess.Popen[str], kind: str, rng: random.Random) -> None:
-    """Kills a process of a kind, of those that have to do with a cell, as soon as there is one."""
+def kill_one(
+    folder: Path, run: subprocess.Popen[str], kind: str, rng: random.Random
+) -> list[psutil.Process]:
+    """Kill a process of a kind once jobs are at work; return all processes that there were."""
     found: list[psutil.Process] = []
 
     def there() -> bool:
-        alive = processes(folder, run.pid)
-        found[:] = alive[kind] if alive["cell"] else []
+        by_kind = processes(folder, run.pid)
+        found[:] = by_kind[kind] if by_kind["cell"] else []
         assert run.poll() is None, said(folder)
         return bool(found)
 
     wait_until(there, seconds=120)
     time.sleep(rng.uniform(0.0, 4.0))  # a cell imports for about as long as it trains
     wait_until(there, seconds=120)
+    own = family(run.pid)
     rng.choice(found).kill()
+    return own
 
 
 def test_kills_of_workers_cells_drivers_and_raylets(
@@ -77,8 +81,7 @@ def test_kills_of_workers_cells_drivers_and_raylets(
     for number, kind in enumerate(kinds):
         share = number * NUM_CELLS // (NUM_KILLS + 2)
         wait_until(lambda: len(results(tmp_path)) >= share, seconds=300)  # noqa: B023
-        own = family(run.pid)
-        kill_one(tmp_path, run, kind, rng)
+        own = kill_one(tmp_path, run, kind, rng)
         if kind == "driver":
             assert run.wait(timeout=10) == -9
             [room] = Path("/tmp").glob(f"pl.*-{run.pid}-*.tmp")
