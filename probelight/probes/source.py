@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -16,7 +14,7 @@ from probelight.io.errors import ConfigError, RecordError, nearest
 from probelight.io.files import DataFile, content_sha256, delimiter_of
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
 from probelight.probes.importers.hub import read_hub
-from probelight.probes.importers.items import ItemFile, Options, notices_of, read_ai2
+from probelight.probes.importers.items import ItemFile, Options, read_ai2
 from probelight.probes.importers.tables import read_pairs, read_table
 from probelight.probes.record import Record, Setup
 
@@ -237,7 +235,20 @@ def load_probe(
             f"it has {', '.join(config.splits)}{f': give {option}' if option else ''}"
         )
     if config.hub and not mirror and not (config.base_url and split in config.files):
-        return _from_hub(config, split, cache_dir, offline)
+        read = read_hub(config, split, cache_dir=cache_dir, offline=offline)
+    else:
+        read = _read_released(config, split, mirror, cache_dir, offline)
+    records, unmatched = _with_arguments(config, read.records)
+    return ProbeData(config, records, read.files, read.notices + unmatched)
+
+
+def _read_released(
+    config: ProbeConfig,
+    split: str,
+    mirror: str | Path | None,
+    cache_dir: str | Path | None,
+    offline: bool | None,
+) -> ItemFile:
     if split not in config.files:
         raise ConfigError(f"{config.name}: no released file of its {split!r} split; leave --mirror")
     source = config.files[split]
@@ -266,8 +277,7 @@ def load_probe(
             raise RecordError(
                 f"{record.where}: {min(strange)!r} is none of the candidates of {config.name}"
             )
-    records, unmatched = _with_arguments(config, read.records)
-    return ProbeData(config, records, read.files, notices + unmatched)
+    return replace(read, notices=notices)
 
 
 def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> ProbeData:
@@ -342,24 +352,6 @@ def config_of(
         group_by="cluster" if all(r.meta.get("cluster") for r in records) else "stem",
         chance_note="the mean of 1 / number of choices over the items",
     )
-
-
-def _from_hub(
-    config: ProbeConfig, split: str, cache_dir: str | Path | None, offline: bool | None
-) -> ProbeData:
-    source = config.hub
-    if source is None or split not in source.splits:
-        raise ConfigError(f"{config.name}: the Hub has no {split!r} split of it; use --mirror")
-    records = read_hub(config, source, split, cache_dir=cache_dir, offline=offline)
-    rows = [[r.id, r.stem, r.choices, r.answer] for r in records]
-    sha256 = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-    where = "/".join(filter(None, ["hub:" + source.repo, source.config, source.splits[split]]))
-    notices = notices_of(records)
-    if leave_out := config.leave_out.get(split):
-        notices += (f"{len(leave_out)} rows left out by the config",)
-    records, unmatched = _with_arguments(config, records)
-    files = (DataFile(where, sha256, len(records)),)
-    return ProbeData(config, records, files, notices + unmatched)
 
 
 def _with_arguments(

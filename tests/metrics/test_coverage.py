@@ -60,16 +60,37 @@ def chances(rng: np.random.Generator, share: float, alike: float, number: int) -
     return rng.beta(share * total, (1 - share) * total, size=number)
 
 
+def accuracy_of(
+    rng: np.random.Generator, groups: Ints, share: float, alike: float
+) -> Callable[[], Interval]:
+    def draw() -> Interval:
+        known = chances(rng, share, alike, groups[-1] + 1)
+        return accuracy_interval(rng.random(len(groups)) < known[groups], groups)
+
+    return draw
+
+
+def difference_of(
+    rng: np.random.Generator, groups: Ints, flips: float, alike: float, gain_alike: float
+) -> Callable[[], Interval]:
+    """Draws in which a group's items change together more often than not; a third of them gain."""
+
+    def draw() -> Interval:
+        number = groups[-1] + 1
+        changed = rng.random(len(groups)) < chances(rng, flips, alike, number)[groups]
+        gains = rng.random(len(groups)) < chances(rng, 1 / 3, gain_alike, number)[groups]
+        before = np.where(changed, ~gains, rng.random(len(groups)) < 0.5)
+        found = paired_difference(before, np.where(changed, gains, before), groups=groups)
+        return Interval(found.difference, found.low, found.high)
+
+    return draw
+
+
 @pytest.mark.parametrize("num_groups", [2, 6, 10, 30])
 @pytest.mark.parametrize(("share", "alike"), [(0.5, 0.3), (0.7, 0.05), (0.9, 0.2)])
 def test_of_an_accuracy_by_groups(num_groups: int, share: float, alike: float) -> None:
     rng, groups = np.random.default_rng([num_groups, 1]), grouping(num_groups)
-
-    def draw() -> Interval:
-        known = chances(rng, share, alike, num_groups)
-        return accuracy_interval(rng.random(len(groups)) < known[groups], groups)
-
-    assert held(share, draw) >= 0.93
+    assert held(share, accuracy_of(rng, groups, share, alike)) >= 0.93
 
 
 def test_the_percentile_bootstrap_does_not_keep_it_with_six_groups() -> None:
@@ -86,18 +107,8 @@ def test_the_percentile_bootstrap_does_not_keep_it_with_six_groups() -> None:
 @pytest.mark.parametrize("num_groups", [6, 10, 30])
 @pytest.mark.parametrize("flips", [0.06, 0.3])
 def test_of_a_paired_difference_by_groups(num_groups: int, flips: float) -> None:
-    # A group's items change their answer together more often than not; a third of them gain.
     rng, groups = np.random.default_rng([num_groups, 3]), grouping(num_groups)
-    truth = flips / 3 - 2 * flips / 3
-
-    def draw() -> Interval:
-        changed = rng.random(len(groups)) < chances(rng, flips, 0.15, num_groups)[groups]
-        gains = rng.random(len(groups)) < chances(rng, 1 / 3, 0.3, num_groups)[groups]
-        before = np.where(changed, ~gains, rng.random(len(groups)) < 0.5)
-        found = paired_difference(before, np.where(changed, gains, before), groups=groups)
-        return Interval(found.difference, found.low, found.high)
-
-    assert held(truth, draw) >= 0.93
+    assert held(-flips / 3, difference_of(rng, groups, flips, 0.15, 0.3)) >= 0.93
 
 
 def test_the_sign_flip_test_rejects_as_seldom_as_it_says() -> None:
@@ -259,12 +270,7 @@ def test_of_an_accuracy_by_uneven_groups(
 ) -> None:
     rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), 12])
     groups = uneven(num_groups, singles)
-
-    def draw() -> Interval:
-        known = chances(rng, share, alike, num_groups)
-        return accuracy_interval(rng.random(len(groups)) < known[groups], groups)
-
-    assert held(share, draw, 1000) >= 0.93
+    assert held(share, accuracy_of(rng, groups, share, alike), 1000) >= 0.93
 
 
 @pytest.mark.slow
@@ -275,18 +281,9 @@ def test_of_an_accuracy_by_uneven_groups(
 def test_of_a_paired_difference_by_uneven_groups(
     num_groups: int, singles: float, flips: float, alike: float
 ) -> None:
-    # A third of the changes are gains, of whole groups with 1.
     rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), 13])
     groups = uneven(num_groups, singles)
-
-    def draw() -> Interval:
-        changed = rng.random(len(groups)) < chances(rng, flips, alike, num_groups)[groups]
-        gains = rng.random(len(groups)) < chances(rng, 1 / 3, alike, num_groups)[groups]
-        before = np.where(changed, ~gains, rng.random(len(groups)) < 0.5)
-        found = paired_difference(before, np.where(changed, gains, before), groups=groups)
-        return Interval(found.difference, found.low, found.high)
-
-    assert held(-flips / 3, draw, 1000) >= 0.93
+    assert held(-flips / 3, difference_of(rng, groups, flips, alike, alike), 1000) >= 0.93
 
 
 @pytest.mark.slow

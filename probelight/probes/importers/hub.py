@@ -3,45 +3,52 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from probelight.io.download import ADVICE, DownloadError, is_offline
-from probelight.io.errors import RecordError
-from probelight.io.files import MAX_ITEMS
+from probelight.io.errors import ConfigError, RecordError
+from probelight.io.files import MAX_ITEMS, DataFile
 from probelight.probes.catalog import HubSource, ProbeConfig
-from probelight.probes.importers.items import LABELS, record_from_row, refuse_repeated_ids
+from probelight.probes.importers.items import (
+    LABELS,
+    ItemFile,
+    notices_of,
+    record_from_row,
+    refuse_repeated_ids,
+)
 from probelight.probes.importers.tables import ai2_row
-from probelight.probes.record import Record
 
 Row = Mapping[str, Any]
 
 
 def read_hub(
     config: ProbeConfig,
-    source: HubSource,
     split: str,
     *,
     cache_dir: str | Path | None = None,
     offline: bool | None = None,
-) -> tuple[Record, ...]:
-    """Read the records of one split.
+) -> ItemFile:
+    """Read one split of a probe.
 
     Args:
         config: The probe. Rows without an id become `<name>-<row>`; rows of its `leave_out`,
             counted from 1, are not read.
-        source: Repository (or a local folder of data files), its config and split names.
         split: Our name of the split.
         cache_dir: Folder of `datasets`; its own cache by default.
         offline: Whether to use the cache of `datasets` alone.
 
     Raises:
+        ConfigError: If the Hub does not have the split.
         DownloadError: If the data set cannot be had.
         RecordError: If its columns are not known, a row is malformed or an id repeats.
     """
+    source = config.hub
+    if source is None or split not in source.splits:
+        raise ConfigError(f"{config.name}: the Hub has no {split!r} split of it; use --mirror")
     rows = _load(source, split, cache_dir, is_offline(offline))
     where = f"{source.repo} {source.config or ''}".strip() + f", split {source.splits[split]}"
     if len(rows) > MAX_ITEMS:
@@ -70,41 +77,38 @@ def read_hub(
         records.append(replace(record, file=where))
     if not config.ids_repeat:
         refuse_repeated_ids(records)
-    return tuple(records)
+    read = [[r.id, r.stem, r.choices, r.answer] for r in records]
+    sha256 = hashlib.sha256(json.dumps(read).encode()).hexdigest()
+    name = "/".join(filter(None, ["hub:" + source.repo, source.config, source.splits[split]]))
+    notices = notices_of(records)
+    if leave_out := config.leave_out.get(split):
+        notices += (f"{len(leave_out)} rows left out by the config",)
+    return ItemFile(tuple(records), (DataFile(name, sha256, len(records)),), notices)
 
 
 def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: bool) -> Any:
     # Any, and imported here: `datasets` takes a second to import and most probes do not need it.
-    import datasets
-
-    try:
-        with _offline_mode(offline):
-            return datasets.load_dataset(
-                source.repo,
-                source.config,
-                split=source.splits[split],
-                revision=source.revision,
-                cache_dir=str(cache_dir) if cache_dir else None,
-            )
-    except Exception as error:  # whatever it raises (there are many), the user needs the same help
-        state = "in the local cache (offline mode is on)" if offline else "on the Hub"
-        raise DownloadError(
-            f"{source.repo}: could not be loaded {state}: {type(error).__name__}: {error}. {ADVICE}"
-        ) from error
-
-
-@contextmanager
-def _offline_mode(offline: bool) -> Iterator[None]:
-    """Do what HF_HUB_OFFLINE=1 does, which both libraries read once, when they are imported."""
     import datasets.config
     import huggingface_hub.constants
 
+    # HF_HUB_OFFLINE=1 is read once by both, when they are imported.
     places: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
     before = [place.HF_HUB_OFFLINE for place in places]
     try:
         for place in places if offline else ():
             place.HF_HUB_OFFLINE = True
-        yield
+        return datasets.load_dataset(
+            source.repo,
+            source.config,
+            split=source.splits[split],
+            revision=source.revision,
+            cache_dir=str(cache_dir) if cache_dir else None,
+        )
+    except Exception as error:  # whatever it raises (there are many), the user needs the same help
+        state = "in the local cache (offline mode is on)" if offline else "on the Hub"
+        raise DownloadError(
+            f"{source.repo}: could not be loaded {state}: {type(error).__name__}: {error}. {ADVICE}"
+        ) from error
     finally:
         for place, value in zip(places, before, strict=True):
             place.HF_HUB_OFFLINE = value

@@ -41,8 +41,8 @@ def hub(folder: Path, *rows: dict[str, Any]) -> HubSource:
 def read(
     source: HubSource, folder: Path, offline: bool | None = None, **config: Any
 ) -> tuple[Record, ...]:
-    probe = ProbeConfig("p", "mc_qa", 5, 0.2, **config)
-    return read_hub(probe, source, "train", cache_dir=folder / "cache", offline=offline)
+    probe = ProbeConfig("p", "mc_qa", 5, 0.2, hub=source, **config)
+    return read_hub(probe, "train", cache_dir=folder / "cache", offline=offline).records
 
 
 def race(question: str, choice: str) -> Record:
@@ -123,6 +123,6 @@ def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
 
 def test_blimps_layout(tmp_path: Path) -> None:
     row = {"sentence_good": "a b", "sentence_bad": "b a", "UID": "order", "pairID": "3"}
-    probe = ProbeConfig("p", "minimal_pair", 2, 0.5)
-    found = read_hub(probe, hub(tmp_path / "data", row), "train", cache_dir=tmp_path / "cache")
+    probe = ProbeConfig("p", "minimal_pair", 2, 0.5, hub=hub(tmp_path / "data", row))
+    found = read_hub(probe, "train", cache_dir=tmp_path / "cache").records
     assert found == (Record("order-3", "", ("a b", "b a"), 0, {"paradigm": "order"}, 1),)
