@@ -48,10 +48,10 @@ def doctor() -> None:
 
     sections: tuple[tuple[str, Callable[[], Rows]], ...] = (
         ("program", _program),
-        ("packages", _packages),
-        ("optional packages", _optional_packages),
+        ("packages", _required),
+        ("optional packages", _optional),
         ("devices", _devices),
-        ("data and models", _data),
+        ("data and models", _folders),
         ("Weights & Biases", _wandb),
     )
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
@@ -91,7 +91,7 @@ def _is_readable(path: Path) -> bool:
         return False
 
 
-def _packages() -> Rows:
+def _required() -> Rows:
     """Yield the version of each package that the program cannot do without."""
     try:
         lines = requires("probelight") or []
@@ -109,7 +109,7 @@ def _packages() -> Rows:
         yield requirement.name, found if fits else f"{found}, but needed is {requirement.specifier}"
 
 
-def _optional_packages() -> Rows:
+def _optional() -> Rows:
     for name, (purpose, extra) in OPTIONAL.items():
         missing = f"missing, for {purpose}: pip install 'probelight[{extra}]'"
         yield name, missing if find_spec(name) is None else f"there, for {purpose}"
@@ -131,7 +131,7 @@ def _devices() -> Rows:
     yield "MPS", "available" if torch.backends.mps.is_available() else "none"
 
 
-def _data() -> Rows:
+def _folders() -> Rows:
     cache = cache_folder()
     yield "released probe files", f"{cache}: {_state_of(cache)}"
     home = os.environ.get("HF_HOME") or "~/.cache/huggingface"

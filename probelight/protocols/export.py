@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.files import sha256_of
@@ -50,10 +49,15 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
     from probelight.protocols.pretraining import DictionaryText
 
     folder, checkpoint = Path(output_dir), read_state(Path(state))
-    module = MaskedLanguageModel(**_arguments(checkpoint["hyper_parameters"]))
+    # Without what LightningCLI notes for itself, such as `_class_path`.
+    of_module, of_data = (
+        {name: value for name, value in checkpoint[key].items() if not name.startswith("_")}
+        for key in ("hyper_parameters", "datamodule_hyper_parameters")
+    )
+    module = MaskedLanguageModel(**of_module)
     module.load_state_dict(checkpoint["state_dict"])
     nn.Module.float(nn.Module.half(module.model))
-    data = DictionaryText(**_arguments(checkpoint["datamodule_hyper_parameters"]))
+    data = DictionaryText(**of_data)
     trainer = make_trainer(TrainerSettings(), logger=False, enable_checkpointing=False)
     scores = trainer.validate(module, datamodule=data, verbose=False)[0]
     nn.Module.half(module.model)
@@ -86,8 +90,3 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
         weights.chmod(0o644)
     print(f"{folder}: held-out {json.dumps(scores)}")
     return folder
-
-
-def _arguments(saved: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments without those that LightningCLI notes for itself, such as `_class_path`."""
-    return {name: value for name, value in saved.items() if not name.startswith("_")}

@@ -255,7 +255,7 @@ class ModelSettings(Settings):
 
     @property
     def role(self) -> Role:
-        """What the model is there for: with random weights, its own control."""
+        """Its role in tables: with random weights it is a control."""
         if MODEL_TYPES[self.kind].is_baseline:
             return "baseline"
         return "control" if self.random_weights else "model"
@@ -277,7 +277,7 @@ class ModelSettings(Settings):
 
 @dataclass(frozen=True)
 class FileSettings(Settings):
-    """A probe of one's own, without a config.
+    """A user's probe in a file, without a config.
 
     Args:
         path: AI2-format .jsonl or .jsonl.gz file; a .csv or .tsv table with the columns sentence,
@@ -297,7 +297,7 @@ class FileSettings(Settings):
 
 @dataclass(frozen=True)
 class SplitFiles(Settings):
-    """The files of a probe of one's own, without a config, where something is trained.
+    """A user's probe in several files, without a config, where something is trained.
 
     Args:
         train: AI2-format .jsonl or .jsonl.gz file to train on, or a .csv or .tsv table with the
@@ -326,7 +326,7 @@ class SplitFiles(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Fit(Settings):
-    """What is said of every training.
+    """The settings of every training.
 
     Args:
         learning_rate: Peak rate.
