@@ -112,24 +112,26 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
     The texts are read by the frozen model, or by each draw of its random weights.
     """
     model, settings = curve.model, curve.settings
-    device, first = device_of(context.trainer), settings.seeds[0]
+    device = device_of(context.trainer)
     words = candidate_words(curve.rows, settings) if model_type_of(model).heads else None
 
     def draw(seed: int) -> Frozen:
-        if words is None:
-            return module_for(model, "mc_mlm", mode="mlp", seed=seed).to(device)
-        # The scorer of the first seed is kept: the model's next probe is read with it too.
-        scorer = frozen_scorer(curve, seed)
-        scorer.network.to(device)
-        return FrozenFeatures(scorer, words)
+        if words is not None:
+            scorer = frozen_scorer(curve, seed)
+            scorer.network.to(device)
+            return FrozenFeatures(scorer, words)
+        if seed == settings.seeds[0]:
+            return first_module(context, model, seed).to(device)
+        return module_for(model, "mc_mlm", mode="mlp", seed=seed).to(device)
 
-    module = draw(first) if words is not None else first_module(context, model, first).to(device)
     redraw = draw if model.random_weights else None
+    module = draw(settings.seeds[0])
     return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw)
 
 
 def frozen_scorer(curve: Curve, seed: int) -> Scorer:
     """Return the scorer that a curve's features are of; its random weights, if any, of the seed."""
+    # That of the first seed is kept: the model's next probe is read with it too.
     if seed == curve.settings.seeds[0]:
         return loaded_scorer(curve.context, curve.model, "mc_mlm", seed)
     return scorer_for(curve.model, "mc_mlm", seed)

@@ -268,15 +268,15 @@ class SubjectJobs:
         search: Mapping[str, Any] = MappingProxyType({}),
         follows: Sequence[Job] = (),
     ) -> Job:
-        """Return a job behind those that it needs, the original task at least.
+        """Return a job behind those that it needs, the original task at least; see `Job`.
 
         Args:
-            name: As in `Job`.
+            name: Readable beginning of its key.
             config: Its protocol, and what it has besides that of the subject.
-            needs: Jobs that come before it.
-            num_steps: As in `Job`.
-            search: As in `Job`.
-            follows: Jobs that have ended before it, however.
+            needs: Jobs that are finished before it.
+            num_steps: Optimiser steps.
+            search: What is drawn before it is started.
+            follows: Jobs that have ended before it, finished or failed.
         """
         return Job(
             name,

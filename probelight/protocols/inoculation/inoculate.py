@@ -248,7 +248,7 @@ class InoculationRun:
             checkpoint: Its folder: the best epoch.
             history: Selection scores of each epoch.
             before: Scores on selection and report items before inoculation.
-            notices: What there is to say of its training.
+            notices: Those of its training.
             chosen: Its run, where it was chosen from several.
             candidates: Their runs.
         """
@@ -335,7 +335,7 @@ class InoculationRun:
         )
 
     def details(self, before: Scored) -> InoculationDetails:
-        """Return what all runs of an inoculation record of it."""
+        """Return the details that every run of an inoculation records."""
         probe = self.subject.probe
         return InoculationDetails(
             original_task=self.subject.original.name,
@@ -346,7 +346,7 @@ class InoculationRun:
         )
 
     def completed(self, record: RunRecord, checkpoint: Path) -> RunRecord:
-        """Return the record with what that of every run holds, of both tasks."""
+        """Return the record with the counts, files and notices of both tasks."""
         original = self.parts.original
         record = completed(
             record, checkpoint, self.subject.model, self.subject.original, self.parts.probe
@@ -393,7 +393,7 @@ def load_module(parts: Parts, folder: Path) -> ChoiceModule:
 
 
 def _encoding_notices(scored: Scored) -> list[str]:
-    """Return what the encoding of each set had to say."""
+    """Return the notices of the encoding of each set."""
     return [
         f"{one.text}: {notice}"
         for one, predictions in scored.items()

@@ -298,12 +298,12 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
         RecordError: If a model cannot read a set's candidates.
     """
     data = {(one.name, one.split): one.data for one in sets}
-    asked: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
+    sets_of: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
     for job in missing:
         model = ModelSettings(**job.config["model"])
         loaded = data[job.config["probe"], job.config["split"]]
         setup = loaded.config.setup
-        asked.setdefault((model, setup), []).append(loaded.records)
+        sets_of.setdefault((model, setup), []).append(loaded.records)
         if job.config.get("scoring") and model.kind == TRANSFORMER and setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
 
@@ -313,7 +313,7 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
                     "which gives one number a choice and no log-likelihoods; give it without "
                     "--scoring"
                 )
-    for (model, setup), records in asked.items():
+    for (model, setup), records in sets_of.items():
         check_scorer(model, setup, records)
 
 

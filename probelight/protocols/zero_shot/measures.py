@@ -1,4 +1,4 @@
-"""What zero-shot measures on a set: accuracy and what it is read with, also by several rules.
+"""The measures of zero-shot on a set: accuracy and what it is read with, also by several rules.
 
 Which answers hang on how choices are scored is seen by scoring them by several rules. The
 log-likelihoods of the items' choices are asked for once; `pmi` and `calibrated` also need those of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from probelight.models.scorer import Scorer
 TOP = 10
 CONTENT_FREE = ("N/A", MASK, "")
-_OTHER_STEMS = "stems of no item"  # what messages call the choices that are asked for behind them
+_OTHER_STEMS = "stems of no item"  # the name of their set in messages
 
 
 def zero_shot_rows(
@@ -155,7 +155,7 @@ def rank_rows(ranks: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
 
 @dataclass(frozen=True)
 class Panel:
-    """What a model says by each rule, beside the score that its run goes by.
+    """A model's predictions by each rule, next to those by the score that its run goes by.
 
     Attributes:
         own: By the run's own score.

@@ -1,14 +1,19 @@
+"""`train.py curve`: what it leaves, what it refuses, and a control that is registered."""
+
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonargparse import ArgumentParser
 
-from probelight.probes.catalog import load_probe_config
+from probelight.probes.catalog import ProbeConfig, load_probe_config
+from probelight.probes.controls import CONTROLS, Control
+from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.curve.command import curve
 from probelight.protocols.curve.settings import check_grid
@@ -239,3 +244,26 @@ def test_mistakes(
     command = f"curve --mirror={curve_probes / 'mirror'} --output_dir={tmp_path / 'out'}"
     assert message in refused(f"{command} {options}")
     assert not (tmp_path / "out").exists()
+
+
+def shouted(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
+    assert words == {}
+    return replace(record, stem=record.stem.replace(" is ", " IS "))
+
+
+def test_a_registered_control_is_measured_and_reported(
+    tmp_path: Path, curve_model: Path, curve_probes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CONTROLS, "shouted", Control(shouted))
+    command = ["curve", f"--probes={curve_probes / 'pairs.yaml'}", f"--models={curve_model}"]
+    command += [f"--mirror={curve_probes / 'mirror'}", f"--output_dir={tmp_path}"]
+    command += ["--grid.sizes=[16]", "--grid.seeds=[1]", "--grid.modes=[mlp]", "--grid.epochs=1"]
+    command += ["--grid.controls=[standard, shouted]", "--trainer.accelerator=cpu"]
+    assert cli.main([*command, "--trainer.progress_bar=false"]) == 0
+    rows = [row for row in read_results(tmp_path / "results.csv") if row["metric"] == "accuracy"]
+    found = {(row["control"], row["num_train"]) for row in rows if not row["subset"]}
+    assert found == {(c, n) for c in ("standard", "shouted") for n in ("0", "16")}
+    assert cli.main(["report", str(tmp_path)]) == 0
+    table = (tmp_path / "tables" / "learning_curve.csv").read_text("utf-8")
+    assert "shouted" in table
+    assert "shouted" in (tmp_path / "figures" / "learning_curve.svg").read_text("utf-8")

@@ -1,3 +1,5 @@
+"""The settings of a curve, and the rows that it is trained on and measured with."""
+
 from __future__ import annotations
 
 import random
@@ -5,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from probelight.io.download import NotThereError
 from probelight.io.errors import ConfigError, RecordError, UsageError
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, group_of
 from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
-from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
-from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, check_grid
+from probelight.protocols.engine.settings import Fit, FitSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext
+from tests.fixtures.checkout import ROOT
 
 
 def load(folder: Path, name: str, **settings: object) -> CurveData:
@@ -158,3 +162,34 @@ def test_a_variant_has_rows_controls_and_a_name_of_its_own(tmp_path: Path) -> No
     assert record.gold == "spoon"
     assert data.under("no_language")[1][0].stem == "located at hand used for writing"
     assert set(data.substitutes) == {"but", "not"}
+
+
+def test_the_baselines_are_trained_as_the_authors_did() -> None:
+    authors = FitSettings(
+        learning_rate=4e-4, epochs=75, weight_decay=0.1, max_grad_norm=10.0, patience=10
+    )
+    assert CurveSettings().fit_of("mlm_baseline") == authors
+    pairs = FitSettings(
+        learning_rate=4e-4,
+        epochs=75,
+        batch_size=32,
+        weight_decay=0.0,
+        max_grad_norm=10.0,
+        patience=10,
+    )
+    assert CurveSettings().fit_of("esim") == pairs
+    assert CurveSettings().head_fit("linear") == Fit(learning_rate=1e-3, epochs=4)
+    path = ROOT / "configs" / "experiment" / "olmpics_baselines.yaml"
+    grid = yaml.safe_load(path.read_text())["grid"]
+    assert FitSettings(**grid["mlm_baseline"]) == authors
+    assert FitSettings(**grid["esim"]) == pairs
+    for name in ("olmpics_curve_dev", "olmpics_curve"):
+        path = ROOT / "configs" / "experiment" / f"{name}.yaml"
+        assert "mlm_baseline" not in yaml.safe_load(path.read_text())["grid"]  # the same ones
+
+
+def test_a_setting_may_be_of_one_probe_or_of_all() -> None:
+    grid = CurveSettings(train_from={"a": "dev", "b": "test"}, train_probe="c")
+    check_grid(grid, ["a", "b"])
+    assert (grid.of_probe("train_from", "b"), grid.of_probe("train_probe", "b")) == ("test", "c")
+    assert grid.of_probe("train_from", "d") is None

@@ -280,7 +280,7 @@ def test_what_a_run_noticed_reaches_the_terminal_once(
     assert said.count("2 of 3 sentences hold a piece that the tokenizer does not know") == 1
 
 
-def test_two_models_in_folders_of_one_name_are_told_apart_by_path(
+def test_two_models_in_folders_of_one_name_are_distinguished_by_path(
     tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = colours(tmp_path / "my.jsonl", "red", "green")
@@ -319,7 +319,7 @@ def test_several_models_are_scored_into_one_table(
     assert capsys.readouterr().out.count(": complete") == 2
 
 
-def test_revisions_of_a_model_are_told_apart_and_have_a_table_by_step(
+def test_revisions_of_a_model_are_distinguished_and_have_a_table_by_step(
     tmp_path: Path,
     tiny_model: Path,
     curve_model: Path,

@@ -1,7 +1,8 @@
-"""What is beside a zero-shot accuracy, worked out by hand, and what a run is refused for."""
+"""The sets that are asked for, their jobs, and the rows of a run, worked out by hand."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +10,22 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.probes.catalog import ProbeConfig
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.engine.settings import DEFAULT_FILE, ModelSettings
+from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
-from probelight.protocols.zero_shot.command import load_sets, score_set, zero_shot_jobs
+from probelight.protocols.zero_shot.command import (
+    load_sets,
+    own_configs,
+    read_set,
+    score_set,
+    zero_shot_jobs,
+)
 from probelight.protocols.zero_shot.measures import rank_rows, zero_shot_rows
+from probelight.results.record import checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
@@ -152,3 +161,55 @@ def test_the_domain_stem_decides_numbers_where_it_is_asked_for() -> None:
         zero_shot_jobs([this], [MODEL], TrainerSettings(), rules=["sum"])[0] for this in (one, own)
     ]
     assert without[0].key == without[1].key
+
+
+def test_each_probe_has_its_own_split_that_of_all_or_dev() -> None:
+    found = load_sets(["age_small", "taxonomy_small:test"], DEFAULT_FILE, None, None)
+    assert [(one.name, one.split) for one in found] == [
+        ("age_small", "dev"),
+        ("taxonomy_small", "test"),
+    ]
+    [only] = load_sets(["age_small"], DEFAULT_FILE, "train", None)
+    assert only.split == "train"
+
+
+def test_a_file_of_ones_own_is_called_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "whales.jsonl.gz"
+    write_ai2(path, [Record("1", "a whale is [MASK] than a mouse .", ("larger", "smaller"), 0)])
+    [one] = load_sets((), FileSettings(str(path), "mc_mlm"), None, None)
+    assert (one.name, one.split, len(one.data.records)) == ("whales", "", 1)
+    assert checksums(one.data) == [one.data.files[0].sha256]
+
+
+def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
+    tmp_path: Path, tiny_probes: Path
+) -> None:
+    path = tmp_path / "whales.v2.jsonl"
+    write_ai2(path, [Record("1", "a whale is [MASK] than a mouse .", ("larger", "smaller"), 0)])
+    table = tmp_path / "told.csv"
+    table.write_text("sentence,gold\na whale is [MASK] .,large\n")
+    mirror = str(tiny_probes / "mirror")
+    named = ["age_small:test", str(tiny_probes / "first.yaml")]
+    for sets in (
+        load_sets((), FileSettings(str(table), choices="small,large"), None, None),
+        load_sets((), FileSettings(str(path), "mc_mlm"), None, None),
+        load_sets(named, DEFAULT_FILE, None, mirror),
+    ):
+        planned = RunContext(mirror=mirror, own=own_configs(sets))
+        context = RunContext.from_json(json.loads(json.dumps(planned.to_json())))
+        for one in sets:
+            read = read_set(context, one.name, one.split)
+            assert (read.records, read.notices) == (one.data.records, one.data.notices)
+            assert (read.config.name, checksums(read)) == (
+                one.data.config.name,
+                checksums(one.data),
+            )
+    assert list(own_configs(sets)) == ["first"]  # age_small is known everywhere
+
+
+def test_two_probes_of_one_name_are_refused(tmp_path: Path, tiny_probes: Path) -> None:
+    text = (tiny_probes / "second.yaml").read_text()
+    (tmp_path / "first.yaml").write_text(text.replace("a test", "another"))
+    named = f"{tiny_probes / 'first.yaml'}:test,{tmp_path / 'first.yaml'}:test"
+    with pytest.raises(UsageError, match="two probes are called 'first'"):
+        load_sets(named.split(","), DEFAULT_FILE, None, str(tiny_probes / "mirror"))
