@@ -9,12 +9,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from probelight.io.process import this_process
 from probelight.io.wandb import DEFAULT_WANDB
+from probelight.protocols.jobs.fencing import ATTEMPT, Attempt
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.plan import Plan, PlannedJob, plan_jobs
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
 
 _STARTED: list[subprocess.Popen[str]] = []
@@ -35,6 +40,13 @@ def planned(
     settings = RaySettings(**{"cpus_per_cell": devices, **engine})
     Plan(RunContext(trainer, DEFAULT_WANDB), settings, plan).keep(folder)
     return plan
+
+
+def finish(run: RunFolder, seconds: float) -> None:
+    """Leave a result of an attempt that took so long."""
+    attempt = Attempt(1, 1, this_process(), since=100.0, left=100.0 + seconds)
+    (run.path / ATTEMPT).write_text(json.dumps(asdict(attempt)))
+    run.finish(RunRecord(protocol="test"))
 
 
 def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Popen[str]:

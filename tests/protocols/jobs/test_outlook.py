@@ -9,17 +9,11 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from probelight.protocols.jobs.fencing import (
-    begin_attempt,
-    drive_alone,
-    end_attempt,
-    newest_attempt,
-)
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.outlook import detectable_table, plan_lines
 from probelight.protocols.jobs.plan import Failure, plan_jobs
-from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
+from tests.protocols.jobs.harness import finish
 
 RUNNER = "module:run"
 # A model of 25 million weights: 100 MB.
@@ -35,18 +29,11 @@ def said(folder: Path, *jobs: Job, device: str = "cpu") -> list[str]:
     return plan_lines(jobs, folder, device)
 
 
-def finish(folder: Path, job: Job, seconds: float, num_bytes: int) -> None:
-    """Leaves a result that took so long, in a folder that is so large."""
+def finished(folder: Path, job: Job, seconds: float, num_bytes: int) -> None:
+    """Leave a result that took so long, in a folder that is so large."""
     run = RunFolder(folder / "runs", job.name, job.config)
-    with drive_alone(folder, take_over=False) as driver:
-        end_attempt(run.path, begin_attempt(run.path, driver))
-    run.finish(RunRecord(protocol="test"))
-    attempt = newest_attempt(run.path)
-    assert attempt is not None
-    assert attempt.left is not None
-    path = run.path / "attempt.json"
-    path.write_text(path.read_text().replace(str(attempt.left), str(attempt.since + seconds)))
-    size = sum(one.stat().st_size for one in run.path.rglob("*") if one.is_file())
+    finish(run, seconds)
+    size = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
     (run.path / "weights").write_bytes(bytes(num_bytes - size))
 
 
@@ -68,7 +55,7 @@ def test_a_new_plan_goes_by_the_rule(tmp_path: Path) -> None:
 
 
 def test_finished_cells_are_better_than_the_rule(tmp_path: Path) -> None:
-    finish(tmp_path, TRAINED[0], seconds=50, num_bytes=2_000_000)
+    finished(tmp_path, TRAINED[0], seconds=50, num_bytes=2_000_000)
     lines = said(tmp_path, *TRAINED)
     # 0.5 s a step for 200 steps, and 2 MB for each of the two that are left.
     assert lines[:3] == [
@@ -77,11 +64,11 @@ def test_finished_cells_are_better_than_the_rule(tmp_path: Path) -> None:
         "time: 200 steps, 1 min 40 s one after the other (as 1 finished cell took)",
     ]
     assert lines[4] == "disk: 4 MB (as 1 finished cell), and 600 MB a cell while it trains"
-    finish(tmp_path, TRAINED[1], seconds=150, num_bytes=4_000_000)
+    finished(tmp_path, TRAINED[1], seconds=150, num_bytes=4_000_000)
     lines = said(tmp_path, *TRAINED)
     assert lines[2].endswith("100 steps, 1 min 40 s one after the other (as 2 finished cells took)")
     assert lines[4].startswith("disk: 3 MB (as 2 finished cells)")
-    finish(tmp_path, TRAINED[2], seconds=1, num_bytes=1000)
+    finished(tmp_path, TRAINED[2], seconds=1, num_bytes=1000)
     assert said(tmp_path, *TRAINED) == ["3 cells: 3 inoculate", "3 done, 0 to be run"]
 
 

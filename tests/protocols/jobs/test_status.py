@@ -24,8 +24,8 @@ from probelight.protocols.jobs.status import (
     show_status,
     status_view,
 )
-from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
+from tests.protocols.jobs.harness import finish
 from tests.protocols.jobs.trivial import cells
 
 DEAD = Process(host_id(), 2**22 + 1, 1)  # beyond the largest number that Linux gives out
@@ -132,16 +132,12 @@ def test_what_failed_is_told_from_what_is_tried_again_and_what_is_behind_it(tmp_
         "4 cells: 0 done, 0 running, 1 waiting, 1 failed, 2 not started behind a failed one"
     )
     assert lines[1] == f"not started yet: train.py sweep run --output_dir {tmp_path}"
-    tried, failed = (lines.index(title) for title in _titles(lines))
+    titles = [line.strip() for line in lines]
+    tried, failed = titles.index("failed, and tried again"), titles.index("failed for good")
     assert tried < failed
     assert row_of(lines[tried:failed], "b") == ["b", "1", "ValueError: x"]
     assert row_of(lines[failed:], "a") == ["a", "3", "OSError: disk full"]
     assert lines[-1] == f"tracebacks: {tmp_path}/runs/<cell>/error.txt"
-
-
-def _titles(lines: list[str]) -> list[str]:
-    wanted = ("failed, and tried again", "failed for good")
-    return [line for want in wanted for line in lines if line.strip() == want]
 
 
 def test_of_many_failures_the_first_are_shown(tmp_path: Path) -> None:
@@ -229,12 +225,9 @@ class Run:
         return Schedule(self.runs_dir, [*own, last], max_retries)
 
     def finish(self, number: int, seconds: float) -> str:
-        """Leaves a result that took so long; the cell's key."""
-        run = self.runs[number]
-        attempt = Attempt(1, 1, this_process(), since=100.0, left=100.0 + seconds)
-        (run.path / "attempt.json").write_text(json.dumps(asdict(attempt)))
-        run.finish(RunRecord(protocol="test"))
-        return run.key
+        """Leave a result that took so long; return the job's key."""
+        finish(self.runs[number], seconds)
+        return self.keys[number]
 
     @property
     def lines(self) -> list[str]:
