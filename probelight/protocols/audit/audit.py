@@ -302,7 +302,8 @@ def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
         kind: "word" or "answer".
         row: The columns that all rows share.
     """
-    parts, records = PARTS[kind], data.records
+    parts = PARTS[kind]
+    records = [record for split in data.parts.values() for record in split.records]
     found = giveaways.associations(records, parts)
     shown = {one.part: one for one in giveaways.most_telling(found.values(), MOST)}
     groups = groups_of(records, data.config.group_by)

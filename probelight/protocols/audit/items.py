@@ -78,11 +78,6 @@ class AuditData:
     measured: Mapping[str, tuple[Record, ...]]  # by the name of their split
     notices: tuple[str, ...]
 
-    @property
-    def records(self) -> list[Record]:
-        """The items of all splits."""
-        return [record for part in self.parts.values() for record in part.records]
-
     def untouched(self, records: Sequence[Record]) -> list[bool]:
         """Return of each item whether its group is in no train item."""
         group_by = self.config.group_by
