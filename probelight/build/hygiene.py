@@ -58,7 +58,7 @@ def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
             for gold in sorted(golds & other_golds):
                 findings.append(Finding("gold in two splits", where, gold[:80]))
             sets, other_sets = ({frozenset(r.wrong) for r in split} for split in named)
-            for wrong in sorted(sorted(one) for one in sets & other_sets):
+            for wrong in sorted(map(sorted, sets & other_sets)):
                 text = " | ".join(wrong)[:80]
                 findings.append(Finding("distractors in two splits", where, text))
         concepts, other_concepts = ({cluster_of(r) for r in split} for split in (ours, theirs))
@@ -145,9 +145,9 @@ def asked_stems(record: Record) -> frozenset[str]:
         named.append(surface)
     shown, found = stems_in(record.stem), set[str]()
     for name in named:
-        own = set(map(stem_of, telling_words(name))) if isinstance(name, str) else set()
-        if own <= shown:
-            found |= own
+        stems = set(map(stem_of, telling_words(name))) if isinstance(name, str) else set()
+        if stems <= shown:
+            found |= stems
     return frozenset(found)
 
 
@@ -205,9 +205,9 @@ def findings_text(findings: Sequence[Finding]) -> str:
     counts = Counter(found.check for found in findings)
     lines = []
     for check, count in counts.most_common():
-        own = [found for found in findings if found.check == check]
+        of_check = [found for found in findings if found.check == check]
         lines.append(f"{check}: {count:,}")
-        lines += [f"  {found.where}: {found.text}" for found in own[:_NUM_SHOWN]]
+        lines += [f"  {found.where}: {found.text}" for found in of_check[:_NUM_SHOWN]]
     return "\n".join(lines)
 
 

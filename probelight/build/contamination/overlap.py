@@ -167,11 +167,11 @@ class Scan:
         texts = np.searchsorted(self._starts, places, "right") - 1
         order = np.lexsort((begin, -lengths, texts))
         _, first = np.unique(texts[order], return_index=True)
-        for one in order[first]:
-            text = texts[one]
-            if lengths[one] > self._longest[text]:
-                self._longest[text], self._begin[text] = lengths[one], places[one]
-                self._where[text] = where(max(0, int(begin[one])))
+        for match in order[first]:
+            text = texts[match]
+            if lengths[match] > self._longest[text]:
+                self._longest[text], self._begin[text] = lengths[match], places[match]
+                self._where[text] = where(max(0, int(begin[match])))
 
 
 def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = True) -> None:
@@ -212,7 +212,7 @@ def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> l
     line = 1
     num_words = num_lost = 0
     for text in _parts(path, watched):
-        lines = [words_of(own) for own in text.split("\n")]
+        lines = [words_of(line_text) for line_text in text.split("\n")]
         ends = list(accumulate(map(len, lines)))
 
         def where(place: int, ends: list[int] = ends, line: int = line) -> str:

@@ -114,9 +114,9 @@ def _similar_lemmas(synset: Any) -> list[Any]:
     return [lemma for other in similar for lemma in other.lemmas()]
 
 
-def _names(one: Any, other: Any) -> bool:
+def _names(synset: Any, other: Any) -> bool:
     """Return whether a gloss has a word of another synset, but for an ending of two letters."""
-    gloss = one.definition().lower()
+    gloss = synset.definition().lower()
     return any(name[: max(_MAX_SHARED, len(name) - 2)] in gloss for name in other.lemma_names())
 
 
@@ -223,12 +223,12 @@ def check_pairs(settings: AntonymSettings, records: Sequence[Record]) -> list[Fi
 
 def are_opposites(wordnet: Any, first: str, second: str) -> bool:
     """Return whether two words are opposites in any of their senses."""
-    return any(o.name() == second for one in wordnet.lemmas(first) for o in one.antonyms())
+    return any(o.name() == second for lemma in wordnet.lemmas(first) for o in lemma.antonyms())
 
 
 def are_synonyms(wordnet: Any, first: str, second: str) -> bool:
     """Return whether two words share any of their senses."""
-    return any(second in one.synset().lemma_names() for one in wordnet.lemmas(first))
+    return any(second in lemma.synset().lemma_names() for lemma in wordnet.lemmas(first))
 
 
 _ABOUT = """\

@@ -148,8 +148,8 @@ def read_objects(path: Path) -> dict[str, dict[str, float]]:
     for number, text in lines:
         cells = [cell.strip() for cell in next(csv.reader([text]), [])]
         if len(cells) != len(_COLUMNS) or not all(cells):
-            said = f"{len([cell for cell in cells if cell])} cells; give {', '.join(_COLUMNS)}"
-            raise RecordError(f"{path}:{number}: {said}")
+            problem = f"{len([cell for cell in cells if cell])} cells; give {', '.join(_COLUMNS)}"
+            raise RecordError(f"{path}:{number}: {problem}")
         name, size, kind, _ = cells
         if any(name in of_kind for of_kind in objects.values()):
             raise RecordError(f"{path}:{number}: {name!r} is there twice")
@@ -160,8 +160,8 @@ def read_objects(path: Path) -> dict[str, dict[str, float]]:
         except ValueError:
             metres = math.nan
         if not 0 < metres < math.inf:
-            said = f"the size {size!r}; give a number of metres above 0"
-            raise RecordError(f"{path}:{number}: {said}")
+            problem = f"the size {size!r}; give a number of metres above 0"
+            raise RecordError(f"{path}:{number}: {problem}")
         objects[kind][name] = metres
     for kind, of_kind in objects.items():
         if len(of_kind) < 2:

@@ -152,9 +152,9 @@ class World:
         num_bridges = Counter(plain_words(self.name(id)) for id in {c.ids[1] for c in found})
         for chain in found:
             (first, bridge), (second, answer) = chain.hops
-            told = stands_in(bridge, first) or stands_in(answer, f"{chain.question} {second}")
+            is_told = stands_in(bridge, first) or stands_in(answer, f"{chain.question} {second}")
             is_alone = num_entities[plain_words(chain.names[0])] == 1
-            if is_alone and num_bridges[plain_words(bridge)] == 1 and not told:
+            if is_alone and num_bridges[plain_words(bridge)] == 1 and not is_told:
                 yield chain
 
     def name(self, id: str) -> str:
@@ -169,7 +169,7 @@ class World:
         """Return what a place is a part of, as far as is known."""
         seen, rest = set[str](), [place]
         while rest:
-            above = [one for one in self.facts.of(rest.pop(), WITHIN) if one not in seen]
+            above = [id for id in self.facts.of(rest.pop(), WITHIN) if id not in seen]
             seen.update(above)
             rest += above
         return seen
@@ -264,23 +264,23 @@ def build_composition(settings: CompositionSettings) -> Probe:
     sizes = settings.train | settings.evaluation
     drafts: dict[str, list[Draft]] = {split: [] for split in sizes}
     for place, template in enumerate(QUESTIONS):
-        own = {split: (size + place) // len(QUESTIONS) for split, size in sizes.items()}
+        wanted = {split: (size + place) // len(QUESTIONS) for split, size in sizes.items()}
         chains: dict[str, list[Chain]] = {}
         for chain in world.chains(template):
             # In one split lies all about an answer, or about a band, as years come again.
             key = chain.names[1] if template == "band" else chain.names[2]
             chains.setdefault(key, []).append(chain)
-        used = {one.gold for split in drafts.values() for one in split}
-        for split, keys in dealt(sorted(chains.keys() - used), own, rng).items():
+        used = {draft.gold for split in drafts.values() for draft in split}
+        for split, keys in dealt(sorted(chains.keys() - used), wanted, rng).items():
             pool = [chain for key in keys for chain in chains[key]]
             counts, few = Counter[str](), []  # so many of each bridge at most
             for chain in rng.sample(pool, len(pool)):
                 counts[chain.ids[1]] += 1
                 if counts[chain.ids[1]] <= settings.questions:
                     few.append(chain)
-            found = _drafts(world, few[: _SPARE * own[split]], rng)
+            found = _drafts(world, few[: _SPARE * wanted[split]], rng)
             advice = "lower --min_sitelinks, or raise --questions"
-            drafts[split] += taken(found, own[split], f"{NAME}: {split}, {template}", advice)
+            drafts[split] += taken(found, wanted[split], f"{NAME}: {split}, {template}", advice)
     return finish(NAME, in_order(drafts), rng)
 
 

@@ -128,7 +128,8 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
             raise UsageError(
                 f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
             ) from error
-        below_roots |= {one.name() for _, one in [(0, synset), *descendants(synset, _ALL_HOPS)]}
+        below = [synset, *(below for _, below in descendants(synset, _ALL_HOPS))]
+        below_roots |= {synset.name() for synset in below}
     rng = random.Random(f"taxonomy_conjunction:{settings.seed}")
     concepts = list(read_concepts(wordnet, words, pieces - _NO_KINDS))
     roots = set(settings.evaluation_roots)
@@ -149,9 +150,9 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
             spare = max(1, min(_SPARE, left / max(sum(sizes.values()), 1)))
             dealt = split_groups(drafts, {k: int(spare * n) for k, n in sizes.items()}, rng)
             owners: dict[frozenset[str], str] = {}  # of wrong answers that are together
-            for name, own in dealt.items():
-                sets = [owners.setdefault(frozenset(d.distractors), name) for d in own]
-                dealt[name] = [d for d, owner in zip(own, sets, strict=True) if owner == name]
+            for name, items in dealt.items():
+                sets = [owners.setdefault(frozenset(d.distractors), name) for d in items]
+                dealt[name] = [d for d, owner in zip(items, sets, strict=True) if owner == name]
             splits |= {name: _even_lengths(dealt[name], n, rng) for name, n in sizes.items()}
     except ValueError as error:
         more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
@@ -332,8 +333,8 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
             edges = {text: hypernym_edges(wordnet, text) or {} for text in record.wrong}
             animals = [text for text, above_it in edges.items() if "animal" in above_it]
             if animals and senses and is_of_unsaid_kind(senses[0]):
-                said = f"{word} may be of kind {animals[0]!r}: {record.stem}"
-                findings.append(Finding("animal of unsaid kind", record.where, said))
+                text = f"{word} may be of kind {animals[0]!r}: {record.stem}"
+                findings.append(Finding("animal of unsaid kind", record.where, text))
     return findings
 
 

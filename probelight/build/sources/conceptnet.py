@@ -58,7 +58,7 @@ def read_conceptnet(path: Path, relations: Collection[str]) -> Iterator[Edge]:
                     f'{path}:{number}: the last column is no JSON with a "weight": {facts[:60]!r}'
                 )
             # "toy store" of /c/en/toy_store/n/wn/artifact
-            one, other = (
+            first, second = (
                 uri.removeprefix(prefix).partition("/")[0].replace("_", " ") for uri in (start, end)
             )
-            yield Edge(relation.removeprefix("/r/"), one, other, weight)
+            yield Edge(relation.removeprefix("/r/"), first, second, weight)

@@ -68,8 +68,8 @@ def wordnet_documents(wordnet: Any, seed: int = 0) -> Iterator[Document]:
 
 def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
     """Yield a document for each headword: every sense with its usages."""
-    for word, own in groupby(senses, attrgetter("word")):
-        texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in own)
+    for word, of_word in groupby(senses, attrgetter("word")):
+        texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in of_word)
         yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)))
 
 

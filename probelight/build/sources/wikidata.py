@@ -49,9 +49,9 @@ class Facts:
 
     def add(self, subject: str, property: str, value: str) -> None:
         """Take note of a fact."""
-        own = self.objects.setdefault(property, {}).setdefault(subject, [])
-        if value not in own:
-            own.append(value)
+        values = self.objects.setdefault(property, {}).setdefault(subject, [])
+        if value not in values:
+            values.append(value)
 
 
 def read_wikidata(
@@ -86,7 +86,7 @@ def read_wikidata(
         return _read_triples(path, {*links, *details})
     facts, wanted = Facts(), set[str]()
     quoted = tuple(f'"{name}"' for name in links)
-    for where, entity in _entities(path, lambda text: any(one in text for one in quoted)):
+    for where, entity in _entities(path, lambda text: any(name in text for name in quoted)):
         if len(entity.get("sitelinks") or ()) >= min_sitelinks:
             for name in links:
                 for value in _values(entity, name, where):

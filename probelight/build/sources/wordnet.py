@@ -121,10 +121,10 @@ def is_of_unsaid_kind(synset: Any) -> bool:
     It files the young ("calf"), larvae, males and females, pets and giants so. That a calf is no
     vertebrate does not follow from there being no such hypernym.
     """
-    above = {one.name(): one for _, one in ancestors(synset, max_hops=99)}
+    above = {hypernym.name(): hypernym for _, hypernym in ancestors(synset, max_hops=99)}
     if _ANIMAL not in above:
         return False
-    kinds = {one.name() for one in above[_ANIMAL].hyponyms()} & _ANIMAL_KINDS
+    kinds = {kind.name() for kind in above[_ANIMAL].hyponyms()} & _ANIMAL_KINDS
     return bool(kinds) and kinds.isdisjoint({synset.name(), *above})
 
 
