@@ -44,27 +44,16 @@ _PANELS = {
 
 @dataclass(frozen=True)
 class PredictionGrid:
-    """All ordered pairs of values in one sentence.
+    """All ordered pairs of values in one sentence."""
 
-    Attributes:
-        name: "A" to "D" as in figure 3, "sizes" for table 4.
-        probe: The probe that it is a variant of.
-        title: Which values are in which sentence.
-        wording: Of the sentence, the paper's or the released one.
-        axes: What the first and the second value of the sentence are (rows, columns).
-        candidates: The two answers.
-        values: The values of rows and columns alike.
-        records: The items, row by row, without the diagonal; `meta["arguments"]` holds the values.
-    """
-
-    name: str
-    probe: str
-    title: str
+    name: str  # "A" to "D" as in figure 3, "sizes" for table 4
+    probe: str  # the probe that it is a variant of
+    title: str  # which values are in which sentence
     wording: Wording
-    axes: tuple[str, str]
+    axes: tuple[str, str]  # first and second value of the sentence (rows, columns)
     candidates: tuple[str, str]
-    values: tuple[Value, ...]
-    records: tuple[Record, ...]
+    values: tuple[Value, ...]  # of rows and columns alike
+    records: tuple[Record, ...]  # row by row, without the diagonal; `meta["arguments"]`: values
 
 
 def age_grids(

@@ -109,19 +109,12 @@ def frequent_nouns(wordnet: Any, num_nouns: int) -> list[str]:
 
 @dataclass(frozen=True)
 class DocumentStore:
-    """Documents as one flat array of token ids.
+    """Documents as one flat array of token ids."""
 
-    Attributes:
-        ids: (T,) token ids of all sentences, one after the other.
-        sentence_starts: (S + 1,) offsets into `ids`.
-        document_starts: (D + 1,) offsets into `sentence_starts`.
-        held_out: (D,) whether a document is kept for measuring.
-    """
-
-    ids: np.ndarray
-    sentence_starts: np.ndarray
-    document_starts: np.ndarray
-    held_out: np.ndarray
+    ids: np.ndarray  # (T,) of all sentences, one after the other
+    sentence_starts: np.ndarray  # (S + 1,) offsets into `ids`
+    document_starts: np.ndarray  # (D + 1,) offsets into `sentence_starts`
+    held_out: np.ndarray  # (D,) whether a document is kept for measuring
 
     def sentences(self, document: int) -> list[np.ndarray]:
         """Return token ids of each sentence of a document."""

@@ -59,17 +59,11 @@ def item_text(record: Record, choice: str) -> ItemText:
 
 
 class Wanted(NamedTuple):
-    """The n-grams of one length.
+    """The n-grams of one length."""
 
-    Attributes:
-        hashes: (W,) sorted, an n-gram as often as the probe has it.
-        places: (W,) where in `ProbeGrams.words` each begins.
-        bits: Which leading bits there are among the hashes, to tell most others fast.
-    """
-
-    hashes: Hashes
-    places: Ints
-    bits: NDArray[np.bool_]
+    hashes: Hashes  # (W,) sorted, an n-gram as often as the probe has it
+    places: Ints  # (W,) where in `ProbeGrams.words` each begins
+    bits: NDArray[np.bool_]  # the leading bits of the hashes, by which most others are passed over
 
     def found_in(self, hashes: Hashes) -> tuple[Ints, Ints]:
         """Return (M,) places in `hashes` and (M,) places of the probe with equal hashes."""
@@ -82,27 +76,16 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProbeGrams:
-    """The n-grams of a probe's items.
+    """The n-grams of the items of a probe."""
 
-    Attributes:
-        size: n.
-        texts: The different texts of the items.
-        text_of: (N,) the text of each item.
-        ids: Word to its id, from 1.
-        words: (L,) the ids of all texts, with `_END` behind each.
-        starts: Where in `words` each text begins.
-        own: Of each text the places in `words` of its n-grams that are no template's.
-        wanted: By length the n-grams to look for: of `size` those in `own`, of others whole texts.
-    """
-
-    size: int
-    texts: Sequence[ItemText]
-    text_of: Sequence[int]
-    ids: Mapping[str, int]
-    words: Ints
-    starts: Sequence[int]
-    own: Sequence[Ints]
-    wanted: Mapping[int, Wanted]
+    size: int  # n
+    texts: Sequence[ItemText]  # the different texts of the items
+    text_of: Sequence[int]  # (N,) the text of each item
+    ids: Mapping[str, int]  # of words, from 1
+    words: Ints  # (L,) the ids of all texts, with `_END` behind each
+    starts: Sequence[int]  # where in `words` each text begins
+    own: Sequence[Ints]  # places in `words` of the n-grams of each text that are no template
+    wanted: Mapping[int, Wanted]  # by length: of `size` those in `own`, of others whole texts
 
     def whole_stem(self, text: int) -> int:
         """Return the length of the stem, where that is looked for whole; else 0."""

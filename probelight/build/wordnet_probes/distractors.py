@@ -31,7 +31,7 @@ _MIN_PARAPHRASE = 2  # longer words: two glosses with half of them in common say
 
 @dataclass(frozen=True)
 class RelatedSet:
-    """Concepts that may be wrong answers, by how they are related to the concept asked about."""
+    """Concepts that may be wrong answers, by how they are related to the one asked about."""
 
     kind: str
     hops: int | None

@@ -35,21 +35,15 @@ class Concept:
 
 @dataclass(frozen=True)
 class Graph:
-    """The concepts and what is a kind of what; instances count as kinds.
+    """The concepts and what is a kind of what, by number; instances count as kinds."""
 
-    Attributes:
-        concepts: All of them, in the order of the database.
-        up: Numbers of the direct hypernyms, by number.
-        down: Numbers of the direct hyponyms, by number.
-        senses: Numbers of the concepts that have a word, by the word in lower case.
-        inflected: Stems of a word in lower case, irregular forms among them.
-    """
-
-    concepts: list[Concept]
-    up: list[tuple[int, ...]]
-    down: list[tuple[int, ...]]
-    senses: dict[str, list[int]]
-    inflected: Callable[[str], frozenset[str]]
+    concepts: list[Concept]  # in the order of the database
+    up: list[tuple[int, ...]]  # direct hypernyms
+    down: list[tuple[int, ...]]  # direct hyponyms
+    senses: dict[str, list[int]]  # of a word in lower case
+    inflected: Callable[
+        [str], frozenset[str]
+    ]  # stems of a word in lower case, irregular forms among them
     _glossed: dict[int, frozenset[str]] = field(default_factory=dict)
     _spelled: dict[int, frozenset[str]] = field(default_factory=dict)
     _above: dict[int, frozenset[int]] = field(default_factory=dict)
