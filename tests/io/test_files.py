@@ -20,7 +20,6 @@ from probelight.io.errors import RecordError
 from probelight.io.files import (
     MIB,
     Limit,
-    Meter,
     cells_of,
     content_sha256,
     delimiter_of,
@@ -29,20 +28,6 @@ from probelight.io.files import (
     read_text,
     sha256_of,
 )
-
-
-def test_a_meter_stops_at_what_no_text_of_that_size_unpacks_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.gz").write_bytes(b"x" * 10)
-    limit = Limit("toys", num_bytes=10**6, line_bytes=20)
-    Meter(tmp_path / "a.gz", limit).count(b"x" * 5_000)  # as much as any file may hold
-    monkeypatch.setattr(files, "RATIO_FREE", 100)
-    meter = Meter(tmp_path / "a.gz", limit)
-    meter.count(b"x" * 2_000)  # 200 times its size
-    with pytest.raises(RecordError, match=r"a\.gz:1: it unpacks to more than 200 times its size"):
-        meter.count(b"x")
-
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 5001)).encode()
 
