@@ -81,10 +81,7 @@ def test_each_file_is_named_once_and_without_its_folder() -> None:
     one, two = DataFile("my/a.jsonl", "0a", 3), DataFile("my/b.jsonl", "1b", 5)
     again = DataFile("elsewhere/a.jsonl", "0a", 3)
     parts = [SimpleNamespace(files=(one,)), SimpleNamespace(files=(two, again))]
-    assert data_files(parts) == (
-        DataFile(path="a.jsonl", sha256="0a", num_items=3),
-        DataFile(path="b.jsonl", sha256="1b", num_items=5),
-    )
+    assert data_files(parts) == (DataFile("a.jsonl", "0a", 3), DataFile("b.jsonl", "1b", 5))
     assert data_files([]) == ()
 
 
@@ -243,23 +240,17 @@ def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
         ({"seeds": [0, "x"]}, r"^r: `seeds\[1\]` must be a whole number, not 'x'"),
         ({"seeds": 7}, "^r: `seeds` must be a list, not 7"),
         ({"counts": []}, r"^r: `counts` must be a mapping, not \[\]"),
-        (
-            {"rows": [{"value": 1}, {"value": "x"}]},
-            r"^r: `rows\[1\].value` must be a number, not 'x'",
-        ),
+        ({"rows": [{"value": 1}, {"value": "x"}]}, r"^r: `rows\[1\].value` must be a number, not"),
         ({"data": [{"path": "a"}]}, r"^r: `data\[0\].sha256` is missing"),
         ({"curve": {"trian": "t"}}, r"^r: `curve.trian` is no key \(did you mean 'train'\?\)"),
         ({"model": 3}, "^r: `model` must be text in quotes, not 3"),
         ({"seconds": "1"}, "^r: `seconds` must be a number, not '1'"),
+        *(
+            ({"counts": {"items": items}}, r"^r: `counts\.items` must be a whole")
+            for items in ("many", None, [3])
+        ),
     ],
 )
 def test_what_is_not_as_it_should_be_is_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RunRecord.from_json({**WHOLE.to_json(), **change}, "r")
-
-
-@pytest.mark.parametrize("counts", [{"items": "many"}, {"items": None}, {"items": [3]}])
-def test_a_count_that_is_no_number_is_named(counts: dict[str, Any]) -> None:
-    written = {**RunRecord(protocol="zero_shot").to_json(), "counts": counts}
-    with pytest.raises(ValueError, match=r"x\.json: `counts\.items` must be a whole"):
-        RunRecord.from_json(written, "x.json")

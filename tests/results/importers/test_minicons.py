@@ -75,13 +75,9 @@ def test_a_row_a_pair(tmp_path: Path) -> None:
         (LONG + '3,"open', ":6: unexpected end of data"),
         ("", "a header and rows are needed"),
         ("sentence_good,sentence_bad,score_good\na,b,1\n", ":1: no column for the wrong score"),
+        (",item,sentence,score\n0,1,a b,-1\n", r":1: column 1 has no name; .*index=False"),
     ],
 )
 def test_odd_tables_are_refused(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=said):
         read(written(tmp_path, text))
-
-
-def test_a_column_without_a_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r":1: column 1 has no name; .*index=False"):
-        read(written(tmp_path, ",item,sentence,score\n0,1,a b,-1\n"))
