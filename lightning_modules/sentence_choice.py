@@ -15,7 +15,7 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
-from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.base import ChoiceModule, part_of
 from probelight.models.checkpoint_files import PretrainedError, quiet_transformers
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
@@ -122,9 +122,3 @@ class SentenceChoice(ChoiceModule):
                 "RUN/checkpoints/best, or one of an AutoModelForMultipleChoice"
             )
         return cls(str(folder), **overrides)
-
-
-def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the weights of a submodule under its own names."""
-    named = ((name, value) for name, value in state_dict.items() if name.startswith(prefix))
-    return {name.removeprefix(prefix): value for name, value in named}
