@@ -221,11 +221,8 @@ def _refuse_other_type(model: ModelSettings) -> None:
     if not folder.is_dir() or is_word_folder(folder):
         return
     found = _Description.of(visible(name), check_config(folder))
-    if (
-        model.kind == TRANSFORMER
-        and not found.is_one_way
-        and found.ends_in("MaskedLM", "PreTraining")
-    ):
+    fills_masks = found.ends_in("MaskedLM", "PreTraining") and not found.is_one_way
+    if model.kind == TRANSFORMER and fills_masks:
         return  # nothing heavy is imported for most
     config, fitting = _fitting_types(name, model.revision)
     if model.kind in fitting:
