@@ -244,7 +244,7 @@ def read_yaml(path: str | Path) -> Any:
     except RecordError as error:  # it names the file
         raise ConfigError(str(error)) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: {_said(error)}") from None
+        raise ConfigError(f"{path}: {_yaml_problem(error)}") from None
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
@@ -312,7 +312,7 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-def _said(error: Exception) -> str:
+def _yaml_problem(error: Exception) -> str:
     """Return one line about what is wrong, with the line of the file where it is known."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         what = ", ".join(filter(None, [error.context, error.problem]))

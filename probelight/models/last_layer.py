@@ -135,7 +135,13 @@ class EncoderAt:
         layers = attrgetter(self._layout.stack)(self.encoder)
         config: Any = self.encoder.config
         last = _LastLayer(layers[-1], self._layout, place, int(config.num_attention_heads))
-        return run_encoder(_with_last(self.encoder, self._layout.stack, last), batch)
+        # The encoder with another last layer: new shells around the same modules.
+        encoder = shell = _shell_of(self.encoder)
+        for name in self._layout.stack.split("."):
+            shell._modules[name] = _shell_of(getattr(shell, name))
+            shell = getattr(shell, name)
+        shell._modules[list(shell._modules)[-1]] = last
+        return run_encoder(encoder, batch)
 
     @torch.no_grad()
     def _verify(self) -> bool:
@@ -202,17 +208,6 @@ class _LastLayer(nn.Module):
         seen = scores.softmax(dim=-1).to(hidden.dtype) @ hidden  # (B, A, H)
         mixed = torch.einsum("bah,adh->bad", seen, value.weight.view(heads)).flatten(1)
         return (mixed if value.bias is None else mixed + value.bias)[:, None]
-
-
-def _with_last(encoder: nn.Module, stack: str, last: nn.Module) -> nn.Module:
-    """Return the encoder with another last layer: new shells around the same modules."""
-    top = shell = _shell_of(encoder)
-    for name in stack.split("."):
-        shell._modules[name] = _shell_of(getattr(shell, name))
-        shell = getattr(shell, name)
-    layers = list(shell._modules)
-    shell._modules[layers[-1]] = last
-    return top
 
 
 def _shell_of(module: nn.Module) -> nn.Module:

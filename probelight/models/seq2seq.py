@@ -184,7 +184,15 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
         blank, blank_id = str(tokenizer.mask_token), tokenizer.mask_token_id
         written = tokenizer(_WORD)["input_ids"]
     else:
-        blank, blank_id, last = _sentinels(tokenizer, name)
+        entries = tokenizer.get_vocab()
+        for space, before in (("", ""), (_SPACE, " ")):  # mT5's are words
+            blank = f"{before}{_SENTINELS[0]}"
+            blank_id, last = (entries.get(f"{space}{sentinel}") for sentinel in _SENTINELS)
+            if blank_id is not None and last is not None:
+                break
+        else:
+            missing = " and ".join(_SENTINELS)
+            raise PretrainedError(f"{name} sentinels: the tokenizer has no {missing}")
         closing = (last,)
         written = [blank_id, *word, *closing]
     # The model's own rule shifts what is to be written, and puts its start token before it.
@@ -193,16 +201,6 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
         given = shift(torch.tensor([written]))[0].tolist()
     opening = tuple(given[: given.index(word[0])])
     return Infilling(blank, blank_id, opening, closing, repeats_context)
-
-
-def _sentinels(tokenizer: PreTrainedTokenizerBase, name: str) -> tuple[str, int, int]:
-    """Return the text of the first sentinel, its token and that of the second."""
-    entries = tokenizer.get_vocab()
-    for space, written in (("", ""), (_SPACE, " ")):  # mT5's are words
-        first, second = (entries.get(f"{space}{sentinel}") for sentinel in _SENTINELS)
-        if first is not None and second is not None:
-            return f"{written}{_SENTINELS[0]}", first, second
-    raise PretrainedError(f"{name} sentinels: the tokenizer has no {' and '.join(_SENTINELS)}")
 
 
 def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Seq2SeqScorer:
