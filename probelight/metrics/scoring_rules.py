@@ -8,7 +8,7 @@ each summed over the choice's tokens as the scorer says (`probelight.models.scor
 - `mean_char`: divided by the number of the choice's characters (code points), without the white
   space around it. What a model type sums behind the blank is in the sum and not in the number.
 - `pmi` (Holtzman et al. 2021, PMI_DC): less the same choice's log-likelihood behind a stem that
-  says no more than what kind of answer is asked for.
+  asks for the kind of answer alone.
 - `calibrated` (Zhao et al. 2021): probabilities over the item's choices, divided by their mean over
   stems without content, and renormalised. Zhao et al. have one set of labels for all items, and a
   softmax of the quotients in place of renormalising, which gives the same order.

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import regex  # it can be told when to stop, which `re` cannot
+import regex  # it has timeouts, which `re` has not
 
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError, nearest

@@ -404,6 +404,6 @@ def read_file(
     return read_ai2(path, setup, **options)
 
 
-def told_setup(paths: Iterable[str | Path]) -> Setup | None:
+def setup_of(paths: Iterable[str | Path]) -> Setup | None:
     """Infer the setup of files for which none is given: tables of sentences have a mask."""
     return "mc_mlm" if all(delimiter_of(path) for path in paths) else None

@@ -15,7 +15,7 @@ from probelight.probes.record import GroupBy, Record, group_of
 
 
 class SplitError(ValueError):
-    """Items that cannot be divided as asked.
+    """Items that cannot be divided near the wanted size.
 
     Attributes:
         nearest: How many items the nearest possible division keeps; None if there is none.

@@ -112,17 +112,17 @@ def read_sides(value: object, name: str) -> dict[str, Side]:
         raise ValueError(f"{name}: it has no `probe` and `original`")
     sides = {}
     for side in SIDES:
-        told, place = value[side], f"{name}: {side}"
-        groups = _indices(told.get("groups"), f"{place}: groups")
+        written, place = value[side], f"{name}: {side}"
+        groups = _indices(written.get("groups"), f"{place}: groups")
         credit = {
-            key: _credit(told.get(key), f"{place}: {key}", len(groups))
+            key: _credit(written.get(key), f"{place}: {key}", len(groups))
             for key in ("before", "after", "untouched")
-            if key != "untouched" or told.get(key) is not None
+            if key != "untouched" or written.get(key) is not None
         }
-        untouched, clusters = credit.pop("untouched", ()), told.get("clusters")
+        untouched, clusters = credit.pop("untouched", ()), written.get("clusters")
         if clusters is not None:
             clusters = _indices(clusters, f"{place}: clusters", len(groups))
-        sides[side] = Side(str(told.get("items")), groups, credit, untouched, clusters or ())
+        sides[side] = Side(str(written.get("items")), groups, credit, untouched, clusters or ())
     return sides
 
 

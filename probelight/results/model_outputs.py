@@ -20,7 +20,7 @@ class ModelOutputs:
 
     Attributes:
         predictions: The words that the model finds most probable, the best one first.
-        depth: How many it was asked for. A list may be shorter, where not every piece of a
+        depth: How many were recorded at most. A list may be shorter, where not every piece of a
             vocabulary makes a word.
         probabilities: Of the prompt's target, over the whole vocabulary; None for a target that
             the vocabulary does not have as one word, or in all where they were not recorded.
@@ -114,12 +114,12 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
     return sorted(found.values(), key=lambda one: (order.index(one.recorded_as), one.model))
 
 
-def read_recorded(one: Recorded, asked: Sequence[tuple[str, str]]) -> ModelOutputs:
+def read_recorded(one: Recorded, prompts: Sequence[tuple[str, str]]) -> ModelOutputs:
     """Read a model's outputs.
 
     Args:
         one: Their files.
-        asked: Context and target of each line.
+        prompts: Context and target of each line.
 
     Raises:
         RecordError: If a file has another number of lines, a line is malformed, or the contexts or
@@ -127,22 +127,22 @@ def read_recorded(one: Recorded, asked: Sequence[tuple[str, str]]) -> ModelOutpu
     """
     for path in one.lists:
         place = LISTS.index(path.name.removesuffix(".txt").rpartition("-")[2])
-        lines = _lines(path, one, len(asked))
-        for number, (text, expected) in enumerate(zip(lines, asked, strict=True), start=1):
+        lines = _lines(path, one, len(prompts))
+        for number, (text, expected) in enumerate(zip(lines, prompts, strict=True), start=1):
             if _plain(text) != _plain(expected[place]):
                 raise RecordError(
                     f"{path}:{number}: {text!r}, where {expected[place]!r} is expected: the lines "
                     f"must be those of {one.recorded_as}, in their order"
                 )
     parse = _words if one.probabilities else _python_list
-    lists = _read(one.predictions, one, len(asked), parse)
+    lists = _read(one.predictions, one, len(prompts), parse)
     depth = max(map(len, lists), default=0)
     split_lines = read_lines(one.split) if one.split else ()
     split = frozenset(text for _, text in split_lines if text)
     if one.probabilities is None:
         words = (own[1:] if own and not own[0] else own for own in lists)
         return ModelOutputs(tuple(words), depth, split=split)
-    probabilities = _read(one.probabilities, one, len(asked), _probability)
+    probabilities = _read(one.probabilities, one, len(prompts), _probability)
     return ModelOutputs(lists, depth, probabilities, split)
 
 

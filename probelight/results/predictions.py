@@ -34,7 +34,7 @@ class RuleAnswer:
     """The answer to an item by one scoring rule.
 
     Attributes:
-        scores: One a choice; None stands for -inf and NaN.
+        scores: One per choice; None stands for -inf and NaN.
         best: Indices of the best choices, several on a tie; none where a score is NaN.
     """
 

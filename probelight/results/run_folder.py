@@ -1,6 +1,6 @@
 """The folders of a command and of its runs, by which the same command given again goes on.
 
-    OUTPUT_DIR/config.yaml        what the command was asked to do
+    OUTPUT_DIR/config.yaml        the resolved config of the command
     OUTPUT_DIR/command.txt        the command as it was typed
     OUTPUT_DIR/results.csv        the rows of all finished runs
     OUTPUT_DIR/runs/<key>/        config.yaml, result.json, predictions.jsonl, metrics.csv, ...

@@ -275,7 +275,7 @@ def _rows(path: Path, columns: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _made(place: str, make: Callable[..., Made], *parts: object) -> Made:
-    """Make something of its parts; what is wrong with them is said with the place."""
+    """Make something of its parts, with the place in front of errors."""
     try:
         return make(*parts)
     except ValueError as error:

@@ -233,8 +233,8 @@ def meta_of(notes: object) -> dict[str, Any]:
         try:
             int(0 if meta.get(name) is None else meta[name])
         except (TypeError, ValueError, OverflowError):
-            said = f"`{name}` in `notes` is {meta[name]!r}; a whole number is needed"
-            raise RecordError(said) from None
+            problem = f"`{name}` in `notes` is {meta[name]!r}; a whole number is needed"
+            raise RecordError(problem) from None
     if meta.get("word") and "gold_synset" in meta:  # DictionaryQA asks for the sense of a word
         meta.setdefault("cluster", meta["word"])
         meta.setdefault("sense", meta["gold_synset"])

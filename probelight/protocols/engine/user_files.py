@@ -12,7 +12,7 @@ from typing import Any
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.source import ProbeData, load_files, told_setup
+from probelight.probes.source import ProbeData, load_files, setup_of
 from probelight.protocols.engine.settings import SplitFiles, distinct_choices
 
 _SEPARATOR = re.compile(r"([-_ ])")
@@ -76,7 +76,7 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
     if has_other:
         raise UsageError(f"give either {other} or {first}, not both")
     paths = {split: Path(path).expanduser() for split, path in data.paths.items()}
-    setup = data.setup or told_setup(paths.values())
+    setup = data.setup or setup_of(paths.values())
     if setup is None:
         raise UsageError(f"{first} needs --data.setup mc_mlm or --data.setup mc_qa")
     choices = distinct_choices(data.choices)

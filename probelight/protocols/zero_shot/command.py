@@ -16,7 +16,7 @@ from probelight.io.ranges import Names, PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, load_probe_config, probe_names
 from probelight.probes.record import Record, Setup, groups_of
-from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe, told_setup
+from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe, setup_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.models import (
@@ -195,7 +195,7 @@ def load_sets(
     choices = distinct_choices(data.choices)
     if data.path:
         path = Path(data.path)
-        setup = data.setup or told_setup([path])
+        setup = data.setup or setup_of([path])
         if setup is None:
             raise UsageError(
                 f"--data.path needs --data.setup {' or '.join(get_args(Setup))}, unless it is a "

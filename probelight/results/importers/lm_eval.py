@@ -1,7 +1,7 @@
 """Samples of lm-evaluation-harness: what `--log_samples` writes of a multiple-choice task.
 
-A folder a model, in it samples_TASK_DATE.jsonl (since 0.4.3) beside results_DATE.json, which names
-the model. An object a line:
+Each model has a folder with samples_TASK_DATE.jsonl (since 0.4.3) and results_DATE.json, which
+names the model. Each line is an object:
 
     {"doc_id": 0, "doc": {...}, "target": "1", "arguments": {"gen_args_0": {"arg_0": "A cat is a",
      "arg_1": " plant"}, "gen_args_1": {...}}, "filtered_resps": [["-4.1", "False"], ...], "acc": 1}
@@ -80,14 +80,14 @@ def _answer(sample: Mapping[str, Any], where: str) -> Answer:
     for key in ("doc", "arguments", "filtered_resps"):
         if key not in sample:
             raise RecordError(f"`{key}` is missing; this is no sample of lm-evaluation-harness")
-    asked = []
-    for arguments in map(_listed, _listed(sample["arguments"])):
-        if len(arguments) < 2 or not all(isinstance(text, str) for text in arguments[:2]):
+    arguments = []
+    for pair in map(_listed, _listed(sample["arguments"])):
+        if len(pair) < 2 or not all(isinstance(text, str) for text in pair[:2]):
             raise RecordError(
                 "the arguments are no context with a continuation: this is a task that generates "
                 "text, or whose texts have no choices; only multiple-choice tasks are read"
             )
-        asked.append((arguments[0], arguments[1]))
+        arguments.append((pair[0], pair[1]))
     scores = []
     for response in _listed(sample["filtered_resps"]):
         if not isinstance(response, list) or len(response) != 2:
@@ -96,20 +96,20 @@ def _answer(sample: Mapping[str, Any], where: str) -> Answer:
                 "and whether it is greedy"
             )
         scores.append(score_of(response[0], "a log-likelihood"))
-    if len(asked) != len(scores):
-        raise RecordError(f"{len(asked)} arguments, but {len(scores)} responses")
-    if len(asked) < 2:
+    if len(arguments) != len(scores):
+        raise RecordError(f"{len(arguments)} arguments, but {len(scores)} responses")
+    if len(arguments) < 2:
         raise RecordError("one response, where a multiple-choice task has one for each choice")
-    half = len(asked) // 2  # each choice is alone too, behind the others
-    alone = [("", choice) for _, choice in asked[:half]]
-    if "acc_mutual_info" in sample and asked[half:] == alone:
-        asked, scores = asked[:half], scores[:half]
-    contexts = list(dict.fromkeys(context for context, _ in asked))
+    half = len(arguments) // 2  # each choice is alone too, behind the others
+    alone = [("", choice) for _, choice in arguments[:half]]
+    if "acc_mutual_info" in sample and arguments[half:] == alone:
+        arguments, scores = arguments[:half], scores[:half]
+    contexts = list(dict.fromkeys(context for context, _ in arguments))
     doc = sample["doc"] if isinstance(sample["doc"], dict) else {}
     if len(contexts) == 1:
-        texts, choices = contexts, [choice.strip() for _, choice in asked]
-    elif len({choice for _, choice in asked}) == 1:
-        texts, choices = [""], [f"{context}{choice}".strip() for context, choice in asked]
+        texts, choices = contexts, [choice.strip() for _, choice in arguments]
+    elif len({choice for _, choice in arguments}) == 1:
+        texts, choices = [""], [f"{context}{choice}".strip() for context, choice in arguments]
     else:
         raise RecordError("both the contexts and their continuations differ")
     own_id, paradigm = doc.get("id"), doc.get("UID")

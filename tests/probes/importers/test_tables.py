@@ -16,7 +16,7 @@ from probelight.probes.source import (
     load_files,
     load_probe,
     read_file,
-    told_setup,
+    setup_of,
 )
 
 HEAD = "sentence,gold,choices\n"
@@ -74,9 +74,9 @@ def test_a_config_may_name_a_table(tmp_path: Path) -> None:
 
 
 def test_tables_alone_need_no_setup() -> None:
-    assert told_setup(["a.csv", "b.tsv.gz"]) == "mc_mlm"
-    assert told_setup(["a.csv", "b.jsonl"]) is None
-    assert told_setup(["a.csv.jsonl"]) is None
+    assert setup_of(["a.csv", "b.tsv.gz"]) == "mc_mlm"
+    assert setup_of(["a.csv", "b.jsonl"]) is None
+    assert setup_of(["a.csv.jsonl"]) is None
 
 
 @pytest.mark.parametrize(
