@@ -188,7 +188,7 @@ def test_the_same_command_is_complete_and_another_one_refused(
     assert "-dose: 24\n+dose: 25" in capsys.readouterr().err
 
 
-def test_report_items_that_cut_concepts_leave_no_strict_accuracy_and_say_so(
+def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_accuracy(
     inoculation_config: dict[str, Any], theirs: Path, tmp_path: Path
 ) -> None:
     inoculation_config["original"]["checkpoint"] = str(theirs)
@@ -220,19 +220,9 @@ def test_report_items_that_cut_concepts_leave_no_strict_accuracy_and_say_so(
         ],
     )
     assert found[1] == ([pytest.approx(fmean(clusters.values()))], [])
-
-
-def test_a_model_that_was_fine_tuned_elsewhere_is_inoculated(
-    inoculation_config: dict[str, Any], theirs: Path, tmp_path: Path
-) -> None:
-    inoculation_config["original"]["checkpoint"] = str(theirs)
-    inoculation_config["epochs"] = 1
-    assert run(inoculation_config, tmp_path / "out", tmp_path) == 0
-    [best] = (tmp_path / "out" / "runs").glob("inoculate-*/checkpoints/best")
-    inoculated = AutoModelForMultipleChoice.from_pretrained(best)
-    before = AutoModelForMultipleChoice.from_pretrained(theirs)
-    weights = inoculated.classifier.weight, before.classifier.weight
-    assert not torch.equal(*weights)
+    best = folder / "checkpoints" / "best"
+    now, before = (AutoModelForMultipleChoice.from_pretrained(path) for path in (best, theirs))
+    assert not torch.equal(now.classifier.weight, before.classifier.weight)
     assert saved_module(best).num_choices is None
 
 

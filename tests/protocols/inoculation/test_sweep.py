@@ -22,6 +22,7 @@ from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.plan import Failure, Plan
 from probelight.protocols.jobs.status import RunView
 from tests.fixtures.checkout import ROOT
+from tests.protocols.conftest import Refused
 from tests.protocols.jobs.harness import planned
 from tests.protocols.jobs.trivial import cells
 
@@ -156,18 +157,16 @@ def test_what_runs_and_what_failed_is_shown(
     assert f"nobody is at work on it, {this_process()} ended" in out
 
 
-def test_without_a_plan_there_is_nothing_to_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["sweep", "run", f"--output_dir={tmp_path}"]) == cli.USAGE_ERROR
-    assert "holds no plan; `train.py sweep plan" in capsys.readouterr().err
-    assert cli.main(["sweep", "cell", str(tmp_path)]) == cli.USAGE_ERROR
-    assert "is started by `sweep run`" in capsys.readouterr().err
-
-
-def test_what_replaced_sweep_work_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["sweep", "work", "--output_dir=out"]) == cli.USAGE_ERROR
-    assert "there is no command 'sweep work': `sweep run`" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("sweep run --output_dir={}", "holds no plan; `train.py sweep plan"),
+        ("sweep cell {}", "is started by `sweep run`"),
+        ("sweep work --output_dir={}", "there is no command 'sweep work': `sweep run`"),
+    ],
+)
+def test_mistakes(command: str, message: str, refused: Refused, tmp_path: Path) -> None:
+    assert message in refused(command.format(tmp_path))
 
 
 def test_the_slurm_example_is_valid_shell() -> None:
