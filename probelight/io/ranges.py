@@ -267,7 +267,7 @@ def lists_of(declared: Callable[..., Any], place: str = "") -> Iterator[str]:
         for one in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
             if dataclasses.is_dataclass(one):
                 yield from lists_of(one, f"{place}{name}.")  # type: ignore[arg-type]
-            elif name != "return" and get_origin(one) in (list, Sequence):
+            elif name != "return" and get_origin(one) in (list, tuple, Sequence):
                 yield f"{place}{name}"
 
 

@@ -36,7 +36,7 @@ REFUSALS = [
     ),
     *(
         (
-            f"{TAXONOMY} --evaluation_roots=[animal.n.01,{root}]",
+            f"{TAXONOMY} --evaluation_roots=animal.n.01,{root}",
             USAGE_ERROR,
             f"--evaluation_roots {root}: no synset of WordNet",
         )
