@@ -119,7 +119,7 @@ C<ae/sar's, at 45<deg/.</def></def2><br/
 [<source>1913 Webster</source>]</p>
 
 <p><ent>Gifted</ent><br/
-<hw>gift"ed</hw> <pos>adj.</pos> <def>having talent.</def><br/
+<hw>gift"ed</hw> <pos>adj.</pos> <def>A.</def> <def>having talent.</def><br/
 [<source>1913 Webster</source> <source>+PJC</source>]</p>
 
 <p><ent>Untagged</ent><br/
