@@ -61,8 +61,8 @@ def systems(results: Results) -> pd.DataFrame:
     letters: list[str] = []
     for path, of_set in found.groupby("path", sort=False):
         places = {system: place for place, system in enumerate(of_set.system)}
-        told = apart[apart.path == path]
-        two = zip(told["first"].map(places), told["second"].map(places), strict=True)
+        different = apart[apart.path == path]
+        two = zip(different["first"].map(places), different["second"].map(places), strict=True)
         letters += compact_letters(len(of_set), {(min(pair), max(pair)) for pair in two})
     return found.assign(letters=letters)
 
@@ -74,12 +74,12 @@ def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
         for run in results.of("compare")
         if (details := run.detail(ComparisonDetails))
     ]
-    columns = ["path", *(one.name for one in fields(ComparisonDetails))]
+    columns = ["path", *(field.name for field in fields(ComparisonDetails))]
     found = rows.merge(pd.DataFrame(sets, columns=columns), on="path")
     digits = found.setting.astype(str).str.replace(r"\D", "", regex=True)
     about = zip(found.split, found.answered, found.setting, strict=True)
     found = found.assign(
-        about=[", ".join(filter(None, one)) for one in about],
+        about=[", ".join(filter(None, parts)) for parts in about],
         order=found.answered.map(ORDER.index),
         examples=pd.to_numeric(digits).fillna(0),  # a setting begins or ends with their number
         _runs=found.run,

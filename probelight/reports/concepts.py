@@ -223,11 +223,11 @@ def _answer(rows: pd.DataFrame) -> Cell:
     """Return what most seeds answer to a question, and what that counts."""
     if rows.empty:
         return Cell(ABSENT)
-    credit = fmean(rows.correct)
-    if credit == 1:
+    score = fmean(rows.correct)
+    if score == 1:
         return Cell("right")
     [(answer, _)] = Counter(rows.answer).most_common(1)
-    return Cell(answer or ABSENT, f"counts {credit:.2g}" if credit else "")
+    return Cell(answer or ABSENT, f"counts {score:.2g}" if score else "")
 
 
 def summary(results: Results) -> str:

@@ -77,7 +77,7 @@ class Grid(GridFile):
 
     @property
     def first_share(self) -> float | None:
-        """How often the first candidate was said."""
+        """Return how often the first candidate was the answer."""
         return self.value(f"share_{self.candidates[0]}")
 
     @property

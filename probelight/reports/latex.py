@@ -122,14 +122,14 @@ def escaped(text: str) -> str:
 
 
 @cache
-def _character(one: str) -> str:
-    if one in _WRITTEN:
-        return _WRITTEN[one]
-    if one in _MATHS:
-        return f"${_MATHS[one]}$"
-    if one.isascii():
-        return one
-    base, *marks = list(unicodedata.normalize("NFD", one))
+def _character(character: str) -> str:
+    if character in _WRITTEN:
+        return _WRITTEN[character]
+    if character in _MATHS:
+        return f"${_MATHS[character]}$"
+    if character.isascii():
+        return character
+    base, *marks = list(unicodedata.normalize("NFD", character))
     if len(marks) == 1 and marks[0] in _ACCENTS and base.isascii():
         return f"\\{_ACCENTS[marks[0]]}{{{base}}}"
-    return f"{WRITTEN_OUT}{ord(one):04X}}}"
+    return f"{WRITTEN_OUT}{ord(character):04X}}}"

@@ -198,7 +198,7 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
         medals: YAML file with the rule of when a model earns a medal; the shipped one for None.
 
     Raises:
-        ValueError: If two tables or two figures have one name: their files would be one.
+        ValueError: If two tables or two figures have the same name, and so the same file.
         ConfigError: If the rule cannot be read.
     """
     found = []
@@ -209,7 +209,7 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
         if figures or tables or summary:
             found.append(Made(section.name, section.title, figures, tables, summary))
     for kind in ("tables", "figures"):
-        names = Counter(one.name for section in found for one in getattr(section, kind))
+        names = Counter(shown.name for section in found for shown in getattr(section, kind))
         if twice := [name for name, number in names.items() if number > 1]:
             raise ValueError(f"{kind} of one name: {', '.join(twice)}")
     return found
@@ -222,17 +222,18 @@ def made_tables(results: Results) -> tuple[Table, ...]:
 
 def made_summaries(results: Results) -> tuple[str, ...]:
     """Return the sentences of all sections' paragraphs."""
-    return _make([name for one in _shown(results) for name in one.summary], results)
+    return _make([name for section in _shown(results) for name in section.summary], results)
 
 
 def printed(protocol: str, results: Results) -> tuple[Table, ...]:
     """Return the tables that a protocol's command prints when it has finished."""
-    return _make([name for one in SECTIONS for name in one.printed.get(protocol, ())], results)
+    names = [name for section in SECTIONS for name in section.printed.get(protocol, ())]
+    return _make(names, results)
 
 
 def _shown(results: Results) -> list[Section]:
     protocols = {run.protocol for run in results.runs}
-    return [one for one in SECTIONS if not one.protocols or protocols & {*one.protocols}]
+    return [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
 
 
 def _make(names: Iterable[str], results: Results, medals: Path | None = None) -> tuple[Any, ...]:
@@ -243,4 +244,4 @@ def _make(names: Iterable[str], results: Results, medals: Path | None = None) ->
         with_rule = name in (MEDALS, NOT_JUDGED)
         made = make(results, medals) if with_rule else make(results)
         found += made if isinstance(made, list | tuple) else [made]
-    return tuple(one for one in found if one is not None and one != "")
+    return tuple(made for made in found if made is not None and made != "")

@@ -50,9 +50,9 @@ def snapshots(results: Results) -> pd.DataFrame:
     rows = results_frame(results)
     rows = rows[rows.protocol.isin(["zero_shot", "diagnose"]) & (rows.role == "model")]
     sources = [results.by_path[path].source for path in rows.path]
-    bases = [one.loaded_from.removesuffix(f"@{one.revision}") for one in sources]
+    bases = [source.loaded_from.removesuffix(f"@{source.revision}") for source in sources]
     names = distinct_ends(bases)
-    revisions = [one.revision or "" for one in sources]
+    revisions = [source.revision or "" for source in sources]
     rows = rows.assign(
         model=[names[base] for base in bases],
         revision=revisions,

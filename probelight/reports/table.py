@@ -117,7 +117,7 @@ def table(
             row's runs.
         columns: What people see; of rows that several measurements share, what is the same.
         rows: Names of the frame's columns, divided by blanks, that measurements of one row share.
-        across: Name of the column whose values are beside each other, such as the model.
+        across: Name of the column whose values are next to each other, such as the model.
         each: The columns of each such value, or what makes them of it.
         values: Order of the values; that of the frame where it is None.
         shown: What people see where it is not the whole frame in its order.
@@ -136,23 +136,23 @@ def table(
         found.setdefault(place, {None: line})[record.get(across)] = line
     order = dict.fromkeys(shown[across]) if across and values is None else values or ()
     # The value is the group of its columns, unless they have one or are called like it.
-    beside = [
+    repeated = [
         (value, replace(column, group=column.group or ("" if column.label == value else value)))
         for value in order
         for column in (each(value) if callable(each) else each)
     ]
-    given = [*((None, column) for column in columns), *beside]
+    all_columns = [*((None, column) for column in columns), *repeated]
     cells: list[list[Cell]] = []
     for by_value in found.values():
-        texts = [c.show(by_value[value]) if value in by_value else ABSENT for value, c in given]
-        cells.append([one if isinstance(one, Cell) else Cell(one) for one in texts])
+        row = [c.show(by_value[v]) if v in by_value else ABSENT for v, c in all_columns]
+        cells.append([shown if isinstance(shown, Cell) else Cell(shown) for shown in row])
     kept = [any(cell.text != ABSENT for cell in column) for column in zip(*cells, strict=True)]
     names = csv.split() or [name for name in frame.columns if not name.startswith("_")]
     return Table(
         name,
         title,
         note,
-        tuple(column for _, column in compress(given, kept)),
+        tuple(column for _, column in compress(all_columns, kept)),
         tuple(tuple(compress(line, kept)) for line in cells),
         frame[names],
         tuple(_runs(by_value.values()) for by_value in found.values()),
@@ -167,15 +167,18 @@ def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFra
 
 
 def _runs(records: Iterable[Any]) -> tuple[str, ...]:
-    keys = (getattr(record, "_runs", None) or () for record in records)
-    return tuple(sorted({key for own in keys for key in ([own] if isinstance(own, str) else own)}))
+    keys: set[str] = set()
+    for record in records:
+        runs = getattr(record, "_runs", None) or ()
+        keys.update([runs] if isinstance(runs, str) else runs)
+    return tuple(sorted(keys))
 
 
 # The kinds of columns. Each takes its label and the names of the frame's columns that it shows.
 
 
 def text(label: str, name: str, small: str = "", *, group: str = "", code: bool = False) -> Column:
-    """Make a column of words, with others in smaller type beside them."""
+    """Make a column of words, with others in smaller type next to them."""
 
     def show(row: Any) -> Cell:
         words = getattr(row, name)
@@ -203,7 +206,7 @@ def share(label: str, name: str, *, group: str = "") -> Column:
 
 
 def number(label: str, name: str, form: Callable[[Any], str], *, group: str = "") -> Column:
-    """Make a column of numbers that are written in a form of their own."""
+    """Make a column of numbers that are written in another form."""
 
     def show(row: Any) -> str:
         value = getattr(row, name, None)

@@ -220,7 +220,7 @@ def against_table(results: Results) -> Table | None:
     for curve in found:
         for other in rivals(curve, found) if curve.role == "model" else ():
             sizes = [size for size in curve.sizes if size in other.sizes]
-            seeds = [number for one in (curve, other) if (number := one.num_seeds)]
+            seeds = [line.num_seeds for line in (curve, other) if line.num_seeds]
             record = {
                 **curve.record,
                 "against": other.model,

@@ -211,7 +211,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
                         when=when,
                         skill=Skill("inoculated", series.probe, about),
                         model=series.model,
-                        runs=tuple(one.run for one in dose.runs),
+                        runs=tuple(inoculation.run for inoculation in dose.runs),
                         # Probe, original task, how it was chosen and what is reported.
                         among=series[1:5],
                         split=series.report_split,
@@ -286,7 +286,7 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         model=last.model,
         case=case,
         points=tuple(asked),
-        section=next(one.name for one in SECTIONS if last.runs[-1].protocol in one.protocols),
+        section=next(s.name for s in SECTIONS if last.runs[-1].protocol in s.protocols),
         gain=gain,
         cost=cost,
     )
@@ -315,7 +315,12 @@ def _lacking(point: Point, other: Point) -> str:
     if (other.among or other.skill) != (point.among or point.skill):
         return ""
     if other.model == point.model:
-        runs = [one.run for dose in (point.dose, other.dose) if dose for one in dose.runs]
+        runs = [
+            inoculation.run
+            for dose in (point.dose, other.dose)
+            if dose
+            for inoculation in dose.runs
+        ]
         sides = [run.sides["original"] for run in runs if "original" in run.sides]
         began = {(side.items, side.credit["before"]) for side in sides}
         return other.how if len(began) < 2 else ""  # with the same original model

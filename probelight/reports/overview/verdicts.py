@@ -82,7 +82,7 @@ class Score(Estimate):
     def compared(self) -> str:
         """The best control of each kind, those that are like for like first."""
         best: dict[str, float] = {}
-        for control in sorted(self.controls, key=lambda one: not one.is_alike):
+        for control in sorted(self.controls, key=lambda control: not control.is_alike):
             best[control.how] = max(control.value, best.get(control.how, 0.0))
         listed = ", ".join(f"{percent(value)}% {how}" for how, value in best.items())
         return f"; beside it {listed}" if listed else ""
@@ -175,7 +175,7 @@ def judge(case: Case) -> Verdict:
         reason = f"{end.words}{since}{end.compared}."
         return verdict("learned it", evidence, reason, end.value < half)
 
-    if above_chance := [one for one in scores if case.against_chance(one) == "above"]:
+    if above_chance := [score for score in scores if case.against_chance(score) == "above"]:
         # What training did not raise is as good as what it began with.
         score = above_chance[-1 if start in above_chance and not case.rose else 0]
         if control := score.as_good:
@@ -186,10 +186,10 @@ def judge(case: Case) -> Verdict:
             before = f"the {percent(start.value)}% {start.when}"
             reason = f"{score.words}, above {name}, but not beyond doubt above {before}."
             return verdict("cannot tell", [("before", start.value), score.number], reason)
-        reason = f"{score.words}, above {named}, but no like-for-like control was run beside it."
+        reason = f"{score.words}, above {named}, but no like-for-like control was run with it."
         return verdict("cannot tell", [score.number, *numbers], reason)
 
-    if not scores or any(case.against_chance(one) == "unknown" for one in scores):
+    if not scores or any(case.against_chance(score) == "unknown" for score in scores):
         lacking = "chance level" if case.chance is None else "interval"
         evidence = [score.number for score in scores[:1]]
         return verdict("cannot tell", evidence, f"There is no {lacking} to hold its score against.")
@@ -206,6 +206,8 @@ def judge(case: Case) -> Verdict:
     return verdict("not shown", [last.number, *numbers], reason)
 
 
-def above(one: Estimate, other: Estimate) -> bool:
-    """Return whether an interval lies above another, for scores without recorded items."""
-    return one.ci_low is not None and other.ci_high is not None and one.ci_low > other.ci_high
+def above(estimate: Estimate, other: Estimate) -> bool:
+    """Return whether an interval is above another, for scores without recorded items."""
+    if estimate.ci_low is None or other.ci_high is None:
+        return False
+    return estimate.ci_low > other.ci_high

@@ -72,7 +72,7 @@ def to_html(
     return environment.get_template("page/page.html").render(
         policy=policy(script, in_files=bool(items and items.files)),
         title=title(results),
-        facts=facts(results),
+        counts=counts(results),
         results=results,
         overview=grid(results),
         arrows=figures.get("arrows"),
@@ -118,7 +118,7 @@ def title(results: Results) -> str:
     return f"What {who} {'expected' if expected else 'learned'}"
 
 
-def facts(results: Results) -> list[str]:
+def counts(results: Results) -> list[str]:
     """Return the parts of the line under the title."""
     probes = {row.probe for row in results.rows if row.probe and row.protocol != "original"}
     numbers = [(len(results.runs), "run"), (len(probes), "probe")]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from probelight.io.escaping import markdown, visible
-from probelight.reports.page.html import facts, title
+from probelight.reports.page.html import counts, title
 from probelight.reports.sections import Made
 from probelight.reports.table import Table, to_markdown
 from probelight.reports.words import count
@@ -19,7 +19,7 @@ NO_LINK = str.maketrans({"[": "&#91;", "]": "&#93;"})
 
 def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
     """Return the page in short: tables are folded, long ones and figures linked as files."""
-    parts = [f"# {markdown(title(results))}", markdown(", ".join(facts(results)) + ".")]
+    parts = [f"# {markdown(title(results))}", markdown(", ".join(counts(results)) + ".")]
     if results.left_out:
         parts.append(_folded("Left out of this report", _bullets(results.left_out), is_open=True))
     for section in sections:

@@ -151,9 +151,9 @@ def _items(results: Results, entry: Any) -> list[dict[str, Any]]:
         place = f"{entry.path}/{PREDICTIONS}:{number}"
         if line.best is None or line.by_rule is None:
             raise UnreadableResultError(f"{place}: it lacks `best` or `by_rule`")
-        best = {OWN: line.best, **{rule: one.best for rule, one in line.by_rule.items()}}
+        best = {OWN: line.best, **{rule: scored.best for rule, scored in line.by_rule.items()}}
         indices = range(len(line.choices))
-        if any(choice not in indices for one in best.values() for choice in one):
+        if any(choice not in indices for choices in best.values() for choice in choices):
             raise UnreadableResultError(f"{place}: a rule's best is none of the choices")
         if found and found[0]["best"].keys() != best.keys():
             raise UnreadableResultError(f"{place}: it has other rules than the first line")

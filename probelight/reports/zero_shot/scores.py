@@ -140,11 +140,12 @@ def parts_table(results: Results) -> Table | None:
     found = of_entries(results, rows[is_part & (rows.metric == "accuracy")])
     control = found.control.where(found.control != "standard", "")
     names = zip(found.subset, found.perturbation, control, strict=True)
+    found = found.assign(part=[", ".join(filter(None, parts)) for parts in names])
     return kit.table(
         "zero_shot_parts",
         "Parts and variants of the probes",
         f"{INTERVAL}; parts are small, and their intervals wide.",
-        found.assign(accuracy=found.value, part=[", ".join(filter(None, one)) for one in names]),
+        found.assign(accuracy=found.value),
         [
             kit.text("probe", "probe", "split"),
             kit.text("part", "part"),

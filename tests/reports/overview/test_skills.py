@@ -131,7 +131,7 @@ def test_without_its_control_an_inoculation_leaves_it_open(
     inoculate(tmp_path, (270, 440))
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
-    assert found.reason.endswith("but no like-for-like control was run beside it.")
+    assert found.reason.endswith("but no like-for-like control was run with it.")
     # A baseline of a part, however low, is none; nor is a control after fewer examples.
     audit(tmp_path, 200)
     inoculate(tmp_path, (250, 260), "choice_only", dose=50)

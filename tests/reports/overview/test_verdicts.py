@@ -127,7 +127,7 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
                 "cannot tell",
                 (("before training", 0.8), ("chance", 0.5)),
                 "Before training 80.0% (75.0–85.0), above chance (50.0%), but no like-for-like "
-                "control was run beside it.",
+                "control was run with it.",
             ),
         ),
         (

@@ -16,7 +16,7 @@ import pytest
 
 from probelight.reports.build import build_report
 from probelight.reports.page.html import (
-    facts,
+    counts,
     glossary,
     linked,
     policy,
@@ -166,7 +166,7 @@ def test_title_and_facts(tmp_path: Path, write_run: WriteRun, rows: SimpleNamesp
         write_run(folder, model, found, git_commit="0123456789+changes")
     results = load_results(folder)
     assert title(results) == "What 2 models learned"
-    assert facts(results) == [
+    assert counts(results) == [
         "Probelight report on mine",
         "2 runs",
         "1 probe",
