@@ -19,7 +19,6 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import json_text
 from probelight.io.process import SENTENCES, STOP, TERMINATED
 from probelight.io.wandb import (
-    COURIER,
     FINISH_SECONDS,
     OFFLINE_SECONDS,
     PENDING,
@@ -27,6 +26,7 @@ from probelight.io.wandb import (
     WandbSettings,
     not_online,
     open_run,
+    process_courier,
     wandb_client,
     wandb_id,
 )
@@ -119,7 +119,7 @@ class WandbGuard(Logger):
         self._dir = save_dir
         self._before = tuple(before)
         self._client = client or wandb_client
-        self._courier = courier or COURIER
+        self._courier = courier or process_courier()
         self._run: Any = None
         self._summary: dict[str, Any] = {}
         self._problem: Exception | None = None  # nothing more is sent

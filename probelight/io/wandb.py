@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -210,5 +211,7 @@ class Courier:
             self._since = None
 
 
-# Of this process: W&B has one run at a time, which ends before the next.
-COURIER = Courier()
+@cache
+def process_courier() -> Courier:
+    """Return the one courier of this process: W&B has one run at a time."""
+    return Courier()

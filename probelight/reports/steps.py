@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
 from probelight.reports.estimates import Estimate, chance_levels
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
@@ -70,8 +69,13 @@ def snapshots(results: Results) -> pd.DataFrame:
 
 def steps_tables(results: Results) -> list[Table | None]:
     """Make the tables of revisions by step; columns are probes, or the measures of a set."""
+    every = snapshots(results)
+    if every.empty:
+        return []
+    from probelight.probes.diagnostics.sets import SETS
+
     made = []
-    for name, found in snapshots(results).groupby("set"):
+    for name, found in every.groupby("set"):
         place = found.probe + (" (" + found.split + ")").where(found.split != "", "")
         made.append(
             tables.table(
@@ -96,6 +100,7 @@ def steps_tables(results: Results) -> list[Table | None]:
 
 def steps_figures(results: Results) -> list[Figure]:
     """Draw each measure against the training step: a figure a set, a panel a measure."""
+    from probelight.probes.diagnostics.sets import SETS
     from probelight.reports.figure import LINES
     from probelight.reports.line_figure import Panel, Trace, line_figure
 

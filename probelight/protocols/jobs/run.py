@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.process import is_first_process
-from probelight.protocols.jobs.fencing import refuse_driven
+from probelight.protocols.jobs.fencing import DRIVER, refuse_driven
 from probelight.protocols.jobs.job import Job, RunContext, make_run, record_pending
 from probelight.results.record import FromFiles
 from probelight.results.row import Row
@@ -100,7 +100,8 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
         return [folder.run(job.name, job.config) for job in missing]
     from rich.progress import track  # not above: --help of all commands is quick
 
-    refuse_driven(folder.path)
+    if (folder.path / DRIVER).exists():  # it has been driven by Ray
+        refuse_driven(folder.path)
     quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     record_pending(folder.runs_dir, context.wandb)
     made: list[RunFolder] = []
