@@ -1,10 +1,9 @@
-"""What modules that choose among K answers share, and `Inoculation`, which trains any of them."""
+"""What modules that choose among K answers share: the loss, the scores, the optimiser."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Self
 
 import pytorch_lightning as pl
@@ -22,7 +21,6 @@ from probelight.models.answering import batch_scores
 from probelight.models.networks import Batch
 
 _FUSED_DEVICES = {"cpu", "cuda"}
-PROBE, ORIGINAL = "probe", "original"  # the tasks of an inoculation
 
 
 class ChoiceModule(pl.LightningModule, ABC):
@@ -173,56 +171,6 @@ class ChoiceModule(pl.LightningModule, ABC):
         # A fused optimiser removes the fp16 loss scale itself, after our clipping has seen it.
         scaled = self.trainer.precision == "16-mixed" and self.max_grad_norm is not None
         return not scaled and all(p.device.type in _FUSED_DEVICES for p in self.parameters())
-
-
-class Inoculation(ChoiceModule):
-    """Continues to train any multiple-choice module and scores both of its tasks.
-
-    Validation needs two sets, named "probe" and "original"; the module logs their accuracies
-    and `val/aggregate` = (S_probe + S_orig) / 2, the score that M*_k is the best in (Richardson
-    & Sabharwal 2020, section 4.1).
-
-    Args:
-        task: The original-task model, any `ChoiceModule`.
-        learning_rate: Peak learning rate of the inoculation.
-        options: Further arguments of `ChoiceModule`.
-    """
-
-    def __init__(
-        self, task: ChoiceModule, learning_rate: LearningRate = 1e-5, **options: Any
-    ) -> None:
-        super().__init__(learning_rate=learning_rate, **options)
-        self.task = task
-
-    def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return logits (B, K) of the task's module."""
-        logits: Tensor = self.task(batch)
-        return logits
-
-    def encoder(self) -> ChoiceEncoder:
-        """Return the task's own text encoder."""
-        return self.task.encoder()
-
-    def save_pretrained(
-        self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
-    ) -> None:
-        """Write the inoculated model in the task's own form, without the objective.
-
-        Args:
-            folder: The folder.
-            state_dict: This module's weights where its parameters hold only a shard of them.
-        """
-        options = {} if state_dict is None else {"state_dict": part_of(state_dict, "task.")}
-        self.task.save_pretrained(folder, **options)  # type: ignore[operator]
-
-    def on_validation_epoch_end(self) -> None:
-        """Log the aggregate of the two accuracies."""
-        scores = self.trainer.callback_metrics
-        names = [f"val/{name}_accuracy" for name in (PROBE, ORIGINAL)]
-        missing = [name for name in names if name not in scores]
-        if missing:
-            raise RuntimeError(f"inoculation validates on two sets; {', '.join(missing)} missing")
-        self.log("val/aggregate", sum(scores[name] for name in names) / 2, prog_bar=True)
 
 
 def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

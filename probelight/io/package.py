@@ -112,7 +112,7 @@ _MOVED = (
         "lightning_modules.baselines.partial_input",
         "ChoiceOnly ChoiceToChoice QuestionToChoice",
     ),
-    ("lightning_modules.inoculation", "lightning_modules.base", "Inoculation"),
+    ("lightning_modules.inoculation", "lightning_modules.inoculation", "Inoculation"),
     ("lightning_modules.masked_choice", "lightning_modules.masked_choice", "MaskedChoice"),
     (
         "lightning_modules.pretraining.masked_lm",

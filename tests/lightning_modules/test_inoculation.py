@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.lightning_modules.base import Inoculation
+from probelight.lightning_modules.inoculation import Inoculation
 from tests.lightning_modules.table import ROWS, Table, batch, loader
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores, candidate_of
 from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
 from probelight.io.ranges import settings_from
-from probelight.lightning_modules.base import ChoiceModule, Inoculation
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.inoculation import Inoculation
 from probelight.metrics.aggregate import best_checkpoint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.controls import STANDARD

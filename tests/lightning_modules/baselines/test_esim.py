@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.lightning_modules.base import Inoculation
 from probelight.lightning_modules.baselines.esim import (
     ESIM,
     BiLSTM,
@@ -22,6 +21,7 @@ from probelight.lightning_modules.baselines.esim import (
     pool,
     soft_alignment,
 )
+from probelight.lightning_modules.inoculation import Inoculation
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.probes.record import Record

@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from probelight.lightning_modules.base import Inoculation
+from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.protocols import cli
 from probelight.protocols.engine.training import compile_transformers
