@@ -31,64 +31,51 @@ from probelight.io.process import (
 
 __all__ = ["FAILURE", "USAGE_ERROR", "main"]
 
-# The function of each command, imported when it is run. Its `Command` is what --help shows.
+# Of each command the function below probelight.protocols, imported when it is run, and the line in
+# --help; what else its --help shows is the function's `Command`.
 PROTOCOLS = {
-    "zero-shot": "probelight.protocols.zero_shot.command:zero_shot",
-    "explain": "probelight.protocols.explain.explain:explain",
-    "original": "probelight.protocols.inoculation.command:original_task",
-    "inoculate": "probelight.protocols.inoculation.command:inoculate",
-    "curve": "probelight.protocols.curve.command:curve",
-    "grid": "probelight.protocols.analyses.grid:prediction_grid",
-    "diagnose": "probelight.protocols.diagnostics.diagnose:diagnose",
-    "taxonomy-distance": "probelight.protocols.analyses.taxonomy_distance:taxonomy_distance",
-    "unigrams": "probelight.protocols.analyses.unigrams:unigrams",
-    "demo": "probelight.protocols.demo:demo",
-    "doctor": "probelight.protocols.doctor:doctor",
-    "sweep plan": "probelight.protocols.inoculation.sweep:plan",
-    "sweep run": "probelight.protocols.inoculation.sweep:run",
-    "sweep status": "probelight.protocols.inoculation.sweep:status",
-    "report": "probelight.protocols.report:report",
-    "compare": "probelight.protocols.compare.compare:compare",
-    "import": "probelight.protocols.imports.imports:import_results",
-    "probes list": "probelight.protocols.probes.build:list_probes",
-    "probes build": "probelight.protocols.probes.build:build",
-    "probes validate": "probelight.protocols.probes.check:validate",
-    "probes stats": "probelight.protocols.probes.check:stats",
-    "probes audit": "probelight.protocols.audit.audit:audit",
-    "probes contamination": "probelight.protocols.contamination.contamination:contamination",
-    "export": "probelight.protocols.export:export_language_model",
+    "zero-shot": ("zero_shot.command:zero_shot", "what a model knows before any training"),
+    "explain": ("explain.explain:explain", "what models are shown of one item, and make of it"),
+    "original": ("inoculation.command:original_task", "train an original task once"),
+    "inoculate": ("inoculation.command:inoculate", "a small dose of a probe, and what it costs"),
+    "curve": ("curve.command:curve", "accuracy against the number of training examples"),
+    "grid": ("analyses.grid:prediction_grid", "answers to every pair of values"),
+    "diagnose": ("diagnostics.diagnose:diagnose", "psycholinguistic diagnostics"),
+    "taxonomy-distance": ("analyses.taxonomy_distance:taxonomy_distance", "the nearer hypernym?"),
+    "unigrams": ("analyses.unigrams:unigrams", "does the commoner probe go better?"),
+    "demo": ("demo:demo", "all of it on the bundled model and data, with a page"),
+    "doctor": ("doctor:doctor", "show what this machine has, and what is missing"),
+    "sweep plan": ("inoculation.sweep:plan", "plan an inoculation sweep's cells"),
+    "sweep run": ("inoculation.sweep:run", "run the planned cells without a result"),
+    "sweep status": ("inoculation.sweep:status", "what is done, running, waiting, failed"),
+    "report": ("report:report", "tables, figures and one page from result files"),
+    "compare": ("compare.compare:compare", "is the difference between models real, and how large?"),
+    "import": (
+        "imports.imports:import_results",
+        "other programs' results on items as runs of ours",
+    ),
+    "probes list": ("probes.build:list_probes", "list the probes"),
+    "probes build": (
+        "probes.build:build",
+        "build a probe from its sources, or the shipped ones anew",
+    ),
+    "probes validate": ("probes.check:validate", "what is wrong with a probe's items"),
+    "probes stats": ("probes.check:stats", "the sizes of a probe"),
+    "probes audit": ("audit.audit:audit", "whether a probe can be answered without its question"),
+    "probes contamination": (
+        "contamination.contamination:contamination",
+        "what of a probe is in other data",
+    ),
+    "export": ("export:export_language_model", "a training state as a model folder"),
 }
-INTERNAL = {"sweep cell": "probelight.protocols.inoculation.sweep:cell"}  # started for `sweep run`
-SUMMARIES = {
-    "zero-shot": "what a model knows before any training",
-    "explain": "what models are shown of one item, and make of it",
-    "original": "train an original task once",
-    "inoculate": "a small dose of a probe, and what it costs",
-    "curve": "accuracy against the number of training examples",
-    "grid": "answers to every pair of values",
-    "diagnose": "psycholinguistic diagnostics",
-    "taxonomy-distance": "the nearer hypernym?",
-    "unigrams": "does the commoner probe go better?",
-    "demo": "all of it on the bundled model and data, with a page",
-    "doctor": "show what this machine has, and what is missing",
-    "sweep plan": "plan an inoculation sweep's cells",
-    "sweep run": "run the planned cells without a result",
-    "sweep status": "what is done, running, waiting, failed",
-    "report": "tables, figures and one page from result files",
-    "compare": "is the difference between models real, and how large?",
-    "import": "other programs' results on items as runs of ours",
-    "probes list": "list the probes",
-    "probes build": "build a probe from its sources, or the shipped ones anew",
-    "probes validate": "what is wrong with a probe's items",
-    "probes stats": "the sizes of a probe",
-    "probes audit": "whether a probe can be answered without its question",
-    "probes contamination": "what of a probe is in other data",
-    "export": "a training state as a model folder",
+INTERNAL = {"sweep cell": ("inoculation.sweep:cell", "")}  # started for `sweep run`
+LIGHTNING = {
     "fit": "train one module on one data module (LightningCLI)",
     "validate": "evaluate on the validation sets",
     "test": "evaluate on the test sets",
     "predict": "write the score of every choice",
 }
+SUMMARIES = {name: summary for name, (_, summary) in PROTOCOLS.items()} | LIGHTNING
 GONE = {"sweep work": "`sweep run` runs the cells, as many at once as there is room for"}
 HELPS = {"-h", "--help"}
 GROUPS = {name.partition(" ")[0] for name in PROTOCOLS if " " in name}
@@ -190,7 +177,8 @@ def call(command: str, arguments: list[str]) -> None:
 
 def function_of(command: str) -> Any:
     """Return the function of a protocol's command."""
-    return resolve_name((PROTOCOLS | INTERNAL)[command])
+    function, _ = (PROTOCOLS | INTERNAL)[command]
+    return resolve_name(f"probelight.protocols.{function}")
 
 
 def report_error(command: str, error: Exception) -> int:
