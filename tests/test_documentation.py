@@ -103,7 +103,7 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
             (tmp_path / "whales.jsonl").rename(tmp_path / "probe-files" / "whales.jsonl")
         small = FEW if arguments[0] == "inoculate" else []
         assert cli.main([*arguments, *small]) == 0, capsys.readouterr().err
-        runs = "inoculate-*" if small else "*"  # beside the run of its original task
+        runs = "inoculate-*" if small else "*"  # next to the run of its original task
         said = list(Path(arguments[-1]).glob(f"runs/{runs}/predictions.jsonl"))
         # Heads of two modes at N = 0 and, of the one row that there is, N = 1.
         assert len(said) == (4 if arguments[0] == "curve" else 1)

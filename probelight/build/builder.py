@@ -64,8 +64,8 @@ class Builder(Generic[S]):
         sources: What it reads, by the setting that holds the path. Those settings are left out of
             the data card, which is the same wherever the source lies.
         check: Finds what only the source can tell, such as wrong answers that are right.
-        beside: Makes more files of items by name from the built probe, which a model is trained on
-            first. They are checked too, but may hold what a split holds.
+        extra_files: Makes more files of items by name from the built probe, on which a model is
+            trained first. They are checked too, but may hold what a split holds.
         about: Paragraphs of the data card: how it is made, and where sizes differ from the paper's.
         config: Keys of the probe's YAML file next to its files and description.
     """
@@ -76,7 +76,7 @@ class Builder(Generic[S]):
     build: Callable[[S], Probe]
     sources: Mapping[str, Source] = field(default_factory=dict)
     check: Callable[[S, Sequence[Record]], list[Finding]] = lambda settings, records: []
-    beside: Callable[[S, Probe], Mapping[str, Sequence[Record]]] = lambda settings, probe: {}
+    extra_files: Callable[[S, Probe], Mapping[str, Sequence[Record]]] = lambda settings, probe: {}
     about: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
 
@@ -172,12 +172,12 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
         RecordError: If the probe breaks a rule: nothing is written. `checked_probe` raises others.
     """
     probe = checked_probe(builder, settings)
-    beside = builder.beside(settings, probe)
-    if findings := [found for items in beside.values() for found in check_records(items)]:
+    extra_files = builder.extra_files(settings, probe)
+    if findings := [found for items in extra_files.values() for found in check_records(items)]:
         raise RecordError(f"{builder.name}: {hygiene.findings_text(findings)}")
     folder = Path(output_dir) / builder.name
     counts: dict[Path, int] = {}
-    for name, items in {**probe, **beside}.items():
+    for name, items in {**probe, **extra_files}.items():
         path = folder / f"{name}.jsonl.gz"
         write_ai2(path, items)
         counts[path] = len(items)

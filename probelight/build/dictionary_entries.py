@@ -187,8 +187,8 @@ def _usages(sense: Sense, word: str, part: str) -> Iterator[tuple[str, str]]:
             continue
         words = _LETTERS.findall(usage)
         shown = next((w for w in words if w.lower() in wanted), None)
-        beside = {w.lower() for w in words if w != shown} - ARTICLES
-        if shown and beside and len(usage.split()) in _USAGE_WORDS:
+        others = {w.lower() for w in words if w != shown} - ARTICLES
+        if shown and others and len(usage.split()) in _USAGE_WORDS:
             yield shown, usage
 
 

@@ -242,7 +242,7 @@ def _weight_files(folder: Path) -> list[Path]:
     shards = list(dict.fromkeys(names.values()))
     for shard in shards:
         if not isinstance(shard, str) or Path(shard).name != shard or Path(shard).suffix != suffix:
-            raise PretrainedError(f"{index} names {shard!r}, which is no {suffix} file beside it")
+            raise PretrainedError(f"{index} names {shard!r}, which is no {suffix} file next to it")
     return [index.with_name(shard) for shard in shards]
 
 

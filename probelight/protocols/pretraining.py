@@ -199,7 +199,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
 
 
 def collate_pairs(items: list[dict[str, Any]]) -> dict[str, Tensor]:
-    """Pad pairs to (B, L) inputs and `labels`, beside `is_next` (B,)."""
+    """Pad pairs to (B, L) inputs and `labels`, next to `is_next` (B,)."""
     input_ids = stacked((item["ids"] for item in items), PAD)
     return {
         "input_ids": input_ids,

@@ -12,7 +12,7 @@ from probelight.metrics.intervals import FEW
 
 NOT_INTERPRETABLE = "not interpretable"
 ABSENT = "–"
-INTERVAL = "Beside each accuracy is its 95% interval"
+INTERVAL = "With each accuracy comes its 95% interval"
 BY_GROUPS = "by groups where items come in groups, else Wilson's"
 TOO_FEW = "too few"  # in place of an interval that only says that there is hardly any data
 LEAST = 3  # groups, or seeds, from which an interval is shown

@@ -173,7 +173,7 @@ def _in_one_folder(folder: Path, paths: Mapping[tuple[str, ...], Path]) -> Itera
         if fellow is None:
             raise UsageError(
                 f"{path.with_name(path.name.replace(kind, other, 1))}: not there; it is expected "
-                f"beside {path.name}, a line for each context and target of {name}"
+                f"next to {path.name}, a line for each context and target of {name}"
             )
         if kind == PREDICTIONS:
             lists = (folder / f"{name}-{kind}{end}" for kind in LISTS for end in ("", ".txt"))

@@ -51,7 +51,7 @@ def canvases(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.fixture(scope="module")
 def rows(demo: Path) -> Rows:
-    """All rows but those of the inoculation's control, which are beside the others' figures."""
+    """All rows but those of the inoculation's control, which are next to the others' figures."""
     return [row for row in read(demo / "results.csv") if row["control"] != CONTROL]
 
 

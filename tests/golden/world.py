@@ -179,7 +179,7 @@ def probe(world: World) -> dict[str, object]:
 
 
 def configured(world: World, out: Path, config: dict[str, object]) -> str:
-    """Writes a config beside the run's folder and returns the argument that names it."""
+    """Writes a config next to the run's folder and returns the argument that names it."""
     path = out.with_suffix(".yaml")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(config))

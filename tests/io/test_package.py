@@ -45,7 +45,7 @@ def test_an_installed_package_is_run_by_its_own_command(
     assert checkout() == ROOT
     assert PACKAGE == ROOT / "probelight"
     assert f'version = "{version()}"' in (ROOT / "pyproject.toml").read_text()
-    # As if the package lay elsewhere than in a checkout, beside another distribution's train.py.
+    # As if the package lay elsewhere than in a checkout, next to another distribution's train.py.
     monkeypatch.setattr(package, "PACKAGE", tmp_path / "site-packages" / "probelight")
     (tmp_path / "site-packages").mkdir()
     (tmp_path / "site-packages" / "train.py").touch()

@@ -76,7 +76,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no weights": (check_weights, r"has no weights: model\.safetensors is missing"),
     "shard elsewhere": (
         lambda folder: of_shard(folder, "../model-1.safetensors"),
-        r"which is no \.safetensors file beside it",
+        r"which is no \.safetensors file next to it",
     ),
     "no shard": (
         lambda folder: of_shard(folder, "model-1.safetensors"),

@@ -101,7 +101,7 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
         write_recorded(tmp_path / name)
         path = tmp_path / name / f"{name}-cprag-bert.txt"
         path.unlink()
-        with pytest.raises(UsageError, match=f"^{path}: not there; it is expected beside model"):
+        with pytest.raises(UsageError, match=f"^{path}: not there; it is expected next to model"):
             find_recorded(tmp_path / name, SETS)
     with pytest.raises(UsageError, match="no such folder of recorded outputs"):
         find_recorded(tmp_path / "never", SETS)

@@ -1,7 +1,7 @@
 """Encyclopedic composition from Wikidata: a fact about a thing named by a fact (Talmor 2020, 4.5).
 
 The three templates ask for the answer of a chain of two facts. The single-hop facts that a model is
-trained on first lie beside the probe, in `facts.jsonl.gz`.
+trained on first are next to the probe, in `facts.jsonl.gz`.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ ENCYCLOPEDIC_COMPOSITION = Builder(
     build_composition,
     sources={"source": Source("Wikidata", "as of the file below", "CC0")},
     check=check_facts,
-    beside=single_hop_facts,
+    extra_files=single_hop_facts,
     about=_ABOUT,
     config={
         "licence": "CC0",

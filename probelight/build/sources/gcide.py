@@ -137,7 +137,7 @@ _COMMENT = re.compile(r"<!?--.*?-->", re.DOTALL)
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 _ENTRY = re.compile(r"<ent>(.*?)</ent>", re.DOTALL)
 _TAG = re.compile(r"<source>(.*?)</source>", re.DOTALL)
-# What is beside the senses of the headword: its history, forms, word combinations, quotations.
+# What comes with the senses of the headword: its history, forms, word combinations, quotations.
 _BESIDE = re.compile(
     r"<(ety|vmorph|amorph|plu|wordforms|altsp|cs|mhw|note|q|syn|ant|usage|illu)>.*?</\1>", re.DOTALL
 )

@@ -93,7 +93,7 @@ def curve(
         variant: A variant that the probes' configs declare, such as but_not.
         first_stage: Questions that MC-QA models are trained on first: `probe:split` or a file.
         phrasings: Probes that ask the same in other words: the one with the best mean zero-shot
-            accuracy over the models on train rows is traced beside `probes`.
+            accuracy over the models on train rows is traced next to `probes`.
         grid: Points, seeds, modes, controls and where the train rows come from.
         mirror: Folder or address that stands for the addresses of the released files.
         trainer: Device and batch settings.

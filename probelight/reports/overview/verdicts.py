@@ -33,7 +33,7 @@ RULES: Mapping[Word, str] = {
 HELD = (
     "A control is like for like where it is the same kind of run on the same items after as many "
     "examples, but without the question, its language or the pre-training. A better control, or a "
-    "further one beside it, can lower a verdict and never raises it."
+    "further one, can lower a verdict and never raises it."
 )
 
 
@@ -85,7 +85,7 @@ class Score(Estimate):
         for control in sorted(self.controls, key=lambda control: not control.is_alike):
             best[control.how] = max(control.value, best.get(control.how, 0.0))
         listed = ", ".join(f"{percent(value)}% {how}" for how, value in best.items())
-        return f"; beside it {listed}" if listed else ""
+        return f"; compared with {listed}" if listed else ""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def _misnamed(path: Path) -> str:
     if path.is_dir():
         return f"a folder; {needed} into it"
     if path.name.startswith("results"):
-        return f"the accuracies of tasks, not what was said of each item; {needed} beside it"
+        return f"the accuracies of tasks, not what was said of each item; {needed} next to it"
     if path.name.endswith("_write_out_info.json"):
         return f"written by --write_out of lm-evaluation-harness 0.3, without scores; {needed}"
     return f"by its name no file of samples; {needed}"

@@ -1,4 +1,4 @@
-"""What is asked of a model, beside a plain loop over the raw model: one prompt at a time."""
+"""What is asked of a model, next to a plain loop over the raw model: one prompt at a time."""
 
 from __future__ import annotations
 

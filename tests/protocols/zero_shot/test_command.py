@@ -308,7 +308,7 @@ def test_several_models_are_scored_into_one_table(
     found = {r["model"]: r["value"] for r in rows if (r["metric"], r["subset"]) == ("accuracy", "")}
     assert found == {tiny_model.name: "0.5", curve_model.name: "0.5"}
     assert len(list((tmp_path / "out" / "runs").glob("*/result.json"))) == 2
-    # Alone it is the same run: what another one scored beside it makes no difference.
+    # Alone it is the same run: what another one scored next to it makes no difference.
     alone = [*command, f"--output_dir={tmp_path / 'alone'}", f"--model.name_or_path={curve_model}"]
     assert cli.main(alone) == 0
     [own] = (tmp_path / "alone" / "runs").glob("*/predictions.jsonl")

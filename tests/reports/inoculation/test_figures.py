@@ -34,7 +34,7 @@ def test_inoculation_marks_what_was_added(
     said = {text for text in texts_of(figure) if text.startswith("extra ")}
     assert said == {f"extra {extra}" for extra in seeds}
     assert "the shape of the chosen setting's extra" in figure.caption
-    # Both scores have a point each seed, beside the mean of several; none is the line's own mark.
+    # Both scores have a point each seed, next to the mean of several; none is the line's own mark.
     assert figure.canvas is not None
     marks = [str(line.get_marker()) for line in figure.canvas.axes[0].lines]
     shapes = {"none": "o", "x1": "s", "x2": "^"}

@@ -143,7 +143,8 @@ def test_without_its_control_an_inoculation_leaves_it_open(
     assert found.words == "learned it, in part"
     assert found.evidence[1] == ("from the choices alone", 0.30)
     assert found.reason == (
-        "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; beside it 30.0% from "
+        "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; compared with "
+        "30.0% from "
         "the choices alone."
     )
     (arrow,) = (one for one in found.runs)
@@ -226,7 +227,7 @@ def test_a_choice_only_run_stands_against_a_zero_shot_score(
 def test_no_further_evidence_in_the_folders_raises_a_verdict(
     tmp_path: Path, inoculate: Write, audit: Write
 ) -> None:
-    """Baselines and controls of drawn scores, one after the other, beside a like-for-like one."""
+    """Baselines and controls of drawn scores, one after the other, next to a like-for-like one."""
     order = ["not shown", "cannot tell", "learned it", "knew it"]
     draw, lowered = Random(0), 0
     for number in range(8):

@@ -118,7 +118,7 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
                 "knew it",
                 (("before training", 0.8), ("the most frequent answer", 0.34)),
                 "Before training 80.0% (75.0–85.0), above the most frequent answer (34.0%); "
-                "beside it 37.7% without its language, 30.0% from the choices alone.",
+                "compared with 37.7% without its language, 30.0% from the choices alone.",
             ),
         ),
         (
@@ -135,7 +135,8 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             Verdict(
                 "knew it",
                 (("before training", 0.6), ("chance", 0.5)),
-                "Before training 60.0% (55.0–65.0), above chance (50.0%); beside it 50.0% without "
+                "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% "
+                "without "
                 "its language. What it gained after 1,000 examples came without its language too.",
                 in_part=True,
             ),
@@ -145,9 +146,10 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             Verdict(
                 "knew it",
                 (("before training", 0.6), ("after 1,000 examples", 0.8)),
-                "Before training 60.0% (55.0–65.0), above chance (50.0%); beside it 50.0% without "
+                "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% "
+                "without "
                 "its language. It learned more of it: after 1,000 examples 80.0% (75.0–85.0); "
-                "beside it 60.0% without its language.",
+                "compared with 60.0% without its language.",
                 in_part=True,
             ),
         ),
@@ -156,7 +158,7 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             Verdict(
                 "learned it",
                 (("after 1,000 examples", 0.8), ("without its language", 0.7)),
-                "After 1,000 examples 80.0% (75.0–85.0), from 50.0% before training; beside it "
+                "After 1,000 examples 80.0% (75.0–85.0), from 50.0% before training; compared with "
                 "70.0% without its language.",
             ),
         ),

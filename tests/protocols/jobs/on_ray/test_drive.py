@@ -269,7 +269,7 @@ def test_a_ray_that_is_gone_is_opened_again_and_its_cells_with_it(
     cluster.alive = [False]
     sweep = Sweep(tmp_path, one, two)
     assert sweep.run() == 0
-    # The first one had ended before; what ran beside it was given back, not failed.
+    # The first one had ended before; what ran next to it was given back, not failed.
     assert cluster.started == [one.key, two.key, two.key]
     assert cluster.calls == ["made for None", "opened", "closed", "opened", "closed"]
     assert "Ray does not answer any more; its cells wait until it does" in sweep.lines
