@@ -74,7 +74,7 @@ def questions(name: str, num_items: int, seed: int) -> list[Record]:
 
 @pytest.fixture(scope="session")
 def tiny_probes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two MC-QA probe configs, `first.yaml` and `second.yaml`, next to a mirror with their files."""
+    """Two MC-QA probe configs, `first.yaml` and `second.yaml`, and a mirror with their files."""
     folder = tmp_path_factory.mktemp("probes")
     for name in ("first", "second"):
         for split, num_items, seed in (("train", 80, 1), ("test", 22, 2)):
