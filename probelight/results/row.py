@@ -201,9 +201,8 @@ def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return all rows of a run with rules as their `scoring`, which older files have as `mode`.
 
     Rows of newer files stay as they are. Those of a zero-shot run get the mode of the accuracy by
-    the model's own score.
+    the model's own score. The bundled model gets its name of today.
     """
-    rows = [replace(row, model=current_model(row.model)) for row in rows]
     own = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
     mode_of_run = next(own, "")
     found = []
@@ -212,6 +211,8 @@ def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
             row = replace(row, mode=mode_of_run, scoring=row.mode)
         elif row.protocol == "audit" and not row.kind and row.mode:
             row = replace(row, mode="", scoring=row.mode)
+        if (model := current_model(row.model)) != row.model:
+            row = replace(row, model=model)
         found.append(row)
     return tuple(found)
 
