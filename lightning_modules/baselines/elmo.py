@@ -4,8 +4,8 @@ A CNN over characters and an LSTM stack in each direction (Peters et al. 2018). 
 the authors' TensorFlow program, except that its LSTMs keep the states of the batch before and ours
 begin each text with 0, so that no text depends on another.
 
-Shapes: N texts, L words, M characters a word, P numbers of the projection, D = 2P numbers a word,
-H cells.
+Shapes: N texts, L words, M characters per word, P numbers of the projection, D = 2P numbers per
+word, H cells.
 """
 
 from __future__ import annotations

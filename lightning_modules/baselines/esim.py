@@ -36,7 +36,7 @@ class ESIM(PairModule):
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`. Words without a
             vector, and the mask, get a seeded one as large as the file's.
         train_vectors: Whether the vectors are trained too.
-        hidden_size: Numbers a direction of both BiLSTMs, and of the layers between them.
+        hidden_size: Numbers per direction of both BiLSTMs, and of the layers between them.
         dropout: On the inputs of both BiLSTMs (whole columns of a sequence) and around the output
             layer.
         max_length: Most words of a question or of an answer.
@@ -49,7 +49,7 @@ class ESIM(PairModule):
         monitor: Metric, higher is better; without a better value the rate is halved. None leaves
             it constant.
         seed: Of the fresh weights.
-        dimension: Numbers a word; None asks the file, which may be missing otherwise.
+        dimension: Numbers per word; None asks the file, which may be missing otherwise.
         vectors_sha256: Of the file; with it a changed one counts as missing.
 
     Raises:
@@ -134,8 +134,8 @@ class BiLSTM(nn.Module):
     the length.
 
     Args:
-        input_size: Numbers a token.
-        hidden_size: Numbers a direction.
+        input_size: Numbers per token.
+        hidden_size: Numbers per direction.
     """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:

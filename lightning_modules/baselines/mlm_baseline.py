@@ -1,6 +1,6 @@
 """The MLM-baseline (Talmor 2020, section 2.3): word vectors without context, the head of MC-MLM.
 
-Shapes: B batch, T tokens (20), K choices, D numbers a word, H = T x D, V candidate words.
+Shapes: B batch, T tokens (20), K choices, D numbers per word, H = T x D, V candidate words.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class MLMBaseline(WordModule):
         monitor: Metric, higher is better; without a better value the rate is halved. None leaves
             it constant.
         seed: Of the head's weights.
-        dimension: Numbers a word; None asks the file, which may be missing otherwise.
+        dimension: Numbers per word; None asks the file, which may be missing otherwise.
         vectors_sha256: Of the file; with it a changed one counts as missing.
 
     Raises:

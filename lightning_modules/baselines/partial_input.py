@@ -41,7 +41,7 @@ class PartialInput(PairModule):
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`. Words without a
             vector, and the mask, get a seeded one as large as the file's.
         train_vectors: Whether the vectors are trained too.
-        hidden_size: h, numbers a direction of the BiLSTM.
+        hidden_size: h, numbers per direction of the BiLSTM.
         dropout: On the vectors.
         max_length: Most words of a question or of an answer.
         num_choices: Pads every question to so many choices with empty ones; see `ESIM`.
@@ -51,7 +51,7 @@ class PartialInput(PairModule):
         monitor: Metric, higher is better; without a better value the rate is halved. None leaves
             it constant.
         seed: Of the fresh weights.
-        dimension: Numbers a word; None asks the file, which may be missing otherwise.
+        dimension: Numbers per word; None asks the file, which may be missing otherwise.
         vectors_sha256: Of the file; with it a changed one counts as missing.
 
     Raises:

@@ -3,7 +3,7 @@
 Here is what every source of vectors offers, and what those that are frozen models share: the states
 of a text are computed once. `vector_sources` holds the sources.
 
-Shapes: N texts, L tokens, D numbers a token.
+Shapes: N texts, L tokens, D numbers per token.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class FrozenModel(ABC):
     texts are read each time.
 
     Attributes:
-        dimension: Numbers a state.
+        dimension: Numbers per state.
         sha256: Of what the states are made with, as hex.
     """
 
@@ -126,7 +126,7 @@ class FrozenOrigin(Generic[Model]):
     Args:
         source: As `--model.vectors` names it.
         load: Loads the model.
-        dimension: Numbers a state, if it is known.
+        dimension: Numbers per state, if it is known.
         sha256: Of the model, if it is known: another one is refused when it is read.
     """
 

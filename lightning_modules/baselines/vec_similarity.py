@@ -9,7 +9,7 @@ vectors of zeros have no direction and are left out of m and n; where nothing is
 score is 0, that of words at right angles. Nothing is trained. The paper has word2vec's vectors,
 whose text format is read too.
 
-Shapes: Q questions, A answers, P pairs, L tokens, D numbers a word.
+Shapes: Q questions, A answers, P pairs, L tokens, D numbers per word.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What gives tokens their vectors, as `--model.vectors` names it: a file, an encoder or ELMo.
 
-Shapes: N texts, L tokens of a text, D numbers a token, H hidden.
+Shapes: N texts, L tokens of a text, D numbers per token, H hidden.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class EncoderVectors(TokenVectors):
 
     Args:
         name_or_path: "embedded", a folder, or a name on the Hub.
-        dimension: Numbers a state, if it is known; see `FrozenOrigin`.
+        dimension: Numbers per state, if it is known; see `FrozenOrigin`.
         sha256: Of the encoder, if it is known.
 
     Raises:

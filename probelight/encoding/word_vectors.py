@@ -38,7 +38,7 @@ class WordVectors:
     Args:
         source: "embedded" (the vectors in this repository), a plain, .gz or .zip file; of an
             archive with several text files `file.zip:member.txt`.
-        dimension: Numbers a word, None to find out. With it the file may be missing: no word then
+        dimension: Numbers per word, None to find out. With it the file may be missing: no word then
             has a vector, which `missing` says.
         sha256: With it a file with other content counts as missing.
 
