@@ -25,19 +25,19 @@ MASK = torch.tensor([[True, True, False], *[[True] * 3] * 5])
 WEIGHTS = torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
 
 
+def in_batches(size: int, *columns: torch.Tensor) -> float:
+    metric = WeightedAccuracy()
+    for batch in zip(*(column.split(size) for column in columns), strict=True):
+        metric.update(*batch)
+    return float(metric.compute())
+
+
 @pytest.mark.parametrize("size", [1, 2, 4, 6])
-def test_three_of_five_whatever_the_batches(size: int) -> None:
-    metric = WeightedAccuracy()
-    for start in range(0, len(LABELS), size):
-        part = slice(start, start + size)
-        metric.update(LOGITS[part], LABELS[part], WEIGHTS[part], MASK[part])
-    assert metric.compute().item() == 3 / 5
-
-
-def test_weights_count() -> None:
-    metric = WeightedAccuracy()
-    metric.update(LOGITS, LABELS, torch.tensor([0.5, 2.0, 0.25, 1.0, 0.25, 0.0]), MASK)
-    assert metric.compute().item() == (0.5 + 0.25 / 2 + 1.0 / 2 + 0.25) / 4.0
+def test_by_hand_whatever_the_batches(size: int) -> None:
+    assert in_batches(size, LOGITS, LABELS, WEIGHTS, MASK) == 3 / 5
+    weights = torch.tensor([0.5, 2.0, 0.25, 1.0, 0.25, 0.0])
+    expected = (0.5 + 0.25 / 2 + 1.0 / 2 + 0.25) / 4.0
+    assert in_batches(size, LOGITS, LABELS, weights, MASK) == expected
 
 
 def test_nothing_counted_is_nan_and_reset_forgets() -> None:
@@ -82,11 +82,7 @@ def test_thirds_are_summed_exactly_whatever_the_batches() -> None:
         1 / int(row.sum()) if row[label] else 0.0 for row, label in zip(best, labels, strict=True)
     ]
     for size in (1, 13, 500):
-        metric = WeightedAccuracy()
-        for start in range(0, 500, size):
-            part = slice(start, start + size)
-            metric.update(logits[part], labels[part], torch.ones(len(labels[part])), mask[part])
-        assert metric.compute().item() == math.fsum(credits) / 500
+        assert in_batches(size, logits, labels, torch.ones(500), mask) == math.fsum(credits) / 500
 
 
 def _one_process(rank: int, address: str, results: str) -> None:

@@ -81,12 +81,7 @@ def test_credits() -> None:
 
 
 GOLD = ["never", "never", "never", "always", "often"]
-SAID = [["never"], ["never"], ["always"], ["always"], ["never"]]
 RIGHT = [1.0, 1.0, 0.0, 1.0, 0.0]
-
-
-def test_majority() -> None:
-    assert majority_accuracy(GOLD) == 3 / 5
 
 
 @pytest.mark.parametrize(
@@ -102,8 +97,10 @@ def test_macro_gives_each_class_the_same_weight(credit: list[float], expected: f
     assert macro_accuracy(credit, GOLD) == pytest.approx(expected)
 
 
-def test_shares_are_sorted_and_the_answers_of_a_tie_share_their_item() -> None:
-    assert list(predicted_shares(SAID).items()) == [("always", 2 / 5), ("never", 3 / 5)]
+def test_majority_and_shares_with_ties() -> None:
+    assert majority_accuracy(GOLD) == 3 / 5
+    said = [["never"], ["never"], ["always"], ["always"], ["never"]]
+    assert list(predicted_shares(said).items()) == [("always", 2 / 5), ("never", 3 / 5)]
     tied = [["a", "b"], ["b"], [], ["a", "b", "c"]]  # nothing is predicted for the third
     assert predicted_shares(tied) == pytest.approx({"a": 5 / 24, "b": 11 / 24, "c": 1 / 12})
 

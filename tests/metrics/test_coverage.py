@@ -45,13 +45,6 @@ def held(truth: float, draw: Callable[[], Interval], times: int = DRAWN) -> floa
     return float(np.mean([one.low <= truth <= one.high for one in found]))
 
 
-def percentile(credit: Floats, groups: Ints, counts: Ints) -> Interval:
-    """The percentile bootstrap over groups, as it was used before."""
-    totals, sizes = np.bincount(groups, credit), np.bincount(groups)
-    means = (counts @ totals) / (counts @ sizes)
-    return Interval(float(credit.mean()), *map(float, np.quantile(means, [0.025, 0.975])))
-
-
 def chances(rng: np.random.Generator, share: float, alike: float, number: int) -> Floats:
     """Accuracy of each group; `alike` is the correlation of two answers of a group."""
     if alike in (0, 1):
@@ -91,17 +84,6 @@ def difference_of(
 def test_of_an_accuracy_by_groups(num_groups: int, share: float, alike: float) -> None:
     rng, groups = np.random.default_rng([num_groups, 1]), grouping(num_groups)
     assert held(share, accuracy_of(rng, groups, share, alike)) >= 0.93
-
-
-def test_the_percentile_bootstrap_does_not_keep_it_with_six_groups() -> None:
-    rng, groups = np.random.default_rng(2), grouping(6)
-    counts = rng.multinomial(6, np.full(6, 1 / 6), size=1000)
-
-    def draw() -> Interval:
-        known = chances(rng, 0.5, 0.3, 6)
-        return percentile(1.0 * (rng.random(len(groups)) < known[groups]), groups, counts)
-
-    assert 0.80 < held(0.5, draw) < 0.90
 
 
 @pytest.mark.parametrize("num_groups", [6, 10, 30])
@@ -253,11 +235,7 @@ def test_the_smallest_difference_is_found_about_as_often_as_said(
 def test_of_uneven_groups_that_share_their_outcome() -> None:
     # Four of five groups have one item: what the others share is seen within them alone.
     rng, groups = np.random.default_rng(11), uneven(64, 0.8)
-
-    def draw() -> Interval:
-        return accuracy_interval(chances(rng, 0.8, 1, 64)[groups], groups)
-
-    assert held(0.8, draw) >= 0.93
+    assert held(0.8, accuracy_of(rng, groups, 0.8, 1)) >= 0.93
 
 
 @pytest.mark.slow

@@ -32,14 +32,11 @@ def test_calibrated_probabilities() -> None:
     assert sum(found) == pytest.approx(1)
 
 
-def test_content_free_stems_that_say_nothing_leave_probabilities_as_they_are() -> None:
-    assert calibrated([log(0.3), log(0.1)], [[-5.0, -5.0]] * 3) == pytest.approx([0.75, 0.25])
-
-
-def test_a_stem_counts_by_its_probabilities_and_not_by_how_likely_its_choices_are() -> None:
-    near, far = [log(0.6), log(0.2)], [-2000 + log(0.25), -2000 + log(0.75)]
-    # (3/4 + 1/4) / 2 = 1/2 each.
-    assert calibrated([log(0.3), log(0.1)], [near, far]) == pytest.approx([0.75, 0.25])
+def test_even_content_free_stems_leave_probabilities_as_they_are() -> None:
+    # (3/4 + 1/4) / 2 = 1/2 each: it does not count how likely the choices of a stem are.
+    far = [[log(0.6), log(0.2)], [-2000 + log(0.25), -2000 + log(0.75)]]
+    for stems in ([[-5.0, -5.0]] * 3, far):
+        assert calibrated([log(0.3), log(0.1)], stems) == pytest.approx([0.75, 0.25])
 
 
 def test_log_likelihoods_too_small_for_a_probability_are_calibrated() -> None:
