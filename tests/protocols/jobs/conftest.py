@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from probelight.protocols.jobs.fencing import drive_alone
 from probelight.protocols.jobs.on_ray import drive
 from tests.protocols.jobs.harness import end_runs
 from tests.protocols.jobs.on_ray.fake_cluster import FakeCluster
@@ -18,6 +20,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     monkeypatch.setattr(drive, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(drive, "_PAUSE_SECONDS", 0.02)
     return found
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[int]:
+    """The number of the driver of the folder."""
+    with drive_alone(tmp_path, take_over=False) as number:
+        yield number
 
 
 @pytest.fixture(autouse=True)

@@ -65,20 +65,17 @@ def test_a_driver_says_who_it_is_and_when_it_has_ended(tmp_path: Path) -> None:
     assert last_driver(tmp_path) is None
     with drive_alone(tmp_path, take_over=False) as number:
         at_work = last_driver(tmp_path)
-        assert at_work is not None
         assert (number, at_work.number, at_work.process) == (1, 1, this_process())
         assert abs(at_work.since - time.time()) < 60
         assert not at_work.is_gone
         check_driver(tmp_path, 1)
     ended = last_driver(tmp_path)
-    assert ended is not None
     assert ended.ended is not None
     assert ended == replace(at_work, ended=ended.ended)
     assert ended.is_gone
     with pytest.raises(ValueError, match="of the block"), drive_alone(tmp_path, take_over=False):
         raise ValueError("of the block")
     after = last_driver(tmp_path)
-    assert after is not None
     assert (after.number, after.is_gone) == (2, True)
 
 
@@ -124,14 +121,7 @@ def test_who_keeps_drivers_out_leaves_no_sign_of_its_own(tmp_path: Path) -> None
         assert beginning in refused(tmp_path)
 
 
-def test_what_runs_in_this_process_keeps_away_from_a_driver(tmp_path: Path) -> None:
-    refuse_driven(tmp_path)
-    with (
-        drive_alone(tmp_path, take_over=False),
-        pytest.raises(UsageError, match=f"{this_process()} is already .*; wait for it, or stop it"),
-    ):
-        refuse_driven(tmp_path)
-    refuse_driven(tmp_path)  # it has ended
+def test_what_runs_in_this_process_keeps_away_from_a_driver_that_may_live(tmp_path: Path) -> None:
     left_by(tmp_path, DEAD)
     refuse_driven(tmp_path)
     left_by(tmp_path, OTHER_HOST)
@@ -176,12 +166,6 @@ def folder(tmp_path: Path) -> Path:
     return RunFolder(tmp_path / "runs", "cell", CONFIG).path
 
 
-@pytest.fixture
-def driver(folder: Path) -> Iterator[int]:
-    with drive_alone(folder.parent.parent, take_over=False) as number:
-        yield number
-
-
 def test_each_attempt_has_the_next_number_and_only_the_newest_may_write(
     folder: Path, driver: int
 ) -> None:
@@ -200,28 +184,8 @@ def test_each_attempt_has_the_next_number_and_only_the_newest_may_write(
     assert newest_attempt(folder) == second
     end_attempt(folder, second)
     ended = newest_attempt(folder)
-    assert ended is not None
-    assert ended.left is not None
     assert ended == replace(second, left=ended.left)
     assert ended.left >= second.since
-
-
-def test_a_lost_driver_begins_nothing(folder: Path) -> None:
-    with drive_alone(folder.parent.parent, take_over=False) as lost:
-        pass
-    with (
-        drive_alone(folder.parent.parent, take_over=False),
-        pytest.raises(DriverLostError, match=f"driver {lost} was lost"),
-    ):
-        begin_attempt(folder, lost)
-    assert not (folder / ATTEMPT).exists()
-
-
-def test_a_run_folder_that_is_gone_is_not_made_again(folder: Path, driver: int) -> None:
-    folder.rename(folder.with_name("away"))
-    with pytest.raises(FileNotFoundError, match=str(folder)):
-        begin_attempt(folder, driver)
-    assert not folder.exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"number": 1, "owner": {"host": "a"}}'])
@@ -278,7 +242,6 @@ def started(source: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as found:
-        assert found.stdout is not None
         assert found.stdout.readline() == "ready\n"
         yield found
 

@@ -16,6 +16,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from probelight.io.errors import UsageError
+from probelight.io.ranges import RangeError
 from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.protocols.jobs.fencing import AttemptLostError
@@ -24,7 +25,6 @@ from probelight.protocols.jobs.job import (
     RunContext,
     TrainerSettings,
     kept,
-    load_runner,
     make_run,
     record_pending,
 )
@@ -33,7 +33,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import METRICS_FILE, RunFolder, run_key, write_metrics
 from tests.fixtures.wandb_offline import fresh_environment, points_of, read_offline_runs
 from tests.protocols.jobs.tiny_training import NUM_STEPS
-from tests.protocols.jobs.trivial import RUNNER, run
+from tests.protocols.jobs.trivial import RUNNER
 from tests.protocols.jobs.wandb_kills import PLACES
 
 
@@ -45,12 +45,6 @@ def test_the_key_is_of_the_config_alone() -> None:
     moved = replace(moved, weights_bytes=7)
     assert moved.key == job.key
     assert replace(job, config={"number": 4}).key != job.key
-
-
-def test_a_runner_is_found_by_its_name() -> None:
-    assert load_runner(RUNNER) is run
-    with pytest.raises(ModuleNotFoundError):
-        load_runner("protocols.nowhere:run")
 
 
 ENDS: dict[str, BaseException] = {
@@ -68,29 +62,21 @@ def end(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRe
 
 
 @pytest.mark.parametrize(
-    ("how", "plain", "in_wandb", "begun_in_wandb"),
-    [("failed", 1, 1, 1), ("stopped", 1, 0, 1), ("lost", 0, 0, 0), ("finished", 1, 0, 1)],
+    ("how", "calls"),  # without W&B, with it, and with it where the run had begun there
+    [("failed", (1, 1, 1)), ("stopped", (1, 0, 1)), ("lost", (0, 0, 0)), ("finished", (1, 0, 1))],
 )
 def test_listeners_and_wandb_are_told_what_ended_a_run(
-    how: str,
-    plain: int,
-    in_wandb: int,
-    begun_in_wandb: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    how: str, calls: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def follow(run: RunFolder, wandb: WandbSettings) -> None:
         run.listeners = [heard.append]
 
     monkeypatch.setattr("probelight.callbacks.wandb_logger.follow", follow)
     project = WandbSettings(project="p")
-    for expected, wandb, has_begun in (
-        (plain, DEFAULT_WANDB, False),
-        (in_wandb, project, False),
-        (begun_in_wandb, project, True),
-    ):
+    settings = ((DEFAULT_WANDB, False), (project, False), (project, True))
+    for number, (wandb, has_begun) in enumerate(settings):
         heard: list[Any] = []
-        folder = RunFolder(tmp_path / str(expected) / str(has_begun), how, {"end": how})
+        folder = RunFolder(tmp_path / str(number), how, {"end": how})
         if wandb is DEFAULT_WANDB:
             folder.listeners.append(heard.append)
         if has_begun:
@@ -98,8 +84,8 @@ def test_listeners_and_wandb_are_told_what_ended_a_run(
         raises = pytest.raises(type(ENDS[how])) if how in ENDS else nullcontext()
         with raises:
             make_run(f"{__name__}:end", folder, folder.config, RunContext(wandb=wandb))
-        assert len(heard) == expected
-        assert how == "finished" or heard == [ENDS[how]] * expected
+        assert len(heard) == calls[number]
+        assert how == "finished" or heard == [ENDS[how]] * calls[number]
 
 
 def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
@@ -161,17 +147,18 @@ def test_wherever_a_run_is_killed_wandb_gets_all_of_it(place: str, tmp_path: Pat
     assert len(read_offline_runs(run)) == len(runs)
 
 
-CONTEXT = RunContext(
-    TrainerSettings(accelerator="cpu", threads=2),
-    WandbSettings(project="probes", tags=("a", "b")),
-    "file:///mirror",
-    {"whales": ProbeConfig("whales", "mc_qa", 3, 0.4, candidates=("a", "b", "c"))},
-    {"wordnet": "/somewhere"},
-)
-
-
 def test_another_process_is_told_all_of_it() -> None:
-    assert RunContext.from_json(json.loads(json.dumps(CONTEXT.to_json()))) == CONTEXT
+    context = RunContext(
+        TrainerSettings(accelerator="cpu", threads=2),
+        WandbSettings(project="probes", tags=("a", "b")),
+        "file:///mirror",
+        {"whales": ProbeConfig("whales", "mc_qa", 3, 0.4, candidates=("a", "b", "c"))},
+        {"wordnet": "/somewhere"},
+    )
+    found = json.loads(json.dumps(context.to_json()))
+    assert RunContext.from_json(found) == context
+    with pytest.raises(RangeError):
+        RunContext.from_json({**found, "trainer": {"threads": 0}})
     with pytest.raises(KeyError):
         RunContext.from_json({"trainer": {}})
 

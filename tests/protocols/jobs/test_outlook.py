@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.table import Table
 
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.outlook import detectable_table, plan_lines
@@ -87,27 +86,21 @@ def test_weights_that_are_not_here_yet_are_no_reason_to_promise_anything(tmp_pat
     assert (memory, disk) == (f"memory: {unknown}", f"disk: {unknown}")
 
 
-def rows(table: Table) -> list[list[str]]:
-    return [
-        [str(cell) for cell in row] for row in zip(*(c.cells for c in table.columns), strict=True)
-    ]
-
-
-def test_the_smallest_differences_are_those_of_power_in_points() -> None:
+def test_the_smallest_differences_are_those_of_power_in_points(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     # (1.95996 sqrt(0.3) + 0.84162 sqrt(0.29))^2 / 0.01 = 233.1 items find a tenth on the same
     # items; by Fleiss's table 388 find it on others; three seeds are at best 78 x 3 = 234 items.
-    table = detectable_table([("a", 234, 1), ("b", 388, 1), ("a", 234, 1), ("c", 78, 3)])
-    found = {row[0]: row[1:] for row in rows(table)}
-    assert list(found) == ["a", "b", "c"]
+    tests = [("a", 234, 1), ("b", 388, 1), ("a", 234, 1), ("c", 78, 3), ("few", 3, 2)]
+    table = detectable_table(tests)
+    rows = zip(*(map(str, column.cells) for column in table.columns), strict=True)
+    found = {name: [*cells] for name, *cells in rows}
+    assert list(found) == ["a", "b", "c", "few"]
     assert found["a"][:2] == ["234", "10.0"]
     assert found["a"][3] == ""
     assert found["b"][2] == "10.0"
     assert found["c"][3] == "10.0 (3)"
-
-
-def test_too_few_items_find_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    table = detectable_table([("few", 3, 2)])
-    assert rows(table)[0][1:4] == ["3", "-", "-"]
+    assert found["few"][:3] == ["3", "-", "-"]
     Console(width=120).print(table)
     shown = " ".join(capsys.readouterr().out.split())
     assert "80% power, alpha 0.05; 30% of the items answered differently" in shown
