@@ -20,17 +20,16 @@ from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
 from tests.fixtures import subsets
+from tests.fixtures.rows import LINE
 
-LINE = {
-    "set": "made", "id": "m1", "position": 1, "question": "a finch is a [MASK].",
-    "choices": ["bird", "fish"], "scores": [0.5, None], "prediction": 0, "tied": 1, "answer": 0,
-    "correct": 1.0, "group": "finch.n.01",
-}  # fmt: skip
 ROWS = (
     Row(protocol="curve", model="m", probe="p", metric="accuracy", value=0.5, seed=3, num_items=8),
     Row(protocol="curve", metric="accuracy", value=0.25, subset=subsets.template("both"),
         ci_low=0.125, ci_high=0.5, learning_rate=1e-3),
 )  # fmt: skip
+
+
+SHOWN = ["run", "path", "place", "value", "control_of", "model_sha256", "subset", "subset_kind"]
 
 
 def folder_of(tmp_path: Path, *lines: str) -> Results:
@@ -48,14 +47,11 @@ def test_each_number_is_a_row_with_its_run() -> None:
     grid = Run(protocol="grid", rows=(Row(metric="accuracy", value=1.0),), key="k2", path="runs/k2")
     frame = results_frame(Results("made", (run, grid)))
     assert list(frame) == list(NUMBERS)
-    assert frame.run.tolist() == ["k1", "k1", "k2"]
-    assert frame.path.tolist() == ["a/runs/k1", "a/runs/k1", "runs/k2"]
-    assert frame.place.tolist() == [0, 1, 0]
-    assert frame.value.tolist() == [0.5, 0.25, 1.0]
-    assert frame.control_of.tolist() == ["big", "big", ""]
-    assert frame.model_sha256.tolist() == ["abc", "abc", ""]
-    assert frame.subset.tolist() == ["", "template=both", ""]
-    assert frame.subset_kind.tolist() == ["", "template", ""]
+    assert frame[SHOWN].to_numpy().tolist() == [
+        ["k1", "a/runs/k1", 0, 0.5, "big", "abc", "", ""],
+        ["k1", "a/runs/k1", 1, 0.25, "big", "abc", "template=both", "template"],
+        ["k2", "runs/k2", 0, 1.0, "", "", "", ""],
+    ]
     assert [part and part["name"] for part in frame.part] == [None, "both", None]
 
 

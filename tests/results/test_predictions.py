@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from probelight.io.escaping import json_text
 from probelight.probes.record import Record
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import (
@@ -27,12 +26,8 @@ from probelight.results.predictions import (
 )
 from probelight.results.run_folder import RunFolder
 from tests.fixtures import subsets
+from tests.fixtures.rows import LINE
 
-LINE = {
-    "set": "made", "id": "m1", "position": 1, "question": "a finch is a [MASK].",
-    "choices": ["bird", "fish"], "scores": [0.5, None], "prediction": 0, "tied": 1, "answer": 0,
-    "correct": 1.0, "group": "finch.n.01",
-}  # fmt: skip
 WHALE = Record("7", "A whale is [MASK] than a mouse.", ("larger", "smaller"), 0, position=3)
 WHO = Record("7", "Who?", ("a", "b"), 0)
 
@@ -90,19 +85,10 @@ def test_an_item_has_the_difficulty_of_its_notes() -> None:
         assert difficulty_of({k: v for k, v in RELEASED.items() if k != missing}) is None
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"set": "ma', r"predictions\.jsonl: .*\(line 2: "),
-        (json.dumps(LINE | {"answer": 9}), r"predictions\.jsonl:2: 2 choices"),
-    ],
-)
-def test_a_damaged_line_of_a_file_by_its_path_is_named(
-    line: str, message: str, tmp_path: Path
-) -> None:
+def test_half_a_line_of_a_file_by_its_path_is_named(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
-    path.write_text(f"{json.dumps(LINE)}\n{line}", encoding="utf-8")
-    with pytest.raises(UnreadableResultError, match=message):
+    path.write_text(f'{json.dumps(LINE)}\n{{"set": "ma', encoding="utf-8")
+    with pytest.raises(UnreadableResultError, match=r"predictions\.jsonl: .*\(line 2: "):
         read_item_file(path)
 
 
@@ -207,10 +193,3 @@ def test_a_tie_is_credited_in_parts_and_a_nan_with_nothing(
 ) -> None:
     (row,) = rows_of("dev", [WHO], [scores])
     assert (row["prediction"], row["tied"], row["correct"]) == (prediction, tied, correct)
-
-
-def test_a_score_that_is_no_number_is_null_and_the_prediction_tells_which() -> None:
-    rows = rows_of("dev", [WHO, WHO], [[-math.inf, 1.5], [math.nan, 1.5]])
-    found = [json.loads(json_text(row), parse_constant=pytest.fail) for row in rows]
-    assert [row["scores"] for row in found] == [[None, 1.5], [None, 1.5]]
-    assert [row["prediction"] for row in found] == [1, None]  # -inf is the lowest score
