@@ -68,15 +68,6 @@ def test_a_probe_that_does_not_exist_is_named_with_the_nearest(tmp_path: Path) -
         load_probe_config("hypernimy")
 
 
-def test_arguments_are_found_with_their_places() -> None:
-    config = load_probe_config("multihop_composition")
-    stem = " When comparing a 31 year old, a 23 year old and a 3 year old, the [MASK] is oldest "
-    found = config.find_arguments(stem)
-    assert found is not None
-    assert [stem[start:end] for start, end in found.spans] == ["31", "23", "3"]
-    assert config.find_arguments(stem + "?") is None
-
-
 def test_the_catalogue_is_light() -> None:
     code = "import sys, probelight.probes.source; print([m for m in sys.modules if '.' not in m])"
     start = time.perf_counter()

@@ -14,21 +14,14 @@ import pytest
 from probelight.io.download import DownloadError, NotThereError
 from probelight.io.errors import ConfigError, RecordError
 from probelight.probes import catalog
-from probelight.probes.catalog import FileSource, ProbeConfig
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, groups_of
-from probelight.probes.source import load_file, load_probe, locate
+from probelight.probes.source import load_file, load_probe
 from probelight.protocols import cli
 
+AGE = "A {} year old person age is [MASK] than a {} year old person ."
 AGES = tuple(
-    Record(
-        str(a),
-        f"A {a} year old person age is [MASK] than a {b} year old person .",
-        ("older", "younger"),
-        int(a < b),
-        {},
-        n,
-    )
+    Record(str(a), AGE.format(a, b), ("older", "younger"), int(a < b), {}, n)
     for n, (a, b) in enumerate([(41, 42), (42, 41), (50, 43)], start=1)
 )
 QUESTIONS = tuple(
@@ -77,19 +70,20 @@ def test_a_mirror_is_read_with_gzip_added_or_removed(mirror: Path) -> None:
     assert (file.path, file.num_items) == (str(path), 6)
     assert file.sha256 == hashlib.sha256(content).hexdigest()
     assert load_probe("arc_easy", "train", mirror=mirror).records == QUESTIONS
+    write_ai2(path.with_suffix(""), QUESTIONS[:3])  # next to it, and read first
+    assert load_probe("hypernymy", "train", mirror=mirror).records == QUESTIONS[:3]
 
 
 def test_a_served_mirror(served: str, tmp_path: Path, config_file: Callable[..., Path]) -> None:
-    path = config_file(FIVE + "mirror_folder: semantic_fragments\nfiles: {train: X}")
-    path.write_text(path.read_text().replace("X", "data_mcqa/hypernymy/train.jsonl"))
-    data = load_probe(path, "train", mirror=served, cache_dir=tmp_path / "cache")
+    read = partial(load_probe, mirror=served, cache_dir=tmp_path / "cache")
+    path = config_file(f"{FIVE}files: {{train: {HYPERNYMY_PATH}}}\nbase_url: http://none")
+    data = read(path, "train")
     assert data.records == QUESTIONS
-    again = load_probe(path, "train", mirror=served, cache_dir=tmp_path / "cache", offline=True)
-    assert again == data
+    assert read(path, "train", offline=True) == data
     with pytest.raises(DownloadError, match=r"train\.jsonl\.gz: its content has sha"):
-        load_probe("hypernymy", "train", mirror=served, cache_dir=tmp_path / "cache")
+        read("hypernymy", "train")
     with pytest.raises(NotThereError, match=r"test\.jsonl: the server says 404"):
-        load_probe("hypernymy", "test", mirror=served, cache_dir=tmp_path / "cache")
+        read("hypernymy", "test")
 
 
 def test_a_download_that_cannot_be_read_names_its_address_and_spoils_nothing(
@@ -169,7 +163,8 @@ def test_a_probe_of_ones_own_has_its_files_beside_its_config_or_in_a_folder(
 ) -> None:
     beside = config_file(FIVE + "files: {dev: d/dev.jsonl, test: test.jsonl}")
     write_ai2(tmp_path / "d/dev.jsonl", QUESTIONS)
-    for other in (None, mirror):  # a mirror for other probes does not matter
+    write_ai2(mirror / "d/dev.jsonl", QUESTIONS[:3])
+    for other in (None, mirror):  # its own folder comes first
         assert load_probe(beside, "dev", mirror=other, offline=True).records == QUESTIONS
     named = tmp_path / "named.yaml"
     for folder in ("d", "./d/", str(tmp_path / "d")):
@@ -194,12 +189,10 @@ def test_rows_that_cannot_be_of_the_probe_are_errors(
     write_ai2(mirror / AGE_PATH, [*AGES, strange])
     with pytest.raises(RecordError, match=r"gz:4: 'taller' is none of the candidates"):
         load_probe("age_comparison", "train", mirror=mirror)
-    four = config_file(FIVE + "base_url: embedded\nfiles: {train: x}").read_text()
-    path = tmp_path / "four.yaml"
-    path.write_text(four.replace("5", "4").replace("0.2", "0.25").replace("embedded", "http://x"))
-    write_ai2(mirror / "x", QUESTIONS)
-    with pytest.raises(RecordError, match=r"x:1: 5 choices; four has 4"):
-        load_probe(path, "train", mirror=mirror)
+    four = "setup: mc_qa\nnum_choices: 4\nchance: 0.25\nfiles: {train: x}"
+    write_ai2(tmp_path / "x", QUESTIONS)
+    with pytest.raises(RecordError, match=r"x:1: 5 choices; mine has 4"):
+        load_probe(config_file(four), "train")
 
 
 def test_templates_are_named_and_strange_stems_counted(mirror: Path) -> None:
@@ -247,38 +240,3 @@ def test_minimal_pairs_have_a_file_or_a_config_and_are_for_scoring_alone(
     assert [r.gold for r in load_probe(config, "dev", pairs=True).records] == ["a b", "c d"]
     with pytest.raises(ConfigError, match=r"mine is of minimal pairs .* only `train.py zero-shot`"):
         load_probe(config, "dev")
-
-
-SOURCE = FileSource("d/train.jsonl")
-
-
-def probe(base_url: str | None = None, get: str = "") -> ProbeConfig:
-    return ProbeConfig(
-        "mine", "mc_qa", 2, 0.5, base_url=base_url, mirror_folder="released", get=get
-    )
-
-
-def put(folder: Path, name: str) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{}\n")
-    return path
-
-
-def test_a_mirror_has_a_folder_for_each_address_and_gzip_comes_second(tmp_path: Path) -> None:
-    for name in ("released/d/train.jsonl.gz", "released/d/train.jsonl"):
-        path = put(tmp_path, name)
-        assert locate(probe(), SOURCE, tmp_path, None, None).path == path
-        assert locate(probe(), SOURCE, tmp_path.as_uri(), None, None).path == path
-
-
-def test_a_probes_own_folder_comes_before_a_mirror(tmp_path: Path) -> None:
-    put(tmp_path, "mirror/released/d/train.jsonl")
-    own = put(tmp_path, "own/d/train.jsonl")
-    config = probe(str(tmp_path / "own"))
-    assert locate(config, SOURCE, tmp_path / "mirror", None, None).path == own
-    own.unlink()
-    with pytest.raises(NotThereError, match=r"own/d/train\.jsonl \(nor train\.jsonl\.gz\)"):
-        locate(config, SOURCE, None, None, None)
-    with pytest.raises(NotThereError, match=r"Ask. Put it .* at <mirror>/released/d/train\.jsonl"):
-        locate(probe(get="Ask."), SOURCE, None, None, None)

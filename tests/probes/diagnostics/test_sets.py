@@ -30,18 +30,6 @@ def test_released_sets_have_their_sizes(name: str, data_mirror: Path) -> None:
     assert data.files[0].sha256 == data.source.file.sha256
 
 
-def test_names_and_addresses() -> None:
-    assert list(SETS) == list(SIZES)
-    assert [one.recorded_as for one in SETS.values()][:5] == [
-        "cprag", "role", "negsimp", "negnat", "ROLE-1500",
-    ]  # fmt: skip
-    assert {f"{one.mirror_folder} {one.base_url}" for one in SETS.values()} == {
-        "lm-diagnostics https://raw.githubusercontent.com/aetting/lm-diagnostics/master",
-        "extended-diagnostics https://raw.githubusercontent.com/text-machine-lab/"
-        "extending_psycholinguistic_dataset/main/data",
-    }
-
-
 def test_other_missing_and_malformed_files_of_a_mirror_are_named(tmp_path: Path) -> None:
     with pytest.raises(NotThereError, match=r"lm-diagnostics/datasets/ROLE-88/ROLE-88\.tsv"):
         load_set("role", tmp_path)

@@ -16,7 +16,6 @@ from probelight.probes.controls import (
 )
 from probelight.probes.record import group_of
 from probelight.probes.source import load_probe
-from probelight.probes.splits import grouped_split
 
 pytestmark = pytest.mark.paper_data
 
@@ -102,11 +101,3 @@ def test_known_leaks_and_clusters(data_mirror: Path) -> None:
     assert sum(size == 1 for size in test.values()) == 1064
     senses = clusters("dictionary_qa", "train"), clusters("dictionary_qa", "dev")
     assert len(senses[0].keys() & senses[1].keys()) == 689
-
-
-def test_definitions_are_split_by_cluster(data_mirror: Path) -> None:
-    records = load_probe("definitions", "train", mirror=data_mirror).records
-    kept, rest = grouped_split(records, "cluster", fraction=0.2, seed=0)
-    assert abs(len(kept) - 600) <= 10
-    assert {r.meta["cluster"] for r in kept}.isdisjoint(r.meta["cluster"] for r in rest)
-    assert {r.stem for r in kept}.isdisjoint(r.stem for r in rest)
