@@ -28,78 +28,73 @@ AGE = Record(
     "1", "A 24 year old person age is [MASK] than a 55 year old person .", ("older", "younger"), 1
 )
 # By probe, stems and what its no-language control keeps of them.
-TEMPLATES = {
-    "age_comparison": [
-        (AGE.stem, "24 [MASK] 55"),
-        (
-            "A 21 year old person is [MASK] than me in age, If I am a 35 year old person.",
-            "21 [MASK] 35",
-        ),
-    ],
-    "objects_comparison": [
-        (
-            "The size of a nail is usually much [MASK] than the size of a house plant .",
-            "nail [MASK] house plant",
-        ),
-    ],
-    "always_never": [
-        ("A ape [MASK] has a neck .", "ape [MASK] neck"),
-        ("beef is [MASK] part of a canine's diet .", "beef [MASK] canine"),
-        ("A dish with beef [MASK] contains some vegetable .", "beef [MASK] vegetable"),
-        ("A bat is [MASK] larger than a wolf .", "bat [MASK] larger wolf"),
-        ("A wolf is [MASK] smaller than a bat .", "wolf [MASK] smaller bat"),
-        ("bed is [MASK] placed in the middle .", "bed [MASK] middle"),
-    ],
-    "multihop_composition": [
-        (
-            "When comparing a 31 year old, a 23 year old and a 30 year old, the [MASK] is oldest ",
-            "31 23 30 [MASK]",
-        ),
-    ],
-    "antonym_negation": [
-        ("It was [MASK] sane , it was really insane .", "[MASK] sane insane"),
-        ("It was [MASK] a elevator, it was really a lift.", "[MASK] elevator lift"),
-        ("He was [MASK] ready to cool, He was really ready to cool off.", "[MASK] cool cool off"),
-    ],
-    "taxonomy_conjunction": [
-        ("A ferry and a floatplane are both a type of [MASK].", "ferry floatplane [MASK]"),
-    ],
-    "property_conjunction": [
-        (
-            "What is usually located at hand and used for writing?",
-            "located at hand used for writing",
-        ),
-        (
-            "what usually used for fun and is usually located at toy store",
-            "used for fun located at toy store",
-        ),
-        (
-            "what has a prerequisite of open book and has a subevent of sleep",
-            "has a prerequisite of open book has a subevent of sleep",
-        ),
-    ],
-    "encyclopedic_composition": [
-        ("When did the band where Junior Cony played first form?", "Junior Cony"),
-    ],
-}
-CASES = [(probe, *case) for probe, cases in TEMPLATES.items() for case in cases]
+TEMPLATES = """
+age_comparison
+A 24 year old person age is [MASK] than a 55 year old person . => 24 [MASK] 55
+A 21 year old person is [MASK] than me in age, If I am a 35 year old person. => 21 [MASK] 35
+
+objects_comparison
+The size of a pen is usually much [MASK] than the size of a house plant . => pen [MASK] house plant
+
+always_never
+A ape [MASK] has a neck . => ape [MASK] neck
+beef is [MASK] part of a canine's diet . => beef [MASK] canine
+A dish with beef [MASK] contains some vegetable . => beef [MASK] vegetable
+A bat is [MASK] larger than a wolf . => bat [MASK] larger wolf
+A wolf is [MASK] smaller than a bat . => wolf [MASK] smaller bat
+bed is [MASK] placed in the middle . => bed [MASK] middle
+
+multihop_composition
+When comparing a 31 year old, a 9 year old and a 3 year old, the [MASK] is oldest  => 31 9 3 [MASK]
+
+antonym_negation
+It was [MASK] sane , it was really insane . => [MASK] sane insane
+It was [MASK] a elevator, it was really a lift. => [MASK] elevator lift
+He was [MASK] ready to cool, He was really ready to cool off. => [MASK] cool cool off
+
+taxonomy_conjunction
+A ferry and a floatplane are both a type of [MASK]. => ferry floatplane [MASK]
+A beer and an apple pie are both a type of [MASK] . => beer apple pie [MASK]
+
+property_conjunction
+What is usually located at hand and used for writing? => located at hand used for writing
+what usually used for fun and is usually located at toy store => used for fun located at toy store
+what is part of ink and has a subevent of sleep => part of ink has a subevent of sleep
+what has a prerequisite of a book and is made of ink => has a prerequisite of a book made of ink
+What is part of a city and is made of stone ? => part of a city made of stone
+what usually used for racing and usually used for play => used for racing used for play
+
+encyclopedic_composition
+When did the band where Junior Cony played first form? => Junior Cony
+when did the band where John Lennon played first form ? => John Lennon
+Who is the spouse of the actor that played in Hannah Free? => Hannah Free
+where is the headquarters of the company that Al Ingels established located ? => Al Ingels
+"""
 
 
-@pytest.mark.parametrize(("probe", "stem", "expected"), CASES)
-def test_no_language_keeps_mask_and_arguments_in_order(
-    probe: str, stem: str, expected: str
-) -> None:
+@pytest.mark.parametrize(
+    ("probe", "stem", "expected"),
+    [
+        (probe, *line.split(" => "))
+        for probe, *lines in (part.splitlines() for part in TEMPLATES.strip().split("\n\n"))
+        for line in lines
+    ],
+)
+def test_controls_keep_mask_and_arguments(probe: str, stem: str, expected: str) -> None:
     config = load_probe_config(probe)
-    choices = config.candidates or ("one", "two", "three")
-    nonsense = choose_nonsense(config, lambda word: True)
-    control = no_language(Record("1", stem, choices, 1), config, nonsense)
-    assert control.stem == expected
-    assert control.answer == 1
+    record = Record("1", stem, config.candidates or ("one", "two", "three"), 1)
+    control = no_language(record, config, choose_nonsense(config, lambda word: True))
+    assert (control.stem, control.answer) == (expected, 1)
     if config.candidates:
         assert set(control.choices) <= set(NONSENSE_WORDS)
-        assert len(set(control.choices)) == len(choices)
+        assert len(set(control.choices)) == len(record.choices)
     else:
-        assert control.choices == choices
+        assert control.choices == record.choices
+    changed = perturbed_language(record, config, draw_substitutes(config, seed=0))
+    found = config.find_arguments(stem)
+    assert found is not None
+    assert all(stem[start:end] in changed.stem for start, end in found.spans)
+    assert any(word in changed.stem.split() for word in NONSENSE_WORDS)
 
 
 def test_the_papers_example_and_words_that_are_not_usable() -> None:
@@ -115,13 +110,10 @@ def test_what_decides_the_answer_is_kept_and_is_no_argument() -> None:
     config = load_probe_config("always_never")
     answers = config.candidates
     larger = Record("1", "A bat is [MASK] larger than a wolf .", answers, 0)
-    smaller = Record("2", "A wolf is [MASK] smaller than a bat .", answers, 0)
-    (first, second), (third, fourth) = (
-        [record.stem[start:end] for start, end in found.spans]
-        for record in (larger, smaller)
-        if (found := config.find_arguments(record.stem))
-    )
-    assert (first, second) == (fourth, third) == ("bat", "wolf")  # one group for splits
+    for stem in (larger.stem, "A wolf is [MASK] smaller than a bat ."):
+        found = config.find_arguments(stem)
+        assert found is not None
+        assert {stem[start:end] for start, end in found.spans} == {"bat", "wolf"}  # one group
     perturbed = perturbed_language(larger, config, {"larger": "foo", "smaller": "ya"})
     assert perturbed.stem == "A bat is [MASK] foo than a wolf ."
     plain = config.find_arguments("A robin [MASK] has a horn .")
@@ -201,33 +193,6 @@ def test_controls_fit_every_row_of_the_shipped_probes(name: str, split: str) -> 
         assert (changed.choices, changed.answer) == (record.choices, record.answer)
 
 
-OPEN_WORDINGS = [
-    *((probe, stem) for probe, stem, _ in CASES),
-    # The paper's wording, and with the spaces of the released files.
-    ("property_conjunction", "What is part of a city and is made of stone ?"),
-    ("property_conjunction", "what usually used for racing and usually used for play"),
-    ("encyclopedic_composition", "when did the band where John Lennon played first form ?"),
-    ("encyclopedic_composition", "Who is the spouse of the actor that played in Hannah Free?"),
-    (
-        "encyclopedic_composition",
-        "where is the headquarters of the company that Bjarke Ingels established located ?",
-    ),
-    ("taxonomy_conjunction", "A beer and an apple pie are both a type of [MASK] ."),
-]
-
-
-@pytest.mark.parametrize(("name", "stem"), OPEN_WORDINGS)
-def test_perturbed_language_keeps_arguments_of_open_probes(name: str, stem: str) -> None:
-    config = load_probe_config(name)
-    record = Record("1", stem, ("one", "two", "three"), 1)
-    changed = perturbed_language(record, config, draw_substitutes(config, seed=0))
-    found = config.find_arguments(stem)
-    assert found is not None
-    for start, end in found.spans:
-        assert stem[start:end] in changed.stem
-    assert any(word in changed.stem.split() for word in NONSENSE_WORDS)
-
-
 PEN = Record(
     "p1",
     "What is usually located at hand and used for writing?",
@@ -239,24 +204,16 @@ PEN = Record(
 CONFIG = load_probe_config("property_conjunction")
 
 
-def test_but_not_of_the_papers_example() -> None:
-    varied = but_not(PEN, CONFIG)
-    assert varied.stem == "What is usually located at hand but not used for writing?"
-    assert varied.choices == PEN.choices
-    assert varied.gold == "spoon"
-    assert (varied.id, varied.position, varied.meta) == ("p1-but_not", 7, PEN.meta)
-
-
-@pytest.mark.parametrize(
-    "choices", [("computer", "pen", "spoon"), ("computer", "spoon", "pen"), ("spoon", "computer")]
-)
-def test_the_answer_is_the_distractor_with_the_first_property_wherever_it_stands(
-    choices: tuple[str, ...],
-) -> None:
-    # a spoon is located at hand, a computer is used for writing
-    choices = choices if "pen" in choices else (*choices, "pen")
+@pytest.mark.parametrize("first", range(3))
+def test_but_not_of_the_papers_example_wherever_the_answer_stands(first: int) -> None:
+    # A spoon is located at hand, a computer is used for writing.
+    choices = (*PEN.choices[first:], *PEN.choices[:first])
     varied = but_not(replace(PEN, choices=choices, answer=choices.index("pen")), CONFIG)
-    assert (varied.gold, varied.choices) == ("spoon", choices)
+    stem = "What is usually located at hand but not used for writing?"
+    assert varied == replace(
+        PEN, id="p1-but_not", stem=stem, choices=choices, answer=choices.index("spoon")
+    )
+    assert (varied.position, varied.meta) == (PEN.position, PEN.meta)
 
 
 def test_rows_that_do_not_say_which_distractor_is_the_first_are_refused(tmp_path: Path) -> None:
