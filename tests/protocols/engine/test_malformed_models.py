@@ -6,39 +6,101 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, T5Config, ViTConfig
 
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
-from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import ModelSettings
-from tests.protocols.engine.model_damage import (
-    RAN,
-    Cases,
-    Damage,
-    at_first,
-    cases,
-    change,
-    config,
-    cut,
-    fifo,
-    folder_for,
-    index,
-    inoculate,
-    link,
-    one_line,
-    shard,
-    weights,
-    without,
-    write,
-)
+
+Damage = Callable[[Path], object]
+Cases = dict[str, tuple[Damage, str]]  # what is done, and what the line must say of it
+Tensors = dict[str, torch.Tensor]
+RAN = "somebodys-code-ran"  # a file
+WEIGHTS = "model.safetensors"
+
+
+def edit(name: str, change: Callable[[Any], object]) -> Damage:
+    def damage(folder: Path) -> None:
+        content = json.loads((folder / name).read_text())
+        change(content)
+        (folder / name).write_text(json.dumps(content))
+
+    return damage
+
+
+def settings(name: str, **changes: Any) -> Damage:
+    return edit(name, lambda content: content.update(changes))
+
+
+config = partial(settings, "config.json")
+head = partial(settings, "choice_head.json")
+words = partial(settings, "word_module.json")
+tokenizer = partial(edit, "tokenizer.json")
+
+
+def write(name: str, content: str | bytes) -> Damage:
+    data = content.encode() if isinstance(content, str) else content
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def without(*names: str) -> Damage:
+    return lambda folder: [(folder / name).unlink(missing_ok=True) for name in names]
+
+
+def cut(name: str, keep: int) -> Damage:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:keep])
+
+
+def replace(name: str, make: Callable[[Path], object]) -> Damage:
+    def damage(folder: Path) -> None:
+        (folder / name).unlink()
+        make(folder / name)
+
+    return damage
+
+
+def link(name: str, target: str) -> Damage:
+    return replace(name, lambda path: path.symlink_to(target))
+
+
+def weights(change: Callable[[Tensors], object], name: str = WEIGHTS) -> Damage:
+    def damage(folder: Path) -> None:
+        tensors = load_file(folder / name)
+        change(tensors)
+        save_file(tensors, folder / name, metadata={"format": "pt"})
+
+    return damage
+
+
+def at_first(change: Callable[[torch.Tensor], torch.Tensor], name: str = WEIGHTS) -> Damage:
+    def apply(tensors: Tensors) -> None:
+        first = next(n for n in sorted(tensors) if n.endswith("weight") and tensors[n].dim() == 2)
+        tensors[first] = change(tensors[first]).contiguous()
+
+    return weights(apply, name)
+
+
+def index(content: Any) -> Damage:
+    def damage(folder: Path) -> None:
+        (folder / WEIGHTS).rename(folder / "shard.safetensors")
+        (folder / f"{WEIGHTS}.index.json").write_text(json.dumps(content))
+
+    return damage
+
+
+def shard(names: dict[str, Any]) -> Damage:
+    return index({"weight_map": names, "metadata": {}})
 
 
 def _code(folder: Path) -> None:
@@ -53,31 +115,13 @@ class _Evil:
 
 
 def _pickle(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
+    (folder / WEIGHTS).unlink()
     torch.save({"x": _Evil(), "y": torch.zeros(10**6)}, folder / "pytorch_model.bin")
 
 
-def _no_tokenizer(folder: Path) -> None:
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
-        (folder / name).unlink(missing_ok=True)
-
-
 def _vocabulary(*words: str) -> Damage:
-    def damage(folder: Path) -> None:
-        (folder / "tokenizer.json").unlink()
-        (folder / "vocab.txt").write_text("\n".join(words) + "\n")
-
-    return damage
-
-
-def _tokenizer(change: Callable[[Any], object]) -> Damage:
-    def damage(folder: Path) -> None:
-        path = folder / "tokenizer.json"
-        content = json.loads(path.read_text())
-        change(content)
-        path.write_text(json.dumps(content))
-
-    return damage
+    text = "\n".join(words) + "\n"
+    return replace("tokenizer.json", lambda path: path.with_name("vocab.txt").write_text(text))
 
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -91,10 +135,10 @@ ANY_MODEL: Cases = {
     "config null": (write("config.json", "null"), "holds a NoneType"),
     "config deep": (write("config.json", DEEP), "config.json cannot be read"),
     "config {}": (write("config.json", "{}"), "model_type is None"),
-    "config a folder": (folder_for("config.json"), "no regular file"),
+    "config a folder": (replace("config.json", Path.mkdir), "no regular file"),
     "config a loop": (link("config.json", "config.json"), "no regular file"),
     "config a device": (link("config.json", "/dev/zero"), "no regular file"),
-    "config a pipe": (fifo("config.json"), "no regular file"),
+    "config a pipe": (replace("config.json", os.mkfifo), "no regular file"),
     "config large": (write("config.json", " " * (17 << 20)), "too many for settings"),
     "kind unknown": (config(model_type="nosuch"), "nosuch"),
     "kind a list": (config(model_type=["bert"]), "model_type is ['bert']"),
@@ -130,12 +174,12 @@ ANY_MODEL: Cases = {
     "activation unknown": (config(hidden_act="nosuch"), "nosuch"),
     "dropout text": (config(hidden_dropout_prob="much"), "much"),
     "quantised": (config(quantization_config={"quant_method": "gptq"}), "GPTQConfig"),
-    "weights missing": (without("model.safetensors"), "no weights"),
-    "weights empty": (write("model.safetensors", b""), "header too small"),
-    "weights cut late": (cut("model.safetensors", 5000), "SafetensorError"),
-    "weights a page": (write("model.safetensors", "<html>" * 500), "SafetensorError"),
-    "weights a loop": (link("model.safetensors", "model.safetensors"), "are not there"),
-    "weights a pipe": (fifo("model.safetensors"), "are not there"),
+    "weights missing": (without(WEIGHTS), "no weights"),
+    "weights empty": (write(WEIGHTS, b""), "header too small"),
+    "weights cut late": (cut(WEIGHTS, 5000), "SafetensorError"),
+    "weights a page": (write(WEIGHTS, "<html>" * 500), "SafetensorError"),
+    "weights a loop": (link(WEIGHTS, WEIGHTS), "are not there"),
+    "weights a pipe": (replace(WEIGHTS, os.mkfifo), "are not there"),
     "weights evil": (_pickle, "weights"),
     "weights none in it": (weights(lambda tensors: tensors.clear()), "belong together"),
     "a weight missing": (weights(lambda t: t.pop(min(t))), "missing"),
@@ -149,15 +193,18 @@ ANY_MODEL: Cases = {
     "index outside": (shard({"x": "../x.safetensors"}), "'../x.safetensors'"),
     "index a number": (shard({"x": 3}), "names 3"),
     "index a pickle": (shard({"x": "x.bin"}), "'x.bin'"),
-    "tokenizer missing": (_no_tokenizer, "has no tokenizer"),
+    "tokenizer missing": (
+        without("tokenizer.json", "tokenizer_config.json", "vocab.txt"),
+        "has no tokenizer",
+    ),
     "tokenizer empty": (write("tokenizer.json", ""), "tokenizer"),
     "tokenizer cut": (cut("tokenizer.json", 100), "tokenizer"),
     "tokenizer a list": (write("tokenizer.json", "[]"), "tokenizer"),
     "tokenizer deep": (write("tokenizer.json", DEEP), "tokenizer"),
     "tokenizer {}": (write("tokenizer.json", "{}"), "tokenizer"),
-    "tokenizer a pipe": (fifo("tokenizer.json"), "tokenizer"),
-    "tokenizer of no kind": (_tokenizer(lambda t: t["model"].update(type="No")), "tokenizer"),
-    "tokenizer without words": (_tokenizer(lambda t: t["model"].update(vocab={})), "tokenizer"),
+    "tokenizer a pipe": (replace("tokenizer.json", os.mkfifo), "tokenizer"),
+    "tokenizer of no kind": (tokenizer(lambda t: t["model"].update(type="No")), "tokenizer"),
+    "tokenizer without words": (tokenizer(lambda t: t["model"].update(vocab={})), "tokenizer"),
     "tokenizer config cut": (cut("tokenizer_config.json", 20), "tokenizer"),
     "vocabulary small": (_vocabulary(*SPECIAL, "a", "b"), "do not belong together"),
     "vocabulary large": (_vocabulary(*SPECIAL, *map(str, range(99))), "do not belong together"),
@@ -165,10 +212,7 @@ ANY_MODEL: Cases = {
 # Loading is the same for every command, so for the second one a sample is enough.
 SOME = ("config missing", "code", "GPT-2", "size huge", "weights missing", "tokenizer missing")
 MASKED: Cases = {
-    "tokenizer without mask": (
-        lambda f: change(f / "tokenizer_config.json", {"mask_token": None}),
-        "tokenizer",
-    ),
+    "tokenizer without mask": (settings("tokenizer_config.json", mask_token=None), "tokenizer"),
     "no head": (
         weights(lambda t: [t.pop(n) for n in list(t) if n.startswith("cls.")]),
         "missing (cls.predictions",
@@ -177,23 +221,51 @@ MASKED: Cases = {
 SENTENCE: Cases = {
     "choice_head.json empty": (write("choice_head.json", ""), "choice_head.json cannot be read"),
     "choice_head.json a list": (write("choice_head.json", "[]"), "choice_head.json cannot be"),
-    "format": (lambda f: change(f / "choice_head.json", {"format": 9}), "format 9"),
-    "head": (lambda f: change(f / "choice_head.json", {"head": "x"}), "head 'x'"),
-    "head a list": (lambda f: change(f / "choice_head.json", {"head": []}), "head []"),
-    "another head": (lambda f: change(f / "choice_head.json", {"head": "linear"}), "dense"),
-    "pooler": (lambda f: change(f / "choice_head.json", {"head": "pooler"}), "pooler"),
-    "length": (lambda f: change(f / "choice_head.json", {"max_length": "x"}), "max_length is 'x'"),
-    "length 0": (lambda f: change(f / "choice_head.json", {"max_length": 0}), "max_length is 0"),
-    "choices": (lambda f: change(f / "choice_head.json", {"num_choices": 1}), "num_choices is 1"),
+    "format": (head(format=9), "format 9"),
+    "head": (head(head="x"), "head 'x'"),
+    "head a list": (head(head=[]), "head []"),
+    "another head": (head(head="linear"), "dense"),
+    "pooler": (head(head="pooler"), "pooler"),
+    "length": (head(max_length="x"), "max_length is 'x'"),
+    "length 0": (head(max_length=0), "max_length is 0"),
+    "choices": (head(num_choices=1), "num_choices is 1"),
     "head missing": (without("head.safetensors"), "head.safetensors"),
     "head cut": (cut("head.safetensors", 30), "SafetensorError"),
-    "head NaN": (
-        lambda f: save_file(
-            {n: t * torch.nan for n, t in load_file(f / "head.safetensors").items()},
-            f / "head.safetensors",
-        ),
-        "NaN or infinite",
+    "head NaN": (at_first(lambda w: w * torch.nan, "head.safetensors"), "NaN or infinite"),
+}
+WORD_MODULE: Cases = {
+    "settings empty": (write("word_module.json", ""), "word_module.json cannot be read"),
+    "settings a list": (write("word_module.json", "[]"), "word_module.json cannot be read"),
+    "settings without format": (write("word_module.json", "{}"), "format None"),
+    "format": (words(format=9), "format 9"),
+    "kind": (words(kind="elmo"), "'elmo'"),
+    "a setting more": (words(nosuch=1), "nosuch"),
+    "dimension text": (words(dimension="x"), "settings"),
+    "dimension other": (words(dimension=7), "7 are wanted"),
+    "weights missing": (without(WEIGHTS), "weights"),
+    "weights of nothing": (weights(lambda t: t.clear()), "do not belong together"),
+    "a weight missing": (weights(lambda t: t.pop("words.weight")), "words.weight"),
+    "words missing": (weights(lambda t: t.pop("words.spelling")), "words.spelling"),
+    "a weight of another shape": (at_first(lambda w: w[:, :-1]), "weights"),
+    "a weight NaN": (at_first(lambda w: w * torch.nan), "NaN or infinite"),
+    "words no text": (
+        weights(lambda t: t.update({"words.spelling": torch.tensor([255], dtype=torch.uint8)})),
+        "weights",
     ),
+}
+ESIM: Cases = {
+    "size huge": (words(hidden_size=10**6), "do not belong together"),
+    "size negative": (words(hidden_size=-1), "settings"),
+    "size text": (words(hidden_size="x"), "settings"),
+    "dropout": (words(dropout=7), "dropout"),
+    "length": (words(max_length="x"), "max_length is 'x'"),
+    "choices": (words(num_choices=0), "num_choices is 0"),
+}
+BASELINE: Cases = {
+    "settings missing": (without("word_module.json"), "holds no saved model"),
+    "tokens huge": (words(num_tokens=10**6), "belong together"),
+    "tokens negative": (words(num_tokens=-1), "settings"),
+    "mode": (words(mode="full"), "mode='full'"),
 }
 
 
@@ -203,70 +275,108 @@ def _somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def saved(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that our own module was saved in."""
-    folder = tmp_path_factory.mktemp("saved") / "sentence"
-    module_for(ModelSettings(str(tiny_model), max_length=32), "mc_qa").save_pretrained(folder)
+def folders(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A checkpoint, and what our own modules were saved in."""
+    found = {"checkpoint": tiny_model}
+    sentence = ModelSettings(str(tiny_model), max_length=32)
+    for model in (sentence, ModelSettings(kind="esim"), ModelSettings(kind="mlm_baseline")):
+        found[model.kind] = tmp_path_factory.mktemp("saved") / model.kind
+        setup: Any = "mc_mlm" if model.kind == "mlm_baseline" else "mc_qa"
+        module_for(model, setup).save_pretrained(found[model.kind])
+    return found
+
+
+@pytest.fixture
+def damaged(folders: dict[str, Path], kind: str, damage: Damage, tmp_path: Path) -> Path:
+    folder = Path(shutil.copytree(folders[kind], tmp_path / "model"))
+    damage(folder)
     return folder
 
 
-def _zero_shot(folder: str, tmp_path: Path) -> int:
-    own = tmp_path / "own.jsonl"
-    write_ai2(own, [Record("1", "the grass is [MASK] .", ("red", "green"), 1)])
-    command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_mlm"]
-    command += ["--model.name_or_path", folder, "--output_dir", str(tmp_path / "out")]
-    return cli.main([*command, "--trainer.progress_bar", "false"])
+def cases(**tables: Cases) -> Any:
+    """The cases of each kind of folder."""
+    rows = [
+        pytest.param(kind, *case, id=f"{kind}: {name}")
+        for kind, table in tables.items()
+        for name, case in table.items()
+    ]
+    return pytest.mark.parametrize(("kind", "damage", "cause"), rows)
 
 
-@cases(ANY_MODEL, MASKED)
-def test_zero_shot(
-    damage: Damage,
-    cause: str,
-    tiny_model: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
-    damage(folder)
-    capfd.readouterr()  # what was said while it was made
-    one_line(_zero_shot(str(folder), tmp_path), folder, cause, capfd)
+def assert_one_line(text: str, folder: Path, cause: str) -> None:
+    assert len(text.splitlines()) == 1, text
+    assert "Traceback" not in text
+    assert str(folder) in text
+    assert cause in text, text
+    assert not Path(RAN).exists()
 
 
-@cases({name: ANY_MODEL[name] for name in SOME}, SENTENCE)
+Refusal = Callable[[list[str]], str]
+
+
+@pytest.fixture
+def failure(capfd: pytest.CaptureFixture[str]) -> Refusal:
+    """Runs a command that must fail; returns all that it says of it."""
+
+    def run(command: list[str]) -> str:
+        capfd.readouterr()  # what was said while the folder was made
+        code = cli.main([*command, "--output_dir=out"])
+        text = capfd.readouterr().err.strip()
+        assert code == cli.FAILURE, text
+        return text
+
+    return run
+
+
+def zero_shot(model: str | Path) -> list[str]:
+    write_ai2(Path("own.jsonl"), [Record("1", "the grass is [MASK] .", ("red", "green"), 1)])
+    data = ["--data.path=own.jsonl", "--data.setup=mc_mlm", "--trainer.progress_bar=false"]
+    return ["zero-shot", f"--model.name_or_path={model}", *data]
+
+
+@cases(checkpoint=ANY_MODEL | MASKED)
+def test_zero_shot(damaged: Path, cause: str, failure: Refusal) -> None:
+    assert_one_line(failure(zero_shot(damaged)), damaged, cause)
+
+
+@cases(transformer={name: ANY_MODEL[name] for name in SOME} | SENTENCE, esim=WORD_MODULE | ESIM)
 def test_inoculation_of_a_saved_model(
-    damage: Damage,
-    cause: str,
-    saved: Path,
-    inoculation_config: dict[str, Any],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
+    kind: str, damaged: Path, cause: str, inoculation_config: dict[str, Any], failure: Refusal
 ) -> None:
-    folder = Path(shutil.copytree(saved, tmp_path / "model"))
-    damage(folder)
-    capfd.readouterr()  # what was said while it was made
-    one_line(inoculate(folder, inoculation_config, tmp_path), folder, cause, capfd)
+    inoculation_config["original"]["checkpoint"] = str(damaged)
+    if kind == "esim":
+        inoculation_config["model"] = {"kind": kind}
+    Path("run.yaml").write_text(yaml.safe_dump(inoculation_config))
+    assert_one_line(failure(["inoculate", "--config=run.yaml"]), damaged, cause)
+
+
+@cases(mlm_baseline=BASELINE)
+def test_a_saved_mlm_baseline(damaged: Path, cause: str) -> None:
+    with pytest.raises(PretrainedError) as raised:
+        saved_module(damaged)
+    assert_one_line(str(raised.value), damaged, cause)
 
 
 @pytest.mark.parametrize(
     "name", ["/no/such", "./here", "no-such-model", "a/b", "~nobody-here/x", "a\x00b", "x" * 300]
 )
-def test_names_of_nothing(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code = _zero_shot(name, tmp_path)
-    said = capfd.readouterr().err.strip()
-    assert code == 1
-    assert len(said.splitlines()) == 1, said
-    assert name[:40] in said or repr(name)[1:-1] in said
+def test_names_of_nothing(name: str, failure: Refusal) -> None:
+    [line] = failure(zero_shot(name)).splitlines()
+    assert name[:40] in line or repr(name)[1:-1] in line
 
 
-@pytest.mark.parametrize("kind", ["file", "pipe", "loop", "broken link"])
+PLACES: dict[str, Callable[[Path], object]] = {
+    "file": lambda path: path.write_text("x"),
+    "pipe": os.mkfifo,
+    "loop": lambda path: path.symlink_to(path),
+    "broken link": lambda path: path.symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("make", PLACES.values(), ids=list(PLACES))
 def test_something_else_in_the_place_of_a_folder(
-    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    make: Callable[[Path], object], tmp_path: Path, failure: Refusal
 ) -> None:
     path = tmp_path / "model"
-    {
-        "file": lambda: path.write_text("x"),
-        "pipe": lambda: os.mkfifo(path),
-        "loop": lambda: path.symlink_to(path),
-        "broken link": lambda: path.symlink_to("nowhere"),
-    }[kind]()
-    one_line(_zero_shot(str(path), tmp_path), path, "give the folder", capfd)
+    make(path)
+    assert_one_line(failure(zero_shot(path)), path, "give the folder")

@@ -65,25 +65,16 @@ def test_a_type_that_is_not_trained_for_a_setup_says_what_to_choose(
         module_for(model, setup)
 
 
-def test_saved_modules_come_back_as_what_they_were(tmp_path: Path) -> None:
-    modules = {
-        "mlm": module_for(MLM, "mc_mlm"),
-        "esim": module_for(PAIRS, "mc_qa"),
-        "transformer": module_for(ModelSettings(), "mc_qa"),
-    }
-    for name, module in modules.items():
-        module.save_pretrained(tmp_path / name)
-        loaded = saved_module(tmp_path / name, learning_rate=0.25, monitor="val/accuracy")
-        assert type(loaded) is type(module)
-        assert loaded.learning_rate == 0.25
-
-
-def test_other_folders_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(PretrainedError, match="holds no saved model"):
-        saved_module(tmp_path)
-    (tmp_path / "word_module.json").write_text('{"format": 1, "kind": "elmo"}')
-    with pytest.raises(PretrainedError, match="'elmo' is not known"):
-        saved_module(tmp_path)
+@pytest.mark.parametrize(
+    ("model", "setup"), [(MLM, "mc_mlm"), (PAIRS, "mc_qa"), (ModelSettings(), "mc_qa")]
+)
+def test_a_saved_module_comes_back_as_what_it_was(
+    model: ModelSettings, setup: Setup, tmp_path: Path
+) -> None:
+    module = module_for(model, setup)
+    module.save_pretrained(tmp_path / "saved")
+    loaded = saved_module(tmp_path / "saved", learning_rate=0.25, monitor="val/accuracy")
+    assert (type(loaded), loaded.learning_rate) == (type(module), 0.25)
 
 
 @pytest.mark.parametrize("kind", ["mlm_baseline", "esim"])
@@ -104,7 +95,7 @@ def test_what_answers_untrained_is_made_for_its_setup() -> None:
             scorer_for(model, "mc_mlm")
 
 
-def test_a_scorer_is_checked_without_its_weights() -> None:
+def test_models_are_checked_without_their_weights() -> None:
     posed = []
     skipping = ModelSettings(multi_token="skip", name="mine")
     records = [SPLIT, replace(SPLIT, choices=("large", "small"))]
@@ -113,26 +104,23 @@ def test_a_scorer_is_checked_without_its_weights() -> None:
     with pytest.raises(RecordError, match=r"^dictionary-lm: 7@0: the candidate 'zzyzxian' is"):
         check_scorer(ModelSettings(), "mc_mlm", [records])
     check_scorer(ModelSettings(), "mc_qa", [records])
-    with pytest.raises(PretrainedError, match="no folder"):
-        check_scorer(ModelSettings("./nowhere"), "mc_qa", [records])
-
-
-def test_what_is_trained_is_checked_without_its_weights() -> None:
     check_module(ModelSettings(), "mc_qa")
     check_module(PAIRS, "mc_qa")
+    nowhere = ModelSettings("./nowhere")
     with pytest.raises(PretrainedError, match="no folder"):
-        check_module(ModelSettings("./nowhere"), "mc_qa")
+        check_scorer(nowhere, "mc_qa", [records])
+    with pytest.raises(PretrainedError, match="no folder"):
+        check_module(nowhere, "mc_qa")
 
 
 def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert hub_id(ModelSettings("roberta-large")) == "roberta-large"
-    assert hub_id(ModelSettings("FacebookAI/roberta-large")) == "FacebookAI/roberta-large"
-    assert hub_id(ModelSettings("roberta-large", random_weights=True)) is None
-    assert hub_id(ModelSettings(kind="esim")) is None
-    assert hub_id(ModelSettings()) is None
-    (tmp_path / "roberta-large").mkdir()
-    assert hub_id(ModelSettings("roberta-large")) is None
+    for name in ("roberta-large", "FacebookAI/roberta-large"):
+        assert hub_id(ModelSettings(name)) == name
+    (tmp_path / "local").mkdir()
+    control = ModelSettings("roberta-large", random_weights=True)
+    for model in (control, PAIRS, ModelSettings(), ModelSettings("local")):
+        assert hub_id(model) is None
 
 
 def test_a_control_names_the_model_that_it_is_of_and_a_baseline_its_vectors() -> None:
