@@ -121,13 +121,6 @@ def test_several_sets_are_logged_by_name(quiet_trainer: Callable[..., Any]) -> N
         )
 
 
-def test_accuracies_start_anew_each_time(quiet_trainer: Callable[..., Any]) -> None:
-    module, trainer = Table(ROWS), quiet_trainer()
-    for items, expected in (([0, 2], 1.0), ([1, 3], 0.0)):
-        trainer.validate(module, loader(items), verbose=False)
-        assert trainer.callback_metrics["val/accuracy"] == expected
-
-
 def test_predictions_name_their_items(quiet_trainer: Callable[..., Any]) -> None:
     batches = quiet_trainer().predict(Table(ROWS), loader([2, 0], [3, -1]))
     assert batches is not None

@@ -52,7 +52,7 @@ def _moved(module: MaskedChoice, before: dict[str, Tensor]) -> set[str]:
 def test_logits_are_those_of_the_model_and_minus_infinity_without_a_choice(
     architecture: str, checkpoint: Checkpoint, masked_batch: MakeBatch
 ) -> None:
-    module, batch = MaskedChoice(str(checkpoint(architecture))), masked_batch()
+    module, batch = MaskedChoice(str(checkpoint(architecture)), mode="mlp"), masked_batch()
     plain = AutoModelForMaskedLM.from_pretrained(checkpoint(architecture)).eval()
     with torch.no_grad():
         logits = module(batch)
@@ -60,24 +60,12 @@ def test_logits_are_those_of_the_model_and_minus_infinity_without_a_choice(
     at_mask = whole[torch.arange(3), batch["mask_position"]]
     expected = at_mask.gather(1, batch["candidate_ids"])
     mask = batch["choice_mask"]
+    assert at_mask.std() > 0.05
     torch.testing.assert_close(logits[mask], expected[mask], rtol=0, atol=1e-5)
     assert logits[~mask].tolist() == [float("-inf")]
     with torch.no_grad():
         whole = module.head.full_logits(module.features(batch))
         torch.testing.assert_close(whole, at_mask, rtol=0, atol=1e-5)
-
-
-def test_padding_does_not_change_logits(
-    architecture: str, checkpoint: Checkpoint, masked_batch: MakeBatch
-) -> None:
-    module, batch = MaskedChoice(str(checkpoint(architecture))), masked_batch()
-    with torch.no_grad():
-        together = module(batch)
-        for item, length in enumerate((7, 9, 5)):
-            alone = {name: value[item : item + 1] for name, value in batch.items()}
-            for name in ("input_ids", "attention_mask", "token_type_ids"):
-                alone[name] = alone[name][:, :length]
-            torch.testing.assert_close(module(alone)[0], together[item], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["linear", "mlp"])
@@ -147,15 +135,6 @@ def test_training_switches_dropout_on_in_full_mode(
     assert seen == [True, True]
 
 
-def test_fitting_learns_the_gold_candidates(
-    checkpoint: Checkpoint, masked_batch: MakeBatch, quiet_trainer: Callable[..., Any]
-) -> None:
-    module, batch = MaskedChoice(str(checkpoint("bert")), mode="mlp", **FAST), masked_batch()
-    quiet_trainer(max_epochs=15).fit(module, _loader(batch))
-    with torch.no_grad():
-        assert torch.equal(module(batch).argmax(1), batch["labels"])
-
-
 def test_zero_shot_cannot_be_fitted(
     checkpoint: Checkpoint, masked_batch: MakeBatch, quiet_trainer: Callable[..., Any]
 ) -> None:
@@ -187,6 +166,7 @@ def test_a_trained_model_is_loaded_by_plain_from_pretrained(
     again = MaskedChoice(str(tmp_path / "model"))
     plain, info = AutoModelForMaskedLM.from_pretrained(tmp_path / "model", output_loading_info=True)
     assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
     with torch.no_grad():
         expected = module.eval()(batch)
         assert torch.equal(again(batch), expected)
@@ -211,20 +191,22 @@ SHORT = Record("short", "a [MASK] cat .", ("red", "green"), 0)
 LONG = Record("long", "the dog is [MASK] than a cat , not really a animal .", ("larger", "red"), 0)
 
 
-@pytest.fixture
-def left_padding(architecture: str, checkpoint: Checkpoint, tmp_path: Path) -> Path:
-    """A checkpoint whose tokenizer pads on the left."""
-    folder = Path(shutil.copytree(checkpoint(architecture), tmp_path / "left"))
+@pytest.fixture(params=["left", "right"])
+def padded(
+    request: pytest.FixtureRequest, architecture: str, checkpoint: Checkpoint, tmp_path: Path
+) -> Path:
+    """A checkpoint whose tokenizer pads on one side."""
+    folder = Path(shutil.copytree(checkpoint(architecture), tmp_path / "model"))
     path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "padding_side": "left"}))
-    assert AutoTokenizer.from_pretrained(folder).padding_side == "left"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "padding_side": request.param}))
+    assert AutoTokenizer.from_pretrained(folder).padding_side == request.param
     return folder
 
 
-def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(left_padding: Path) -> None:
-    model = AutoModelForMaskedLM.from_pretrained(left_padding).eval()
-    tokenizer = AutoTokenizer.from_pretrained(left_padding)
-    module = MaskedChoice(str(left_padding))
+def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(padded: Path) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(padded).eval()
+    tokenizer = AutoTokenizer.from_pretrained(padded)
+    module = MaskedChoice(str(padded))
     with torch.no_grad():
         together = module(module.encoder().encode([SHORT, LONG]).collate([0, 1]))
         for scores, record in zip(together, (SHORT, LONG), strict=True):
@@ -235,10 +217,10 @@ def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(left_paddi
             torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
 
 
-def test_other_scorers_do_not_see_what_stands_beside_a_text(left_padding: Path) -> None:
+def test_other_scorers_do_not_see_what_stands_beside_a_text(padded: Path) -> None:
     scorers = (
-        PseudoLogLikelihood(*load_pretrained(MASKED_LM, str(left_padding))),
-        TrainedScorer(SentenceChoice(str(left_padding))),
+        PseudoLogLikelihood(*load_pretrained(MASKED_LM, str(padded))),
+        TrainedScorer(SentenceChoice(str(padded))),
     )
     for asked in (scorer.choice_scores() for scorer in scorers):
         encoded = asked.encoder.encode([SHORT, LONG])

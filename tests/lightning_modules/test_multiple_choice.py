@@ -110,6 +110,9 @@ def test_it_cannot_fill_a_mask(fine_tuned: Path) -> None:
         MaskedChoice(str(fine_tuned))
 
 
-def test_other_checkpoints_have_no_such_head(checkpoint: Callable[..., Path]) -> None:
+def test_other_checkpoints_have_no_such_head(
+    checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    assert not has_choice_head(str(tmp_path))
     assert not has_choice_head("dictionary-lm")
     assert not has_choice_head(str(checkpoint("roberta")))

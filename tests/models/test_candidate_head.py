@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,20 +40,6 @@ def _full_logits(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
 def _features(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
     hidden = run_encoder(model.base_model, batch).last_hidden_state
     return hidden[torch.arange(len(hidden)), batch["mask_position"]]
-
-
-def test_candidate_logits_are_those_of_the_whole_model(
-    architecture: str, tiny_model: Model, masked_batch: MakeBatch
-) -> None:
-    model, batch = tiny_model(architecture), masked_batch()
-    head = CandidateHead(model)
-    with torch.no_grad():
-        expected = _full_logits(model, batch)
-        found = head.score(_features(model, batch), batch["candidate_ids"])
-        whole = head.full_logits(_features(model, batch))
-    assert expected.std() > 0.05
-    torch.testing.assert_close(found, expected.gather(1, batch["candidate_ids"]), rtol=0, atol=1e-5)
-    torch.testing.assert_close(whole, expected, rtol=0, atol=1e-5)
 
 
 def test_gradients_are_those_of_the_masked_softmax_over_the_vocabulary(
@@ -105,35 +89,6 @@ def test_only_candidate_rows_of_an_untied_decoder_get_gradient(
     assert head.bias.grad is not None
     assert head.weight.grad.abs().sum(1).nonzero()[:, 0].tolist() == rows
     assert head.bias.grad.nonzero()[:, 0].tolist() == rows
-
-
-def test_untying_changes_no_number_and_survives_saving(
-    architecture: str, tiny_model: Model, masked_batch: MakeBatch, tmp_path: Path
-) -> None:
-    model, batch = tiny_model(architecture), masked_batch()
-    before = copy.deepcopy(model)
-    head = CandidateHead(model)
-    head.untie()
-    with torch.no_grad():
-        torch.testing.assert_close(
-            _full_logits(model, batch), _full_logits(before, batch), rtol=0, atol=1e-6
-        )
-        head.weight.add_(torch.randn_like(head.weight))
-        assert head.bias is not None
-        head.bias.add_(torch.randn_like(head.bias))
-        trained = _full_logits(model, batch)
-        torch.testing.assert_close(
-            _features(model, batch), _features(before, batch), rtol=0, atol=0
-        )
-    head.sync_bias()
-    model.save_pretrained(tmp_path)
-    loaded, info = AutoModelForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
-    assert not info["missing_keys"]
-    assert not info["unexpected_keys"]
-    with torch.no_grad():
-        torch.testing.assert_close(_full_logits(loaded.eval(), batch), trained, rtol=0, atol=0)
-    embeddings = before.get_input_embeddings().weight
-    torch.testing.assert_close(loaded.get_input_embeddings().weight, embeddings, rtol=0, atol=0)
 
 
 def test_a_head_without_decoder_bias_is_scored_without(

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probelight.io.errors import RecordError
 from probelight.lightning_modules.masked_choice import MaskedChoice
@@ -74,7 +73,10 @@ def test_what_is_loaded_goes_by_the_question(checkpoint: Checkpoint, tmp_path: P
     assert isinstance(tuned, TrainedScorer)
     modes = [one.mode for one in (masked, questions, tuned)]
     assert modes == ["zero_shot", "pseudo_log_likelihood", "fine_tuned"]
-    assert not any(one.network.training for one in (masked, questions, tuned))
+    pairs = load(settings, "minimal_pair")
+    assert (pairs.normalise, pairs.mode) == ("sum", "pseudo_log_likelihood")
+    assert not any(parameter.requires_grad for parameter in pairs.network.parameters())
+    assert not any(one.network.training for one in (masked, questions, tuned, pairs))
 
 
 def test_a_check_tells_what_can_be_posed(checkpoint: Checkpoint) -> None:
@@ -102,55 +104,6 @@ def by_pieces(
 
 def scores_of(scorer: PseudoLogLikelihood, *records: Record) -> Tensor:
     return answers(scorer.choice_scores(), *records)
-
-
-def _by_hand(folder: Path, before: list[str], answer: list[str], after: list[str]) -> list[float]:
-    """log p of each answer token with that token masked, from the whole model's own logits."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
-    ids = tokenizer.convert_tokens_to_ids(["[CLS]", *before, *answer, *after, "[SEP]"])
-    found = []
-    for place in range(1 + len(before), 1 + len(before) + len(answer)):
-        masked = torch.tensor([ids])
-        masked[0, place] = tokenizer.mask_token_id
-        with torch.no_grad():
-            log_p = model(masked).logits[0, place].log_softmax(0)
-        found.append(float(log_p[ids[place]]))
-    return found
-
-
-def test_scores_are_those_of_a_loop_over_the_whole_model(
-    architecture: str, checkpoint: Checkpoint
-) -> None:
-    """Sentences without a stem as BLiMP asks a masked LM (Salazar et al. 2020)."""
-    folder = checkpoint(architecture)
-    stem, antelope = ["which", "animal", "is", "larger", "?"], ["ante", "##lo", "##pe"]
-    after = ["is", "larger", "than", "a", "dog", "."]
-    sentences = Record("4", "", ("the cat is older .", "the antelope is older"), 0)
-    asked: list[tuple[Record, list[str], list[list[str]], list[str]]] = [
-        (QA, stem, [["the", *antelope], ["a", "dog"], ["the", "red", "cat"]], []),
-        (PIECES, ["the"], [antelope, ["cat"]], after),
-        (
-            sentences,
-            [],
-            [["the", "cat", "is", "older", "."], ["the", *antelope, "is", "older"]],
-            [],
-        ),
-    ]
-    scorer = by_pieces(folder, "mean")
-    for record, before, words, behind in asked:
-        logs = [_by_hand(folder, before, answer, behind) for answer in words]
-        sums = answers(scorer.log_likelihoods(), record)[0]
-        assert sums.tolist() == pytest.approx([sum(values) for values in logs], abs=1e-4)
-        means = answers(scorer.choice_scores(), record)[0]
-        expected = [sum(values) / len(values) for values in logs]
-        assert means.tolist() == pytest.approx(expected, abs=1e-4)
-        count = scorer.log_likelihoods().num_tokens
-        assert count is not None
-        assert count([record]) == [[len(values) for values in logs]]
-    assert load(ModelSettings(str(folder)), "minimal_pair").normalise == "sum"
-    assert not any(parameter.requires_grad for parameter in scorer.network.parameters())
-    assert not scorer.network.training
 
 
 def test_the_scorer_by_pieces_shares_the_model(checkpoint: Checkpoint) -> None:

@@ -29,12 +29,18 @@ def test_fresh_heads_are_drawn_from_their_seed_alone() -> None:
     torch.manual_seed(0)
     first = fresh_head("mlp", CONFIG, seed=1)
     torch.manual_seed(7)
+    before = torch.random.get_rng_state()
     again, other = fresh_head("mlp", CONFIG, seed=1), fresh_head("mlp", CONFIG, seed=2)
+    assert torch.equal(torch.random.get_rng_state(), before)
     assert list(dict(first.named_children())) == ["dense", "activation", "dropout", "score"]
     assert first(torch.ones(3, 4)).shape == (3, 1)
     assert torch.equal(first.dense.weight, again.dense.weight)
     assert not torch.equal(first.dense.weight, other.dense.weight)
-    assert first.dropout.p == 0.3
+    wide = fresh_head("mlp", SimpleNamespace(hidden_size=64, initializer_range=0.02), seed=1)
+    assert abs(float(wide.dense.weight.std()) - 0.02) < 0.003
+    assert (first.dropout.p, wide.dropout.p) == (0.3, 0.0)
+    rates = SimpleNamespace(hidden_size=4, hidden_dropout_prob=0.1)
+    assert fresh_head("linear", rates, 1).dropout.p == 0.1
     assert list(dict(fresh_head("linear", CONFIG, 1).named_children())) == ["dropout", "score"]
     assert isinstance(fresh_head("multiple_choice", CONFIG, 1), nn.Sequential)
     assert len(fresh_head("multiple_choice", CONFIG, 1)) == 0

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -21,7 +20,6 @@ from probelight.lightning_modules.baselines.esim import (
     pool,
     soft_alignment,
 )
-from probelight.lightning_modules.inoculation import Inoculation
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.probes.record import Record
@@ -102,15 +100,6 @@ def test_logits_are_those_of_the_equations(vectors: str) -> None:
                 found[row, : len(expected)], torch.stack(expected), rtol=1e-5, atol=1e-6
             )
     assert found[0, 2] == -torch.inf
-
-
-def test_other_items_of_the_batch_change_nothing(vectors: str) -> None:
-    module = _small(vectors)
-    long = Record("long", "which is a cat " * 9, ("dog " * 12, "a"), 0)
-    together = _scores(module, [*RECORDS[:5], long])
-    for row, record in enumerate([*RECORDS[:5], long]):
-        alone = _scores(module, [record])[0]
-        torch.testing.assert_close(together[row], alone, rtol=1e-5, atol=1e-6)
 
 
 def test_empty_choices_are_scored_and_trained_without_nan(vectors: str) -> None:
@@ -216,58 +205,6 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     notices = loaded.encoder().encode(records).notices
     assert "is not there" in notices[0]
     assert notices[1].endswith(": yak")
-
-
-def test_a_folder_that_does_not_fit_is_refused(vectors: str, tmp_path: Path) -> None:
-    _small(vectors).save_pretrained(tmp_path / "saved")
-    with pytest.raises(PretrainedError, match="cannot load the weights"):
-        ESIM.from_folder(tmp_path / "saved", hidden_size=7)
-    (tmp_path / "saved" / "model.safetensors").write_bytes(b"no")
-    with pytest.raises(PretrainedError, match="cannot load the weights"):
-        ESIM.from_folder(tmp_path / "saved")
-
-
-def test_a_state_is_loaded_whatever_words_came_first(
-    vectors: str, tmp_path: Path, quiet_trainer: Callable[..., Any]
-) -> None:
-    keep = ModelCheckpoint(tmp_path, filename="state")
-    module = _small(vectors)
-    trainer = quiet_trainer(enable_checkpointing=True, callbacks=[keep])
-    trainer.fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}, batch_size=10))
-    expected = _scores(module, RECORDS)
-    other = _small(vectors, seed=3)
-    new = Record("new", "hen fox is not a yak", ("yak", "ox"), 0)
-    quiet_trainer().validate(
-        other,
-        ChoiceDataModule(None, {"": [new, *RECORDS]}),
-        ckpt_path=str(tmp_path / "state.ckpt"),
-        verbose=False,
-    )
-    torch.testing.assert_close(_scores(other, RECORDS), expected)
-
-
-def test_it_can_be_inoculated(
-    vectors: str, tmp_path: Path, quiet_trainer: Callable[..., Any]
-) -> None:
-    """Words of the probe that the original task does not have get their vectors before the fit."""
-    original = _small(vectors, num_choices=3)
-    original.encoder().encode(RECORDS[:1])
-    original.save_pretrained(tmp_path / "original")
-    task = ESIM.from_folder(tmp_path / "original")
-    known = task.words.words
-    before = model_fingerprint(task.read)
-    trainer = quiet_trainer(max_epochs=2)
-    sets = {"probe": RECORDS[:6], "original": RECORDS[6:12]}
-    module = Inoculation(task, learning_rate=1e-3)
-    trainer.fit(module, ChoiceDataModule(RECORDS[:6], sets, batch_size=3))
-    assert len(task.words.words) > len(known)
-    assert model_fingerprint(task.read) != before
-    scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
-    mean = (scores["val/probe_accuracy"] + scores["val/original_accuracy"]) / 2
-    assert scores["val/aggregate"] == pytest.approx(mean)
-    module.save_pretrained(tmp_path / "inoculated")
-    loaded = ESIM.from_folder(tmp_path / "inoculated")
-    torch.testing.assert_close(_scores(loaded, RECORDS), _scores(task, RECORDS))
 
 
 LN3 = math.log(3)

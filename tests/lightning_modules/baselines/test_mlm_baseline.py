@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
-from probelight.lightning_modules.heads.head_training import (
-    PlateauPlan,
-    sample_orders,
-    train_stack,
-)
-from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.record import Record
-from probelight.protocols.curve.settings import CurveSettings
 
 # Two words that decide, in words that do not: "hot" -> first choice, "cold" -> second.
 RECORDS = [
@@ -57,20 +48,16 @@ def test_the_embedded_vectors_give_the_papers_thousand_numbers() -> None:
 
 def test_the_head_by_hand(vectors: str) -> None:
     module = MLMBaseline(vectors)
-    batch = module.encoder().encode(RECORDS).collate([0])
+    three = Record("three", "the sun is [MASK]", ("red", "blue", "green"), 2)
+    batch = module.encoder().encode([RECORDS[0], three]).collate([0, 1])
     head = module.head
     h = module.features(batch)[0] @ head.dense.weight.T + head.dense.bias
     h = 0.5 * h * (1 + torch.erf(h / 2**0.5))
     h = (h - h.mean()) / (h.var(unbiased=False) + 1e-12).sqrt()
     rows = batch["candidate_ids"][0]
     expected = head.decoder.weight[rows] @ h + head.bias[rows]
-    torch.testing.assert_close(module(batch)[0], expected, rtol=1e-4, atol=1e-5)
-
-
-def test_a_missing_choice_is_never_chosen(vectors: str) -> None:
-    module = MLMBaseline(vectors)
-    records = [RECORDS[0], Record("three", "the sun is [MASK]", ("red", "blue", "green"), 2)]
-    logits = module(module.encoder().encode(records).collate([0, 1]))
+    logits = module(batch)
+    torch.testing.assert_close(logits[0, :2], expected[:2], rtol=1e-4, atol=1e-5)
     assert logits[0, 2] == -torch.inf
     assert torch.isfinite(logits[1]).all()
 
@@ -132,88 +119,3 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     assert "is not there" in encoded.notices[0]
     with pytest.raises(PretrainedError, match="cannot be read"):
         MLMBaseline.from_folder(tmp_path)
-
-
-def test_the_authors_settings_end_where_a_plain_implementation_ends(tmp_path: Path) -> None:
-    """Talmor 2020, section 2.3, written again with torch's own parts and none of ours."""
-    random = np.random.default_rng(7)
-    names = [
-        "".join(pair) for pair in product("bdgk", "ao")
-    ]  # no digits, which are words of their own
-    table = {name: random.normal(size=50).round(4) for name in names}
-    lines = [f"{word} {' '.join(map(str, numbers))}\n" for word, numbers in table.items()]
-    path = tmp_path / "glove.50d.txt"
-    path.write_text("".join(lines))
-
-    def item(i: int) -> Record:
-        # Of 8 to 27 words the first twenty are read; the first two decide, neither does alone.
-        words = [names[n] for n in random.integers(0, 8, size=random.integers(7, 27))]
-        gold = int(words[0] < "g") ^ int(words[1] < "g")
-        return Record(f"{i}", " ".join(["[MASK]", *words]), ("younger", "older"), gold)
-
-    train, held_out = [item(i) for i in range(64)], [item(i) for i in range(64, 104)]
-    orders = sample_orders(64, 48, 75, seed=1)
-
-    module = MLMBaseline(str(path), seed=3)
-    sets = [module.encoder().encode(rows).collate(range(len(rows))) for rows in (train, held_out)]
-    items = [
-        CachedItems(module.features(b), b["candidate_ids"], b["choice_mask"], b["labels"])
-        for b in sets
-    ]
-    words = sets[0]["candidate_ids"].unique()
-    heads = StackedHeads(module.head, words, 1, "mlp")
-    settings = CurveSettings().mlm_baseline
-    plan = PlateauPlan(
-        "mlp",
-        settings.learning_rate,
-        settings.epochs,
-        settings.batch_size,
-        settings.weight_decay,
-        settings.max_grad_norm,
-        settings.patience,
-    )
-    [best_epoch] = train_stack(heads, [items[0]], orders[None], plan, [items[1]])
-    [scores] = heads.scores([items[1]])
-
-    def read(rows: list[Record]) -> tuple[torch.Tensor, torch.Tensor]:
-        found = torch.zeros(len(rows), 20, 50)
-        for row, record in enumerate(rows):
-            for place, word in enumerate(record.stem.split()[:20]):
-                found[row, place] = torch.tensor(table.get(word, np.zeros(50)))
-        return found.flatten(1), torch.tensor([record.answer for record in rows])
-
-    x, y = read(train)
-    held_x, held_y = read(held_out)
-    dense, norm = torch.nn.Linear(1000, 1000), torch.nn.LayerNorm(1000, eps=1e-12)
-    decoder = torch.nn.Linear(1000, 2)
-    plain = torch.nn.Sequential(dense, torch.nn.GELU(), norm, decoder)
-    start, known = module.head, sets[0]["candidate_ids"][0]
-    with torch.no_grad():
-        dense.weight.copy_(start.dense.weight)
-        dense.bias.copy_(start.dense.bias)
-        decoder.weight.copy_(start.weight[known])
-        decoder.bias.copy_(start.bias[known])
-    rate = 4e-4
-    adam = torch.optim.Adam(plain.parameters(), lr=rate, weight_decay=0.1)
-    best, waited, rates = (-1.0, 0, held_x), 0, []
-    for epoch in range(1, 76):
-        adam.param_groups[0]["lr"] = rate
-        for batch in torch.from_numpy(orders[epoch - 1]).split(16):
-            adam.zero_grad()
-            torch.nn.functional.cross_entropy(plain(x[batch]), y[batch]).backward()
-            torch.nn.utils.clip_grad_norm_(plain.parameters(), 10.0)
-            adam.step()
-        with torch.no_grad():
-            logits = plain(held_x)
-        accuracy = float((logits.argmax(dim=1) == held_y).float().mean())
-        if accuracy > best[0]:
-            best, waited = (accuracy, epoch, logits), 0
-        else:
-            rate, waited = rate / 2, waited + 1
-        rates.append(rate)
-        if waited == 10:
-            break
-    assert best_epoch == best[1]
-    assert 1 < best_epoch < len(rates) < 75  # it got better, stopped early, and went back
-    assert rates[-1] <= 4e-4 / 2**10
-    torch.testing.assert_close(scores, best[2], rtol=1e-3, atol=1e-4)

@@ -15,9 +15,7 @@ from probelight.encoding.word_vectors import WordVectorsError
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.vec_similarity import check, load
 from probelight.probes.record import Record
-from probelight.protocols import cli
 from probelight.protocols.engine.settings import ModelSettings
-from tests.fixtures.rows import read_results
 
 LINES = """5 2
 cat 1 0
@@ -83,30 +81,6 @@ def test_scores_are_means_over_all_pairs_of_words_and_hang_on_no_other_item(tmp_
     torch.testing.assert_close(together, torch.tensor(expected))
     alone = torch.cat([scores(str(path), [record]) for record in records])
     assert torch.equal(together, alone)
-
-
-def test_zero_shot_scores_it_as_a_baseline(vectors: str, tmp_path: Path) -> None:
-    path = tmp_path / "own.jsonl"
-    path.write_text(
-        '{"id": "1", "question": {"stem": "cat", "choices": [{"text": "cow", "label": "A"}, '
-        '{"text": "hen", "label": "B"}]}, "answerKey": "A"}\n'
-        '{"id": "2", "question": {"stem": "cat", "choices": [{"text": "dog", "label": "A"}, '
-        '{"text": "zebra", "label": "B"}]}, "answerKey": "A"}\n'
-    )
-    folder = tmp_path / "out"
-    command = ["zero-shot", "--model.kind=vec_similarity", f"--model.vectors={vectors}"]
-    command += [f"--data.path={path}", "--data.setup=mc_qa", f"--output_dir={folder}"]
-    assert cli.main([*command, "--trainer.accelerator=cpu"]) == 0
-    [row] = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
-    assert (row["model"], row["role"], row["mode"]) == (
-        "VecSimilarity (v)",
-        "baseline",
-        "mean_cosine",
-    )
-    assert float(row["value"]) == 0.75  # the second item is a tie of two
-    sha256 = load(ModelSettings(vectors=vectors), "mc_qa").fingerprint()
-    [result] = folder.glob("runs/*/result.json")
-    assert f'"model_sha256": "{sha256}"' in result.read_text()
 
 
 def test_what_it_does_not_answer_is_refused(vectors: str, tmp_path: Path) -> None:
