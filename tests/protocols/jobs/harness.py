@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from probelight.io.process import this_process
+from probelight.io.process import Process, host_id, this_process
 from probelight.io.wandb import DEFAULT_WANDB
 from probelight.protocols.jobs.fencing import ATTEMPT, Attempt
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
@@ -22,6 +22,7 @@ from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
 
+DEAD = Process(host_id(), 2**22 + 1, 1)  # beyond the largest number that Linux gives out
 _STARTED: list[subprocess.Popen[str]] = []
 
 

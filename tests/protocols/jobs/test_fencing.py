@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.io.process import Process, host_id, process, this_process
+from probelight.io.process import Process, process, this_process
 from probelight.protocols.jobs.fencing import (
     ATTEMPT,
     DRIVER,
@@ -41,10 +41,9 @@ from probelight.protocols.jobs.fencing import (
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
-from tests.protocols.jobs.harness import wait_until
+from tests.protocols.jobs.harness import DEAD, wait_until
 
 OTHER_HOST = Process("elsewhere/1/2", 7, 1)
-DEAD = Process(host_id(), 2**22 + 1, 1)  # beyond the largest number that Linux gives out
 
 
 def left_by(folder: Path, process: Process, ended: float | None = None) -> Driver:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.io.process import this_process
 from probelight.io.wandb import WandbSettings
-from probelight.protocols.jobs.fencing import Attempt, begin_attempt, drive_alone, end_attempt
+from probelight.protocols.jobs.fencing import begin_attempt, drive_alone, end_attempt
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.plan import (
     FAILED,
@@ -60,21 +59,14 @@ def test_options_of_a_run_come_before_those_of_the_plan() -> None:
     context = RunContext(TrainerSettings(threads=2), mirror="elsewhere")
     trainer = TrainerSettings(accelerator="cpu", threads=2, checkpoint_every=20)
     user = RaySettings(max_retries=0, take_over=True)
-    assert PLAN.under(context, user) == replace(
-        PLAN,
-        context=RunContext(trainer, PLAN.context.wandb, "elsewhere"),
-        engine=user,
-    )
+    merged = RunContext(trainer, PLAN.context.wandb, "elsewhere")
+    assert PLAN.under(context, user) == replace(PLAN, context=merged, engine=user)
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}", '{"trainer": {"theads": 1}}', "[]", None])
-def test_a_missing_or_damaged_plan_is_refused(tmp_path: Path, text: str | None) -> None:
-    message = "sweep plan` again"
-    if text is None:
-        message = f"sweep plan --config ... --output_dir {tmp_path}` makes one"
-    else:
-        (tmp_path / run_folder.PLANNED).write_text(text)
-    with pytest.raises(UsageError, match=message):
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"trainer": {"theads": 1}}', "[]"])
+def test_a_damaged_plan_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / run_folder.PLANNED).write_text(text)
+    with pytest.raises(UsageError, match="sweep plan` again"):
         Plan.read(tmp_path)
 
 
@@ -118,30 +110,10 @@ def test_the_status_of_a_job_is_in_its_files(tmp_path: Path) -> None:
         assert states(tmp_path, job, PlannedJob("never-planned", RUNNER)) == ["done", "waiting"]
 
 
-def test_the_seconds_of_a_job_are_those_of_the_attempt_that_finished_it() -> None:
-    ended = Attempt(2, 1, this_process(), since=100.0, left=112.5)
-    assert JobStatus(A, State.DONE, ended).seconds == pytest.approx(12.5)
-    assert JobStatus(A, State.FAILED, ended).seconds is None
-    assert JobStatus(A, State.DONE, replace(ended, left=None)).seconds is None
-    assert JobStatus(A, State.DONE).seconds is None
-
-
-def test_a_failure_is_final_when_all_tries_are_used_up(tmp_path: Path) -> None:
-    assert [Failure(times, 3, "").is_final for times in (1, 2, 3, 4)] == [False, False, True, True]
-    assert Failure.read(tmp_path) is None
-    failure = Failure(2, 3, 'Traceback\nValueError: "ü"\n')
-    failure.keep(tmp_path)
-    assert Failure.read(tmp_path) == failure
-
-
 def finished(runs_dir: Path, key: str, text: str = "") -> None:
     path = runs_dir / key / "result.json"
     path.parent.mkdir(parents=True)
     path.write_text(text or '{"format": 2, "protocol": "test", "rows": []}')
-
-
-def scheduled(runs_dir: Path, *jobs: PlannedJob, max_retries: int = 0) -> Schedule:
-    return Schedule(runs_dir, jobs, max_retries)
 
 
 def ready(schedule: Schedule) -> list[str]:
@@ -151,7 +123,7 @@ def ready(schedule: Schedule) -> list[str]:
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"rows": [' + "9" * 6_000, " ", '{"rows": []}'])
 def test_a_damaged_result_fails_its_job_by_name(text: str, tmp_path: Path) -> None:
     finished(tmp_path, "a", text)
-    schedule = scheduled(tmp_path, A, B)
+    schedule = Schedule(tmp_path, [A, B], 0)
     assert ready(schedule) == []
     assert schedule.failed["a"].error.startswith(f"{tmp_path}/a/result.json: ")
     advice = f"; or remove {tmp_path}/a/result.json alone, and `sweep run` makes the cell anew"
@@ -164,7 +136,7 @@ def test_a_damaged_result_fails_its_job_by_name(text: str, tmp_path: Path) -> No
 def test_a_job_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None:
     last = PlannedJob("last", RUNNER, needs=("b", "a"))
     free = PlannedJob("free", RUNNER)
-    schedule = scheduled(tmp_path, last, B, A, free)
+    schedule = Schedule(tmp_path, [last, B, A, free], 0)
     assert ready(schedule) == ["a", "free"]  # in the order of the plan
     schedule.started.add("a")
     assert ready(schedule) == ["free"]
@@ -180,51 +152,34 @@ def test_a_job_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None
     assert schedule.blocked() == schedule.failed == {}
 
 
-@pytest.mark.parametrize("max_retries", [0, 2])
-def test_a_job_that_fails_is_tried_again_so_often(tmp_path: Path, max_retries: int) -> None:
-    schedule = scheduled(tmp_path, A, max_retries=max_retries)
-    tries = max_retries + 1
-    for times in range(1, tries + 1):
-        assert ready(schedule) == ["a"]
-        schedule.started.add("a")
-        assert schedule.fail("a", f"error {times}") == Failure(times, tries, f"error {times}")
-        assert schedule.started == set()
-        assert (times == tries) == schedule.is_over
-    assert schedule.failed == {"a": Failure(tries, tries, f"error {tries}")}
-
-
-def test_what_needs_a_failed_job_is_blocked_and_what_needs_that(tmp_path: Path) -> None:
-    behind = PlannedJob("behind", RUNNER, needs=("free", "b"))
+def test_what_needs_a_failed_or_unplanned_job_is_blocked_and_what_needs_that(
+    tmp_path: Path,
+) -> None:
+    finished(tmp_path, "earlier")
+    good = PlannedJob("good", RUNNER, needs=("earlier",))
+    stuck = PlannedJob("stuck", RUNNER, needs=("earlier", "gone"))
+    behind = PlannedJob("behind", RUNNER, needs=("good", "b"))
     follower = PlannedJob("follower", RUNNER, follows=("b",))
     lonely = PlannedJob("lonely", RUNNER, follows=("a", "gone"))
-    free = PlannedJob("free", RUNNER)
-    schedule = scheduled(tmp_path, behind, A, B, follower, lonely, free)
+    schedule = Schedule(tmp_path, [behind, A, B, follower, lonely, good, stuck], 0)
     schedule.fail("a", "no")
-    assert ready(schedule) == ["free"]
+    assert ready(schedule) == ["good"]
     assert not schedule.is_over
     assert schedule.blocked() == {
         "b": ("a",),
         "behind": ("b",),
         "follower": ("b",),
         "lonely": ("gone",),
+        "stuck": ("gone",),
     }
-    schedule.finish("free")
+    schedule.finish("good")
     assert schedule.is_over
-
-
-def test_what_needs_an_unplanned_job_is_blocked_unless_that_is_finished(tmp_path: Path) -> None:
-    finished(tmp_path, "earlier")
-    good = PlannedJob("good", RUNNER, needs=("earlier",))
-    stuck = PlannedJob("stuck", RUNNER, needs=("earlier", "gone"))
-    schedule = scheduled(tmp_path, stuck, good)
-    assert ready(schedule) == ["good"]
-    assert schedule.blocked() == {"stuck": ("gone",)}
 
 
 def test_a_job_starts_behind_those_that_it_follows_however_they_ended(tmp_path: Path) -> None:
     finished(tmp_path, "earlier")
     follower = PlannedJob("follower", RUNNER, follows=("a", "c", "earlier"))
-    schedule = scheduled(tmp_path, follower, A, PlannedJob("c", RUNNER), max_retries=1)
+    schedule = Schedule(tmp_path, [follower, A, PlannedJob("c", RUNNER)], 1)
     schedule.started.add("a")
     schedule.finish("c")
     schedule.fail("a", "once")  # it is tried again, so it has not ended
@@ -236,11 +191,11 @@ def test_a_job_starts_behind_those_that_it_follows_however_they_ended(tmp_path: 
 
 def test_results_are_not_made_again_and_old_failures_are_forgotten(tmp_path: Path) -> None:
     finished(tmp_path, "a")
-    assert scheduled(tmp_path, A).is_over
-    assert scheduled(tmp_path).is_over
+    assert Schedule(tmp_path, [A], 0).is_over
+    assert Schedule(tmp_path, [], 0).is_over
     (tmp_path / "b").mkdir()
     Failure(3, 3, "last time").keep(tmp_path / "b")
-    schedule = scheduled(tmp_path, A, B)
+    schedule = Schedule(tmp_path, [A, B], 0)
     assert schedule.done == {"a"}
     assert ready(schedule) == ["b"]
     assert not (tmp_path / "b" / FAILED).exists()

@@ -44,28 +44,18 @@ def values(folder: CommandFolder) -> list[float]:
     return sorted(float(row["value"]) for row in read_results(folder.path / "results.csv"))
 
 
-def test_the_rows_of_each_run_are_there_before_the_next_begins(folder: CommandFolder) -> None:
-    plan = [job(2), job(3), job(4), job(-1)]
+@pytest.mark.parametrize("bar", ["", "three"])
+def test_rows_are_there_before_the_next_run_or_bar_begins(folder: CommandFolder, bar: str) -> None:
+    plan = [*(replace(job(number), bar=bar) for number in (2, 3, 4)), job(-1)]
     with pytest.raises(ValueError, match="-1 is negative"):
         run_jobs(plan, folder, RunContext())
     assert values(folder) == [4, 9, 16]
     made = run_jobs([*plan[:3], job(5)], folder, RunContext())
     assert [run.key for run in made] == [job(5).key]
     assert values(folder) == [4, 9, 16, 25]
-
-
-def test_the_rows_of_runs_under_one_bar_are_there_after_the_last(folder: CommandFolder) -> None:
-    plan = [*(replace(job(number), bar="three") for number in (2, 3, 4)), job(-1)]
-    with pytest.raises(ValueError, match="-1 is negative"):
-        run_jobs(plan, folder, RunContext())
-    assert values(folder) == [4, 9, 16]
-
-
-def test_results_are_written_anew_where_nothing_is_left_to_do(folder: CommandFolder) -> None:
-    run_jobs([job(2)], folder, RunContext())
     (folder.path / "results.csv").unlink()
-    assert run_jobs([job(2)], folder, RunContext()) == []
-    assert values(folder) == [4]
+    assert run_jobs(plan[:3], folder, RunContext()) == []
+    assert values(folder) == [4, 9, 16, 25]
 
 
 @pytest.mark.parametrize("shown", [True, False])
@@ -128,7 +118,5 @@ def test_what_the_key_was_made_with_holds_and_a_run_is_timed(folder: CommandFold
     job = Job("threads", {"threads": 3}, threads)
     [run] = run_jobs([job], folder, RunContext(TrainerSettings(threads=1)))
     record = run.result()
-    assert record is not None
     assert record.counts == {"threads": 3}
-    assert record.seconds is not None
     assert 0 <= record.seconds < 60

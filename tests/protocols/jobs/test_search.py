@@ -68,13 +68,12 @@ def drawn(job: Job, runs: Path, follows: Sequence[str] | None = None) -> dict[st
     folder = RunFolder(runs, job.name, job.config).path
     earlier = job.follows if follows is None else follows
     draw(job.key, job.config, folder, [runs / key for key in earlier])
-    found: dict[str, Any] = json.loads((folder / DRAWN_NAME).read_text())
-    return found
+    return json.loads((folder / DRAWN_NAME).read_text())
 
 
-def record_of(scores: tuple[float, float]) -> RunRecord:
+def record_of(scores: tuple[float, float], epoch: int = 1) -> RunRecord:
     rows = tuple(
-        Row(split="selection", epoch=1, metric=f"{task}_accuracy", value=value)
+        Row(split="selection", epoch=epoch, metric=f"{task}_accuracy", value=value)
         for task, value in zip(("probe", "original"), scores, strict=True)
     )
     return RunRecord(protocol="trial", rows=rows)
@@ -120,8 +119,7 @@ def asked(study: optuna.Study) -> optuna.Trial:
 def test_draws_are_those_of_a_plain_loop_in_whatever_order_the_trials_end(tmp_path: Path) -> None:
     jobs = trials(11)
     plain = plain_loop(jobs)
-    orders = (list.reverse, random.Random(1).shuffle)
-    for number, order in enumerate(orders):
+    for number, order in enumerate((list.reverse, random.Random(1).shuffle)):
         assert searched(jobs, tmp_path / str(number), order) == plain
     assert len({json.dumps(setting) for setting in plain}) == 11
 
@@ -222,20 +220,17 @@ def test_a_search_finds_more_than_random_settings_do() -> None:
     """12 trials in batches of four; the mean over 40 places where the best rate may be."""
     rng = random.Random(0)
 
-    def best_of(settings: Sequence[Setting], peak: float) -> float:
-        return max(sum(accuracies(setting, peak)) for setting in settings)
-
     def by_tpe(peak: float) -> float:
         told: list[FinishedTrial] = []
         for _ in range(0, 12, AT_ONCE):
             batch = sample(SPACE, told, AT_ONCE, seed=rng.randrange(1000))
             told += [FinishedTrial(setting, accuracies(setting, peak)) for setting in batch]
-        return best_of([trial.setting for trial in told], peak)
+        return max(sum(trial.objectives) for trial in told)
 
     def at_random(peak: float) -> float:
         rates, extras = [10 ** rng.uniform(-5, -3) for _ in range(12)], ["none", "x1"]
         settings = [{"learning_rate": rate, "extra": rng.choice(extras)} for rate in rates]
-        return best_of(settings, peak)
+        return max(sum(accuracies(setting, peak)) for setting in settings)
 
     peaks = [0.1 + 0.8 * i / 39 for i in range(40)]
     tpe = fmean(by_tpe(peak) for peak in peaks)
@@ -245,11 +240,7 @@ def test_a_search_finds_more_than_random_settings_do() -> None:
 
 def test_the_objectives_are_those_of_the_epoch_with_the_best_mean(tmp_path: Path) -> None:
     scores = {0: (0.2, 0.9), 1: (0.5, 0.7), 2: (0.6, 0.65), 3: (0.7, 0.5)}
-    rows = [
-        Row(split="selection", epoch=epoch, metric=f"{task}_accuracy", value=value)
-        for epoch, pair in scores.items()
-        for task, value in zip(("probe", "original"), pair, strict=True)
-    ]
+    rows = [row for epoch, pair in scores.items() for row in record_of(pair, epoch).rows]
     rows.append(Row(split="report", epoch=3, metric="probe_accuracy", value=1.0))
     path = tmp_path / "result.json"
     path.write_text(json.dumps(RunRecord(protocol="p", rows=tuple(rows)).to_json()))

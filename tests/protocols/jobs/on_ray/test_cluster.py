@@ -47,9 +47,7 @@ def test_the_cells_of_a_killed_node_go_on_on_the_other_one(tmp_path: Path) -> No
         _, lost = at_work(cluster.other, folder)
         cluster.other.kill()
         assert run.wait(timeout=600) == 0, said(folder)
-    attempt = newest_attempt(lost)
-    assert attempt is not None
-    assert attempt.number == 2
+    assert newest_attempt(lost).number == 2
     assert sorted(log_lines(folder)) == sorted(job.key for job in jobs)
     assert results(folder) == tiny_training.undisturbed(tmp_path / "undisturbed", jobs)
 
@@ -76,7 +74,6 @@ def test_a_node_that_wakes_up_after_its_cells_were_finished_elsewhere_writes_not
         time.sleep(2)
         assert files(folder) == left
     attempt = newest_attempt(lost)
-    assert attempt is not None
     assert attempt.number == 2
     assert attempt.left is not None
     assert sorted(log_lines(folder)) == sorted(job.key for job in jobs)

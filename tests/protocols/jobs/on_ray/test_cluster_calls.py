@@ -25,7 +25,7 @@ from probelight.protocols.jobs.on_ray import cluster as clusters
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError
 from probelight.protocols.jobs.on_ray.ray_process import RaySession, end_session
 from probelight.protocols.jobs.on_ray.resources import Resources, own_cpus
-from tests.protocols.jobs.harness import planned
+from tests.protocols.jobs.harness import planned, wait_until
 from tests.protocols.jobs.trivial import cells
 
 
@@ -97,8 +97,7 @@ def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
         with pytest.raises(UsageError, match=f"node far: it does not see {tmp_path}, which all"):
             session.check_folder(folder, number + 1)
     monkeypatch.setattr("probelight.protocols.jobs.on_ray.ray_process.ROOT", tmp_path)
-    message = f"node far: {tmp_path} holds no probelight: it must be at"
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=f"node far: {tmp_path} holds no probelight: it must be"):
         session.check_folder(folder, number)
 
 
@@ -159,7 +158,7 @@ def process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], 
 
 
 def test_a_local_ray_is_private_and_ends_with_the_command(
-    process: Callable[[str], Cluster], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    process: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     cluster = process(
         "name, address, folder = request()\n"
@@ -172,8 +171,6 @@ def test_a_local_ray_is_private_and_ends_with_the_command(
     assert cluster.is_alive()
     assert cluster.nodes(tmp_path, 1) == [[]]
     folder, child = cluster._directory, cluster._process
-    assert folder is not None
-    assert child is not None
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert len(str(folder)) < 40  # the names of its sockets may have 107 characters
     environment = json.loads((folder / "environ").read_text())
@@ -189,9 +186,7 @@ def test_a_local_ray_is_private_and_ends_with_the_command(
     assert not (tmp_path / "ray.log").exists()
 
 
-def test_a_cluster_is_met_with_the_token_of_the_environment(
-    process: Callable[..., Cluster],
-) -> None:
+def test_a_cluster_is_met_with_the_token_of_the_environment(process: Any) -> None:
     source = "request(); answer(usage=os.environ['RAY_AUTH_TOKEN'])"
     cluster = process(source, "there:6379")
     with pytest.raises(UsageError, match=r"^of-the-cluster$"):
@@ -215,11 +210,7 @@ def test_a_cluster_is_met_with_the_token_of_the_environment(
     ],
 )
 def test_a_start_that_fails_is_named_and_leaves_its_log_alone(
-    process: Callable[[str], Cluster],
-    source: str,
-    reason: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    process: Any, source: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "in time" in reason:
         monkeypatch.setattr(clusters, "_SECONDS_TO_OPEN", 0.5)
@@ -228,8 +219,6 @@ def test_a_start_that_fails_is_named_and_leaves_its_log_alone(
         cluster.open()
     assert not cluster.is_alive()
     folder, child = cluster._directory, cluster._process
-    assert folder is not None
-    assert child is not None
     cluster.close()
     assert not folder.exists()
     assert members(child.pid) == []
@@ -238,7 +227,7 @@ def test_a_start_that_fails_is_named_and_leaves_its_log_alone(
 
 
 def test_of_a_ray_that_is_lost_while_cells_run_nothing_is_raised(
-    process: Callable[[str], Cluster], tmp_path: Path
+    process: Any, tmp_path: Path
 ) -> None:
     cluster = process("request(); answer(value=doors); request(); os.abort()")
     cluster.open()
@@ -255,18 +244,14 @@ def test_of_a_ray_that_is_lost_while_cells_run_nothing_is_raised(
     cluster.close()
 
 
-def test_whether_ray_lives_is_asked_at_its_doors(process: Callable[[str], Cluster]) -> None:
+def test_whether_ray_lives_is_asked_at_its_doors(process: Any) -> None:
     cluster = process("request(); answer(value=doors); door.close(); time.sleep(60)")
     cluster.open()
-    end = time.monotonic() + 10
-    while cluster.is_alive():
-        assert time.monotonic() < end
+    wait_until(lambda: not cluster.is_alive(), seconds=10)
     cluster.close()
 
 
-def test_a_start_ends_at_once_when_the_command_is_to_end(
-    process: Callable[[str], Cluster],
-) -> None:
+def test_a_start_ends_at_once_when_the_command_is_to_end(process: Any) -> None:
     cluster = process("time.sleep(60)")
     begun = time.monotonic()
     cluster.open(lambda: time.monotonic() > begun + 0.3)
@@ -278,16 +263,12 @@ def test_a_session_ends_with_all_its_groups_and_no_other_process() -> None:
     nested = "import subprocess, time; subprocess.Popen(['sleep', '60'], process_group=0)"
     source = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {nested!r}]); input()"
     command = [sys.executable, "-c", source]
-    one, other = (
-        subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) for _ in range(2)
-    )
-    end = time.monotonic() + 20
-    while not all(members(leader.pid)[1:] == ["sleep"] for leader in (one, other)):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    options = {"stdin": subprocess.PIPE, "start_new_session": True}
+    one, other = (subprocess.Popen(command, **options) for _ in range(2))
+    for leader in (one, other):
+        wait_until(lambda: members(leader.pid)[1:] == ["sleep"])  # noqa: B023
     end_session(one.pid)
-    while len(members(one.pid)) != 1:  # its leader is for who started it to end
-        assert time.monotonic() < end
+    wait_until(lambda: len(members(one.pid)) == 1)  # its leader is for who started it to end
     assert members(other.pid)[1:] == ["sleep"]
     end_session(other.pid)
     for process in (one, other):

@@ -175,7 +175,6 @@ def test_a_damaged_config_or_a_lost_folder_is_the_failure_of_its_job_alone(
     assert sweep.run() == 1
     assert cluster.started == [good.key]
     failure = Failure.read(tmp_path / "runs" / bad.key)
-    assert failure is not None
     assert failure.times == 2
     assert "config.yaml" in failure.error
     message = f"{folder} is gone; `train.py sweep plan` makes it again"
@@ -202,17 +201,10 @@ def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
     last = Job("last", {"number": 5}, RUNNER, needs=(good.key, once.key))
     planned(tmp_path, [last, good, other, once], max_retries=1)
     assert run_to_end(tmp_path, "--engine.memory_per_cell=100000") == 2
-    refusal = said(tmp_path).splitlines()[-1]
-    wanted = "train.py sweep run: error: a cell takes 100000 GB of memory, and no node of Ray "
-    assert refusal.startswith(wanted)
-    assert refusal.endswith("; set --engine.memory_per_cell")
+    assert "error: a cell takes 100000 GB of memory" in said(tmp_path).splitlines()[-1]
     assert run_to_end(tmp_path) == 0, said(tmp_path)
-    assert {key: one["facts"]["value"] for key, one in results(tmp_path).items()} == {
-        good.key: 0,
-        other.key: 1,
-        once.key: 0,
-        last.key: 25,
-    }
+    found = {key: result["facts"]["value"] for key, result in results(tmp_path).items()}
+    assert found == {good.key: 0, other.key: 1, once.key: 0, last.key: 25}
     assert log_lines(tmp_path)[-1] == last.key
     assert sorted(log_lines(tmp_path)) == sorted(results(tmp_path))
     text = said(tmp_path)
@@ -240,8 +232,7 @@ def test_a_signal_stops_the_cells_and_the_same_command_goes_on(
     assert "stopping: cells have 30 s to save their state" in sweep.lines
     assert not any("failed" in line for line in sweep.lines)
     assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)] == handlers
-    assert (driver := last_driver(tmp_path)) is not None
-    assert driver.ended is not None
+    assert last_driver(tmp_path).ended is not None
     cluster.outcomes = {}
     assert sweep.run() == 0
 
