@@ -36,25 +36,33 @@ from probelight.protocols import cli
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 COLOURS = ["red", "green", "blue", "white", "black"]
 THINGS = ["grass", "snow", "coal", "blood", "sky", "a", "is", "what", "colour", "the", "."]
+NONSENSE = ["blah", "ya", "foo"]
+NUMBERED = [f"w{i}" for i in range(40)]
 
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random BERT with dropout, whose vocabulary is a list that can be read above."""
-    folder = tmp_path_factory.mktemp("models") / "tiny"
+    words = [*SPECIAL, *COLOURS, *THINGS, *NUMBERED]
+    return write_bert(tmp_path_factory.mktemp("models") / "tiny", words, hidden_size=32, layers=2)
+
+
+def write_bert(
+    folder: Path, words: Sequence[str], *, hidden_size: int, layers: int, seed: int = 0
+) -> Path:
+    """Write a random BERT whose vocabulary is a list of words; returns its folder."""
     folder.mkdir()
-    words = [*SPECIAL, *COLOURS, *THINGS, *(f"w{i}" for i in range(40))]
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     BertTokenizer(str(folder / "vocab.txt"), model_max_length=32).save_pretrained(folder)
     config = BertConfig(
         vocab_size=len(words),
-        hidden_size=32,
-        num_hidden_layers=2,
+        hidden_size=hidden_size,
+        num_hidden_layers=layers,
         num_attention_heads=2,
-        intermediate_size=64,
+        intermediate_size=2 * hidden_size,
         max_position_embeddings=32,
     )
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     BertForMaskedLM(config).save_pretrained(folder)
     return folder
 
@@ -81,18 +89,19 @@ def tiny_probes(tmp_path_factory: pytest.TempPathFactory) -> Path:
             path = folder / "mirror" / "tiny" / name / f"{split}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_ai2(path, questions(name, num_items, seed))
-        config = {
-            "description": "a test",
-            "setup": "mc_qa",
-            "num_choices": 5,
-            "chance": 0.2,
-            "base_url": "https://example.org/",
-            "mirror_folder": "tiny",
-            "files": {s: {"path": f"{name}/{s}.jsonl"} for s in ("train", "test")},
-            "group_by": "cluster",
-        }
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(config))
+        files = {split: f"{name}/{split}.jsonl" for split in ("train", "test")}
+        write_probe(folder / f"{name}.yaml", {**ASKED, "description": "a test"}, files)
     return folder
+
+
+ASKED = {"setup": "mc_qa", "num_choices": 5, "chance": 0.2, "group_by": "cluster"}
+
+
+def write_probe(path: Path, config: dict[str, Any], files: dict[str, str]) -> None:
+    """Write the config of a probe whose files are in `mirror/tiny` next to it."""
+    place = {"base_url": "https://example.org/", "mirror_folder": "tiny"}
+    named = {split: {"path": name} for split, name in files.items()}
+    path.write_text(yaml.safe_dump({**config, **place, "files": named}))
 
 
 @pytest.fixture
@@ -148,28 +157,12 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
     return run
 
 
-NONSENSE = ["blah", "ya", "foo"]
-
-
 @pytest.fixture(scope="session")
 def curve_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As `tiny_model`, with three nonsense words and the words of `curve_probes`."""
     folder = tmp_path_factory.mktemp("models") / "curvy"
-    folder.mkdir()
-    words = [*SPECIAL, *COLOURS, *THINGS, *NONSENSE, "than", *(f"w{i}" for i in range(40))]
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
-    BertTokenizer(str(folder / "vocab.txt"), model_max_length=32).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-    )
-    torch.manual_seed(1)
-    BertForMaskedLM(config).save_pretrained(folder)
-    return folder
+    words = [*SPECIAL, *COLOURS, *THINGS, *NONSENSE, "than", *NUMBERED]
+    return write_bert(folder, words, hidden_size=16, layers=1, seed=1)
 
 
 @pytest.fixture(scope="session")
@@ -180,20 +173,17 @@ def curve_lm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 def _language_model(folder: Path) -> Path:
     special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>", "<extra_id_0>", "<extra_id_1>"]
-    words = [*special, *COLOURS, "gre", "##en", *THINGS, *NONSENSE, "than"]
-    words = [*(word for word in words if word != "green"), *(f"w{i}" for i in range(40))]
+    words = [*special, *COLOURS, "gre", "##en", *THINGS, *NONSENSE, "than", *NUMBERED]
+    words.remove("green")
     base = Tokenizer(WordPiece({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
     base.pre_tokenizer = WhitespaceSplit()
     shown = {"gpt2": "$A", "t5": "$A </s>", "bart": "<s> $A </s>"}[folder.name]
     ends = [("<s>", 2), ("</s>", 3)]
     base.post_processor = TemplateProcessing(single=shown, pair="$A $B", special_tokens=ends)
-    names = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
-    PreTrainedTokenizerFast(
-        tokenizer_object=base,
-        mask_token="<mask>",
-        additional_special_tokens=special[-2:],
-        **names,
-    ).save_pretrained(folder)
+    kinds = ("pad_token", "unk_token", "bos_token", "eos_token", "mask_token")
+    names: dict[str, Any] = dict(zip(kinds, special, strict=False))
+    names["additional_special_tokens"] = special[-2:]
+    PreTrainedTokenizerFast(tokenizer_object=base, **names).save_pretrained(folder)
     size = {"vocab_size": len(words), "d_model": 16}
     torch.manual_seed(3)
     model: Any
@@ -247,20 +237,12 @@ def curve_probes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "key_words": ["than"],
         "group_by": "arguments",
     }
-    asked = {
-        "setup": "mc_qa",
-        "num_choices": 5,
-        "chance": 0.2,
-        "arguments": r"what (\w+) is the \w+ colour (\w+)",
-        "key_words": ["colour"],
-        "group_by": "cluster",
-    }
+    words = {"arguments": r"what (\w+) is the \w+ colour (\w+)", "key_words": ["colour"]}
     for name, config, splits in (
         ("pairs", masked, ("train", "dev")),
         ("later", masked, ("dev",)),
-        ("asked", asked, ("train", "dev")),
+        ("asked", {**ASKED, **words}, ("train", "dev")),
     ):
-        files = {split: {"path": f"{name}-{split}.jsonl"} for split in splits}
-        place = {"base_url": "https://example.org/", "mirror_folder": "tiny", "files": files}
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump({**config, **place}))
+        files = {split: f"{name}-{split}.jsonl" for split in splits}
+        write_probe(folder / f"{name}.yaml", config, files)
     return folder
