@@ -107,12 +107,6 @@ def test_leaks_between_splits() -> None:
     ]
 
 
-def test_golds_of_a_closed_set_are_no_leak() -> None:
-    split = [item(f"q{n}", "older", "younger") for n in range(30)]
-    other = [item(f"r{n}", "older", "younger") for n in range(30)]
-    assert check_splits({"train": split, "dev": other}) == []
-
-
 def test_an_answer_that_stands_in_every_stem_tells_nothing() -> None:
     stems = ("It was [MASK] warm, it was really hot.", "It was [MASK] cold, it was really hot.")
     items = [Record(stem, stem, ("not", "really"), n) for n, stem in enumerate(stems)]
@@ -122,7 +116,9 @@ def test_an_answer_that_stands_in_every_stem_tells_nothing() -> None:
     assert [found.check for found in check_records(items[1:])] == ["answer in the stem"]
 
 
-def test_golds_that_are_numbers_are_no_leak() -> None:
+def test_golds_of_a_closed_set_and_numbers_are_no_leak() -> None:
+    closed = [[item(f"{split}{n}", "older", "younger") for n in range(30)] for split in "qr"]
+    assert check_splits({"train": closed[0], "dev": closed[1]}) == []
     split = [item(f"q{n}", str(1950 + n), str(1951 + n)) for n in range(30)]
     other = [item(f"r{n}", str(1950 + n), str(1951 + n)) for n in range(30)]
     assert check_splits({"train": split, "dev": other}) == []

@@ -18,25 +18,20 @@ from probelight.build.sources.verbalise import Document
 DOGS = ["the old dog barks at the younger dog"] * 20
 
 
-class Nouns:
-    """What is asked of WordNet: how often each word was counted as noun and as something else."""
+# How often each word was counted as noun and as something else.
+COUNTS = {"a": (9, 0), "don't": (9, 0), "time": (90, 10), "dog": (8, 0), "run": (5, 60)}
+COUNTS |= {"walk": (3, 3)}
 
-    def __init__(self) -> None:
-        nouns = {"a": (9, 0), "don't": (9, 0), "time": (90, 10), "dog": (8, 0)}
-        self.counts = {**nouns, "run": (5, 60), "walk": (3, 3)}
 
-    def synsets(self, word: str, part: str) -> list[str]:
-        assert part == "n"
-        return [word] if word in self.counts else []
+def lemma(part: str, count: int) -> SimpleNamespace:
+    synset = SimpleNamespace(pos=lambda: part)
+    return SimpleNamespace(synset=lambda: synset, count=lambda: count)
 
-    def lemmas(self, word: str) -> list[SimpleNamespace]:
-        return [
-            SimpleNamespace(
-                synset=lambda part=part: SimpleNamespace(pos=lambda: part),
-                count=lambda number=number: number,
-            )
-            for part, number in zip("nv", self.counts[word], strict=True)
-        ]
+
+WORDNET = SimpleNamespace(
+    synsets=lambda word, part: part == "n" and word in COUNTS,
+    lemmas=lambda word: [lemma(*one) for one in zip("nv", COUNTS[word], strict=True)],
+)
 
 
 def test_characters_come_first_then_whole_words_then_what_was_trained() -> None:
@@ -61,7 +56,7 @@ def test_nouns_are_those_listed_and_those_mostly_used_as_one(
     monkeypatch.setattr("wordfreq.top_n_list", lambda *one: asked.append(one) or words)
     # Words of two letters or more. Listed: run and time. Mostly nouns: time, and walk, which is
     # one as often as not.
-    assert frequent_nouns(Nouns(), 2) == ["run", "time", "walk"]
+    assert frequent_nouns(WORDNET, 2) == ["run", "time", "walk"]
     assert asked == [("en", 16)]
 
 

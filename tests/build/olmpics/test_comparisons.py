@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -12,7 +10,6 @@ import pytest
 from probelight.build.catalogue import builder_of
 from probelight.build.hygiene import check_records, check_splits
 from probelight.build.olmpics.comparisons import (
-    OBJECTS_COMPARISON,
     OBJECTS_PATH,
     AgeSettings,
     MultihopSettings,
@@ -37,6 +34,14 @@ def numbers(record: Record) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", record.stem)]
 
 
+def found_arguments(probe: str, record: Record) -> list[str]:
+    """The arguments that exactly one of a builder's patterns finds in the whole stem."""
+    patterns = builder_of(probe).config["arguments"]
+    every = patterns.values() if isinstance(patterns, dict) else [patterns]
+    [match] = [m for one in every if (m := re.fullmatch(one, record.stem))]
+    return [group for group in match.groups() if group]
+
+
 @pytest.mark.parametrize(
     ("panel", "high_is"), [("A", "older"), ("B", "younger"), ("C", "older"), ("D", "younger")]
 )
@@ -53,6 +58,7 @@ def test_the_older_is_gold_as_the_sentence_says(panel: Any, high_is: str) -> Non
             assert record.gold == (high_is if a > b else low_is)
             assert low <= min(a, b) < max(a, b) <= high
             assert record.meta["arguments"] == [a, b]
+            assert found_arguments("age_comparison", record) == [str(a), str(b)]
             assert ("born" in record.stem) == (panel in "BD")
         golds = Counter(record.gold for record in rows)
         assert golds["older"] == golds["younger"]
@@ -73,6 +79,8 @@ def test_released_wording_or_the_papers_with_articles() -> None:
         rows = build_ages(AgeSettings(**settings))["dev"]
         assert len(rows) == 24 * 23
         assert stem in {record.stem for record in rows}
+        for record in rows:
+            assert [*map(int, found_arguments("age_comparison", record))] == numbers(record)
 
 
 def test_the_oldest_of_three_is_gold_and_answers_are_even() -> None:
@@ -81,6 +89,8 @@ def test_the_oldest_of_three_is_gold_and_answers_are_even() -> None:
         for record in rows:
             three = numbers(record)
             assert len(set(three)) == 3
+            assert [*map(int, found_arguments("multihop_composition", record))] == three
+            assert record.meta["arguments"] == three
             assert record.gold == ("first", "second", "third")[three.index(max(three))]
         assert len(set(Counter(r.gold for r in rows).values())) == 1
         assert check_records(rows) == []
@@ -113,21 +123,7 @@ def test_the_command_writes_a_probe_with_its_controls(tmp_path: Path) -> None:
         bare = no_language(record, config, {"younger": "ya", "older": "blah"})
         a, b = record.meta["arguments"]
         assert bare.stem.split() == [str(a), "[MASK]", str(b)]
-    rows = gzip.decompress((tmp_path / "age_comparison/train.jsonl.gz").read_bytes()).decode()
-    assert len({json.loads(row)["id"] for row in rows.splitlines()}) == 6
-
-
-@pytest.mark.parametrize("name", ["age_comparison", "multihop_composition"])
-def test_patterns_find_the_arguments_of_every_sentence(name: str) -> None:
-    builder = builder_of(name)
-    patterns = builder.config["arguments"]
-    every = patterns.values() if isinstance(patterns, dict) else [patterns]
-    panels = [{"perturbation": p} for p in "ABCD"] + [{"wording": "paper"}]
-    for extra in panels if name == "age_comparison" else [{}]:
-        rows = builder.build(builder.settings(num_train=90, num_dev=60, **extra))["train"]
-        for record in rows:
-            [match] = [m for one in every if (m := re.fullmatch(one, record.stem))]
-            assert [int(g) for g in match.groups() if g] == record.meta["arguments"]
+    assert len({record.id for record in load_probe(str(config_path), "train").records}) == 6
 
 
 OBJECTS = """\
@@ -175,14 +171,12 @@ def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() 
     assert [name for name in objects["object"] if name in paper] == list(paper)
     probe = build_objects(ObjectsSettings(num_test=300))
     assert [len(rows) for rows in probe.values()] == [4_000, 500, 300]
-    pattern = OBJECTS_COMPARISON.config["arguments"]
     for split, rows in probe.items():
         for record in rows:
-            found = re.fullmatch(pattern, record.stem)
-            assert found is not None
-            assert [*found.groups()] == record.meta["arguments"]
+            found = found_arguments("objects_comparison", record)
+            assert found == record.meta["arguments"]
             of_kind = objects["animal" if split == "train" else "object"]
-            first, second = (of_kind[name] for name in found.groups())
+            first, second = (of_kind[name] for name in found)
             assert record.gold == ("larger" if first > second else "smaller")
             assert max(first / second, second / first) >= 2.999
         assert check_records(rows) == []
@@ -190,35 +184,24 @@ def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() 
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("bee,0.01,animal", "3 cells; give object, metres, kind, source"),
-        ("bee,0.01,animal,", "3 cells"),
-        ("ant,0.01,animal,a book", "'ant' is there twice"),
-        ("bee,small,animal,a book", "the size 'small'; give a number of metres above 0"),
-        ("bee,nan,animal,a book", "the size 'nan'"),
-        ("bee,-1,animal,a book", "the size '-1'"),
-        ("bee,0.01,insect,a book", "the kind 'insect'; give animal or object"),
-        ("", "0 cells"),
-    ],
-)
-def test_a_malformed_line_is_named(small: Path, line: str, message: str) -> None:
-    small.write_text(f"{OBJECTS}{line}\n")
-    with pytest.raises(RecordError, match=re.escape(f"{small}:8: {message}")):
-        read_objects(small)
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ant,0.005,animal,a book\n", "1: the header is not object,metres,kind,source"),
-        ("", "1: the header is not"),
-        ("\n".join(OBJECTS.splitlines()[:4]), "fewer than two lines of kind object"),
+        (f"{OBJECTS}bee,0.01,animal", ":8: 3 cells; give object, metres, kind, source"),
+        (f"{OBJECTS}bee,0.01,animal,", ":8: 3 cells"),
+        (f"{OBJECTS}ant,0.01,animal,a book", ":8: 'ant' is there twice"),
+        (f"{OBJECTS}bee,small,animal,a book", ":8: the size 'small'; give a number of metres abo"),
+        (f"{OBJECTS}bee,nan,animal,a book", ":8: the size 'nan'"),
+        (f"{OBJECTS}bee,-1,animal,a book", ":8: the size '-1'"),
+        (f"{OBJECTS}bee,0.01,insect,a book", ":8: the kind 'insect'; give animal or object"),
+        (f"{OBJECTS}\n", ":8: 0 cells"),
+        ("ant,0.005,animal,a book\n", ":1: the header is not object,metres,kind,source"),
+        ("", ":1: the header is not"),
+        ("\n".join(OBJECTS.splitlines()[:4]), ": fewer than two lines of kind object"),
     ],
 )
-def test_a_file_without_header_or_objects_is_refused(small: Path, text: str, message: str) -> None:
+def test_a_malformed_file_is_named_with_its_line(small: Path, text: str, message: str) -> None:
     small.write_text(text)
-    with pytest.raises(RecordError, match=message):
+    with pytest.raises(RecordError, match=re.escape(f"{small}{message}")):
         read_objects(small)
 
 
