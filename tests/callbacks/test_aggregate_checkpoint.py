@@ -46,25 +46,27 @@ def validate(keep: AggregateCheckpoint, scores: list[tuple[float, float]]) -> Mo
     return module  # type: ignore[no-any-return]
 
 
-def test_the_best_average_is_kept(tmp_path: Path) -> None:
-    keep = AggregateCheckpoint(tmp_path / "best")
-    # averages 0.5, 0.65, 0.6: the second epoch, although the third knows the probe best
-    module = validate(keep, [(0.25, 0.75), (0.625, 0.675), (0.9, 0.3)])
-    assert module.saved == [1, 2]
+@pytest.mark.parametrize(
+    ("monitor", "scores", "saved"),
+    [
+        # Averages 0.5, 0.65, 0.6: the second epoch, although the third knows the probe best.
+        (AGGREGATE, [(0.25, 0.75), (0.625, 0.675), (0.9, 0.3)], [1, 2]),
+        # A tie goes to the lower cost, then to the earlier epoch.
+        (AGGREGATE, [(0.75, 0.25), (0.25, 0.75), (0.25, 0.75)], [1, 2]),
+        # (0.1 + 0.5) / 2 and (0.2 + 0.4) / 2 are both 0.3, but not in binary.
+        (AGGREGATE, [(0.2, 0.4), (0.1, 0.5)], [1, 2]),
+        (AGGREGATE, [(0.1, 0.5), (0.2, 0.4)], [1]),
+        (ORIGINAL, [(0.9, 0.5), (0.0, 0.6)], [1, 2]),
+    ],
+)
+def test_the_best_score_is_kept(
+    monitor: str, scores: list[tuple[float, float]], saved: list[int], tmp_path: Path
+) -> None:
+    keep = AggregateCheckpoint(tmp_path / "best", monitor=monitor)
+    assert keep.best is None
+    assert validate(keep, scores).saved == saved
     assert keep.best is not None
-    assert keep.best["epoch"] == 2
-    assert keep.best["step"] == 20
-
-
-def test_a_tie_goes_to_the_lower_cost_then_to_the_earlier_epoch(tmp_path: Path) -> None:
-    keep = AggregateCheckpoint(tmp_path / "best")
-    module = validate(keep, [(0.75, 0.25), (0.25, 0.75), (0.25, 0.75)])
-    assert module.saved == [1, 2]
-
-
-def test_the_original_task_alone_can_decide(tmp_path: Path) -> None:
-    keep = AggregateCheckpoint(tmp_path / "best", monitor=ORIGINAL)
-    assert validate(keep, [(0.9, 0.5), (0.0, 0.6)]).saved == [1, 2]
+    assert (keep.best["epoch"], keep.best["step"]) == (saved[-1], 10 * saved[-1])
 
 
 def test_its_memory_is_part_of_the_training_state(tmp_path: Path) -> None:
@@ -84,14 +86,6 @@ def test_an_unknown_monitor_and_a_missing_score_are_errors(tmp_path: Path) -> No
     )
     with pytest.raises(RuntimeError, match="val/aggregate was not logged"):
         keep.on_validation_end(trainer, Module())  # type: ignore[arg-type]
-
-
-def test_rounding_of_the_logged_average_does_not_break_a_tie(tmp_path: Path) -> None:
-    keep = AggregateCheckpoint(tmp_path / "best")
-    # (0.1 + 0.5) / 2 and (0.2 + 0.4) / 2 are both 0.3, but not in binary: the lower cost decides.
-    assert validate(keep, [(0.2, 0.4), (0.1, 0.5)]).saved == [1, 2]
-    assert AggregateCheckpoint(tmp_path / "other").best is None
-    assert validate(AggregateCheckpoint(tmp_path / "more"), [(0.1, 0.5), (0.2, 0.4)]).saved == [1]
 
 
 def test_under_fsdp_every_process_gathers_and_the_first_one_writes(tmp_path: Path) -> None:
@@ -127,6 +121,7 @@ def test_under_fsdp_every_process_gathers_and_the_first_one_writes(tmp_path: Pat
 @pytest.mark.parametrize(
     ("scores", "stopped"),
     [
+        ([], False),
         ([0.5], False),
         ([0.5, 0.4], False),
         ([0.5, 0.4, 0.4], True),
@@ -145,12 +140,6 @@ def test_it_stops_two_validations_behind_the_best(
         trainer: Any = SimpleNamespace(should_stop=False)
         getattr(Patience(keep, 2), hook)(trainer, None)
         assert trainer.should_stop == stopped
-
-
-def test_before_the_first_validation_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
-    trainer: Any = SimpleNamespace(should_stop=False)
-    Patience(AggregateCheckpoint(tmp_path, monitor=HELD_OUT), 1).on_fit_start(trainer, None)  # type: ignore[arg-type]
-    assert not trainer.should_stop
 
 
 def test_no_patience_at_all_is_refused(tmp_path: Path) -> None:

@@ -75,6 +75,25 @@ class Client:
         return self.kind(offline, **self.more)
 
 
+class Hanging(Client):
+    """A call of it or of its run waits until it is released."""
+
+    def __init__(self, call: str) -> None:
+        super().__init__()
+        self.call, self.release = call, threading.Event()
+
+    def run(self, offline: bool) -> Run:
+        def wait(*_: Any, **__: Any) -> None:
+            self.release.wait(30)
+
+        run = Run(offline)
+        if self.call == "start":
+            wait()
+        else:
+            setattr(run, self.call, wait)
+        return run
+
+
 def guard(tmp_path: Path, client: Any = None, **more: Any) -> WandbGuard:
     settings = more.pop("settings", ONLINE)
     config = {"protocol": "inoculation_cell", "dose": 3}
@@ -164,25 +183,8 @@ def test_what_cannot_be_online_is_written_to_disk_whole(tmp_path: Path) -> None:
 def test_a_call_that_hangs_costs_a_run_nothing_but_its_patience(
     tmp_path: Path, slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    release = threading.Event()
     monkeypatch.setattr(wandb_logger, "FINISH_SECONDS", 0.3)
-
-    class Hanging(Run):
-        def log(self, values: dict[str, Any]) -> None:
-            if slow == "log":
-                release.wait(30)
-
-        def finish(self, exit_code: int) -> None:
-            if slow == "finish":
-                release.wait(30)
-
-    class Slow(Client):
-        def run(self, offline: bool) -> Run:
-            if slow == "start":
-                release.wait(30)
-            return Hanging()
-
-    logger = guard(tmp_path, Slow())
+    logger = guard(tmp_path, client := Hanging(slow))
     start = time.perf_counter()
     for step in range(1000):
         logger.log_metrics({"loss": 1.0}, step)
@@ -190,7 +192,7 @@ def test_a_call_that_hangs_costs_a_run_nothing_but_its_patience(
     with pytest.warns(RuntimeWarning, match="not ended after 0.3 s.*given again"):
         logger.close()
     assert is_pending(tmp_path)
-    release.set()
+    client.release.set()
     # Idle, it is 3 microseconds a call; a machine may be busy. A call that waited takes 30 s.
     assert logged < 3
     assert time.perf_counter() - start < 6
@@ -204,32 +206,19 @@ def test_what_is_only_written_to_disk_is_waited_for_longer(
 ) -> None:
     monkeypatch.setattr(wandb_logger, "FINISH_SECONDS", 0.1)
     monkeypatch.setattr(wandb_logger, "OFFLINE_SECONDS", 0.6)
-    release = threading.Event()
-
-    class Hanging(Run):
-        def finish(self, exit_code: int) -> None:
-            release.wait(30)
-
-    logger = guard(tmp_path, Client(Hanging), settings=WandbSettings(project="p", mode=mode))
+    settings = WandbSettings(project="p", mode=mode)
+    logger = guard(tmp_path, client := Hanging("finish"), settings=settings)
     logger.log_metrics({"loss": 1.0}, 0)
     with pytest.warns(RuntimeWarning, match=f"not ended after {waited} s"):
         logger.close(code)
-    release.set()
+    client.release.set()
 
 
-def test_what_a_slow_service_cannot_take_is_counted_and_recorded_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    release = threading.Event()
-
-    class Slow(Run):
-        def log(self, values: dict[str, Any]) -> None:
-            release.wait(30)
-
-    logger = guard(tmp_path, Client(Slow), courier=Courier(capacity=2))
+def test_what_a_slow_service_cannot_take_is_counted_and_recorded_later(tmp_path: Path) -> None:
+    logger = guard(tmp_path, client := Hanging("log"), courier=Courier(capacity=2))
     for step in range(50):
         logger.log_metrics({"loss": 1.0}, step)
-    release.set()
+    client.release.set()
     time.sleep(0.2)
     with pytest.warns(RuntimeWarning, match=r"too slow: 4\d calls were left out.*given again"):
         logger.close()
@@ -262,22 +251,16 @@ def test_the_next_run_begins_when_the_one_before_has_ended(
     assert order == ["start", "finish"] * 2
 
 
-@pytest.mark.parametrize("code", [130, 143])
-def test_an_interrupted_run_will_go_on_and_one_that_has_not_begun_is_none(
+@pytest.mark.parametrize("code", [1, 130, 143])
+def test_an_interrupted_run_will_go_on_and_a_failed_one_begins_if_it_has_not(
     tmp_path: Path, code: int
 ) -> None:
     logger = guard(tmp_path)
     logger.close(code)
-    assert logger._run is None
+    assert (logger._run is None) == (code != 1)
     logger.log_metrics({"loss": 1.0}, 0)
     logger.close(code)
-    assert (logger._run.exit_code, logger._run.was_interrupted) == (code, True)
-
-
-def test_a_failed_run_is_none_that_goes_on_and_begins_if_it_has_not(tmp_path: Path) -> None:
-    logger = guard(tmp_path)
-    logger.close(1)
-    assert (logger._run.exit_code, logger._run.was_interrupted) == (1, False)
+    assert (logger._run.exit_code, logger._run.was_interrupted) == (code, code != 1)
 
 
 @pytest.mark.parametrize("resumed", [True, False])

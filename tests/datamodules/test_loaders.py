@@ -393,37 +393,6 @@ def test_a_killed_run_ends_with_the_same_weights(
             assert torch.equal(resumed.state_dict()[name], value), f"killed after {steps} steps"
 
 
-class SaveAtEpochEnd(pl.Callback):
-    """Saves behind the validation of an epoch and kills the run."""
-
-    def __init__(self, path: Path, epoch: int) -> None:
-        self.path, self.epoch = path, epoch
-
-    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if trainer.current_epoch == self.epoch:
-            trainer.save_checkpoint(self.path)
-            raise Killed
-
-
-@pytest.mark.parametrize("epoch", [0, 1])
-def test_a_run_killed_between_epochs_repeats_nothing(
-    make_module: Callable[..., Bag], tmp_path: Path, quiet_trainer: Callable[..., Any], epoch: int
-) -> None:
-    def data() -> ChoiceDataModule:
-        return ChoiceDataModule(records(14), {"probe": records(4)}, batch_size=3)
-
-    whole, killed, resumed = make_module(), make_module(), make_module()
-    quiet_trainer(max_epochs=3).fit(whole, datamodule=data())
-    with pytest.raises(Killed):
-        quiet_trainer(max_epochs=3, callbacks=[SaveAtEpochEnd(tmp_path / "end.ckpt", epoch)]).fit(
-            killed, datamodule=data()
-        )
-    quiet_trainer(max_epochs=3).fit(resumed, datamodule=data(), ckpt_path=tmp_path / "end.ckpt")
-    assert killed.trained + resumed.trained == whole.trained
-    assert killed.validated + resumed.validated == whole.validated
-    assert torch.equal(resumed.words.weight, whole.words.weight)
-
-
 def _every_step(folder: Path) -> ModelCheckpoint:
     return ModelCheckpoint(folder, filename="{step}", every_n_train_steps=1, save_top_k=-1)
 

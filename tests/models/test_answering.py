@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from probelight.models import answering
-from probelight.models.answering import answer, give_memory_back
+from probelight.models.answering import answer, give_memory_back, scores_by_item
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.probes.record import Record
 
@@ -38,6 +39,20 @@ def test_each_record_gets_the_scores_of_its_distinct_choices(scorer: MaskedScore
         plain = scorer.choice_scores().answer(batch)
     assert found.scores[0] == pytest.approx(plain[0].tolist(), abs=1e-6)
     assert found.scores[1] == pytest.approx(plain[1, :2].tolist(), abs=1e-6)
+
+
+def test_the_choice_mask_says_which_choices_there_are_not_their_scores() -> None:
+    batch = {
+        "item": torch.tensor([4, 2, -1]),
+        "scores": torch.tensor(
+            [[-math.inf, 1.0, -math.inf], [math.nan, 2.0, 3.0], [0.0, 0.0, 0.0]]
+        ),
+        "choice_mask": torch.tensor([[True, True, False], [True, True, True], [True] * 3]),
+    }
+    found = scores_by_item(batch)
+    assert found[4] == [-math.inf, 1.0]
+    assert found[2] == pytest.approx([math.nan, 2.0, 3.0], nan_ok=True)
+    assert set(found) == {4, 2}
 
 
 @pytest.mark.parametrize("options", [{"max_tokens": 1}, {"num_workers": 1}, {"progress": True}])

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from probelight.lightning_modules.heads.stacked_heads import StackedTransform, _unfolded
+from probelight.lightning_modules.heads.stacked_heads import StackedTransform
 from probelight.models.candidate_head import CandidateHead
 
 
@@ -62,7 +62,6 @@ class Twice(nn.Module):
 def test_a_module_that_is_no_chain_goes_through_vmap() -> None:
     torch.manual_seed(0)
     module = Twice()
-    assert _unfolded(module) == [module]
     transform = StackedTransform([module, torch.tanh])
     h = torch.randn(2, 3, 4)
     with torch.no_grad():
