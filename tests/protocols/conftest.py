@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shlex
 from collections.abc import Callable, Sequence
@@ -32,6 +33,9 @@ from transformers import (
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
+from probelight.protocols.jobs.job import Job, RunContext, make_run
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 COLOURS = ["red", "green", "blue", "white", "black"]
@@ -129,6 +133,19 @@ def inoculation_config(tiny_model: Path, tiny_probes: Path, tmp_path: Path) -> d
         "mirror": str(tiny_probes / "mirror"),
         "trainer": {"accelerator": "cpu", "progress_bar": False, "checkpoint_every": 1},
     }
+
+
+def make_runs(jobs: Sequence[Job], folder: Path, context: RunContext) -> dict[str, RunRecord]:
+    """Make the runs of jobs one after another; return their records by key."""
+    found = {}
+    for job in jobs:
+        run = RunFolder(folder / "runs", job.name, json.loads(json.dumps(job.config)))
+        assert run.key == job.key
+        make_run(job.runner, run, run.config, context)
+        record = run.result()
+        assert record is not None
+        found[job.key] = record
+    return found
 
 
 Refused = Callable[..., str]

@@ -20,7 +20,7 @@ TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_ever
 
 
 @pytest.fixture
-def grid(tiny_model: Path, tiny_probes: Path) -> SweepGrid:
+def grid(tiny_model: Path, tiny_probes: Path, second: InoculatedProbe) -> SweepGrid:
     task = OriginalTask(
         "first",
         [str(tiny_probes / "first.yaml")],
@@ -33,7 +33,7 @@ def grid(tiny_model: Path, tiny_probes: Path) -> SweepGrid:
     row = SweepRow(
         model="tiny",
         original="colours",
-        probe=InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20),
+        probe=second,
         doses=[8, 12],
         learning_rates=[1e-3, 1e-4],
         extras=["none", "x1"],
@@ -55,6 +55,31 @@ def finished(inoculation_config: dict[str, Any], tmp_path: Path) -> Path:
 @pytest.fixture
 def mirror(tiny_probes: Path) -> str:
     return str(tiny_probes / "mirror")
+
+
+@pytest.fixture
+def task(tiny_probes: Path) -> OriginalTask:
+    """An original task that reports on a share of its 80 train items."""
+    return OriginalTask(
+        "colours",
+        [str(tiny_probes / "first.yaml")],
+        report_share=0.2,
+        selection_share=0.1,
+        reserved_share=0.3,
+        epochs=2,
+        learning_rate=1e-3,
+        seed=5,
+    )
+
+
+@pytest.fixture
+def second(tiny_probes: Path) -> InoculatedProbe:
+    return InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
+
+
+@pytest.fixture
+def context(mirror: str) -> RunContext:
+    return under(mirror)
 
 
 def under(mirror: str) -> RunContext:

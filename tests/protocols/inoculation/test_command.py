@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -17,17 +16,13 @@ from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.protocols.inoculation.command import inoculation_jobs, weights_bytes
-from probelight.protocols.inoculation.settings import (
-    FirstStage,
-    Setting,
-    Subject,
-)
+from probelight.protocols.inoculation.settings import FirstStage, Setting, Subject
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.reports.concepts import answers
 from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.overview.skills import CHOICES, verdicts
 from probelight.results.load import load_results
-from tests.fixtures.rows import read_results
+from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.inoculation.conftest import kinds, outcome, run, under
 
 
@@ -42,43 +37,28 @@ def theirs(tiny_model: Path, tmp_path: Path) -> Path:
 
 
 def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None:
-    rows = read_results(finished / "results.csv")
     reported = {
         row["metric"]: float(row["value"])
-        for row in rows
+        for row in read_results(finished / "results.csv")
         if row["protocol"] == "inoculation" and row["split"] == "report" and not row["subset"]
     }
-    [path] = finished.glob("runs/inoculate-*/predictions.jsonl")
-    said = [json.loads(line) for line in path.read_text().splitlines()]
-    share = {
-        name: [row["correct"] for row in said if row["set"] == name]
-        for name in {row["set"] for row in said}
-    }
-    assert {name: len(hits) for name, hits in share.items()} == {
-        "report_probe": 22,
-        "report_probe_before": 22,
-        "report_original": 22,
-        "report_original_before": 22,
-    }
-    mean = {name: sum(hits) / 22 for name, hits in share.items()}
-    after = {row["id"]: row["correct"] for row in said if row["set"] == "report_original"}
-    assert reported["probe_accuracy"] == pytest.approx(mean["report_probe"])
-    assert reported["probe_accuracy_before"] == pytest.approx(mean["report_probe_before"])
-    cost = mean["report_original_before"] - mean["report_original"]
-    assert reported["inoculation_cost"] == pytest.approx(cost)
-    average = (mean["report_probe"] + mean["report_original"]) / 2
-    assert reported["aggregate"] == pytest.approx(average)
-    forgotten = [
-        row["id"]
-        for row in (row for row in said if row["set"] == "report_original_before")
-        if row["correct"] > after[row["id"]]
-    ]
-    record = json.loads((path.parent / "result.json").read_text())
-    assert [item["id"] for item in record["inoculation"].get("forgotten", [])] == forgotten
-    for row in said:
+    hits: dict[str, dict[str, float]] = {}
+    for row in read_predictions(finished, "inoculate-*"):
         assert len(row["scores"]) == 5
         assert row["prediction"] == row["scores"].index(max(row["scores"]))
         assert row["correct"] == (row["prediction"] == row["answer"])
+        hits.setdefault(row["set"], {})[row["id"]] = row["correct"]
+    assert [len(own) for own in hits.values()] == [22] * 4
+    probe, original = hits["report_probe"], hits["report_original"]
+    before = hits["report_original_before"]
+    assert reported["probe_accuracy"] == pytest.approx(fmean(probe.values()))
+    start = fmean(hits["report_probe_before"].values())
+    assert reported["probe_accuracy_before"] == pytest.approx(start)
+    kept = fmean(original.values())
+    assert reported["inoculation_cost"] == pytest.approx(fmean(before.values()) - kept)
+    assert reported["aggregate"] == pytest.approx((fmean(probe.values()) + kept) / 2)
+    forgotten = read_result(finished, "inoculate-*")["inoculation"].get("forgotten", [])
+    assert [item["id"] for item in forgotten] == [i for i in before if before[i] > original[i]]
 
 
 def test_the_report_finds_both_times_of_asking_in_the_predictions(finished: Path) -> None:
@@ -87,40 +67,6 @@ def test_the_report_finds_both_times_of_asking_in_the_predictions(finished: Path
     assert inoculated.asked.nunique() == 1
     assert inoculated.dose.nunique() == 2
     assert {*inoculated.groupby(["dose", "run"]).size()} == {22}
-
-
-def test_a_model_is_scored_with_as_many_choices_as_it_was_trained_with(
-    inoculation_config: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Six here, of questions with five: by the inoculation and by whoever scores the folder."""
-    original = {**inoculation_config["original"], "num_choices": 6, "epochs": 1}
-    config = {**inoculation_config, "original": original, "epochs": 1}
-    assert run(config, tmp_path / "out", tmp_path) == 0
-    [path] = tmp_path.glob("out/runs/inoculate-*/predictions.jsonl")
-    said = [json.loads(line) for line in path.read_text().splitlines()]
-    mirror = inoculation_config["mirror"]
-    for name, probe, reported in (
-        ("original", "first", "report_original_before"),
-        ("inoculate", "second", "report_probe"),
-    ):
-        [folder] = tmp_path.glob(f"out/runs/{name}-*/checkpoints/best")
-        command = ["zero-shot", "--data.path", f"{mirror}/tiny/{probe}/test.jsonl"]
-        command += ["--data.setup", "mc_qa", "--model.name_or_path", str(folder)]
-        command += ["--trainer.progress_bar", "false", "--output_dir", str(tmp_path / name)]
-        assert cli.main(command) == 0
-        [lines] = tmp_path.glob(f"{name}/runs/*/predictions.jsonl")
-        alone = {row["id"]: row["scores"] for row in map(json.loads, lines.open())}
-        before = {row["id"]: row["scores"] for row in said if row["set"] == reported}
-        assert {len(scores) for scores in before.values()} == {6}
-        assert alone.keys() == before.keys()
-        for item, scores in before.items():
-            assert alone[item] == pytest.approx(scores, abs=1e-5)
-    [folder] = tmp_path.glob("out/runs/original-*/checkpoints/best")
-    other = {**original, "num_choices": 5, "checkpoint": str(folder)}
-    capsys.readouterr()
-    assert run({**config, "original": other}, tmp_path / "other", tmp_path) == cli.FAILURE
-    [said_last] = [x for x in capsys.readouterr().err.splitlines() if x.startswith("train.py")]
-    assert f"{folder} was saved with num_choices 6; num_choices=5 does not fit it" in said_last
 
 
 @pytest.mark.parametrize(
@@ -136,42 +82,22 @@ def test_damaged_files_of_a_finished_run_are_named(
     pattern: str,
     name: str,
     text: str | None,
+    finished: Path,
     inoculation_config: dict[str, Any],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    config = {**inoculation_config, "epochs": 1}
-    config["original"] = {**config["original"], "epochs": 1}
-    assert run(config, tmp_path / "out", tmp_path) == 0
-    [folder] = tmp_path.glob(f"out/runs/{pattern}")
+    [folder] = finished.glob(f"runs/{pattern}")
     if name.startswith("checkpoints"):  # the original model is used again by another dose
-        [finished] = tmp_path.glob("out/runs/inoculate-*/result.json")
-        finished.unlink()
+        [result] = finished.glob("runs/inoculate-*/result.json")
+        result.unlink()
     (folder / name).unlink() if text is None else (folder / name).write_text(text)
     capsys.readouterr()
-    assert run(config, tmp_path / "out", tmp_path) == cli.FAILURE
+    assert run(inoculation_config, finished, tmp_path) == cli.FAILURE
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert f"{folder / name}: " in said
     assert f"remove {folder}" in said
-
-
-def test_every_epoch_is_a_candidate_and_the_best_average_is_chosen(finished: Path) -> None:
-    rows = read_results(finished / "results.csv")
-    trajectory: dict[str, dict[str, float]] = {}
-    for row in rows:
-        if row["protocol"] == "inoculation" and row["split"] == "selection":
-            trajectory.setdefault(row["epoch"], {})[row["metric"]] = float(row["value"])
-    assert list(trajectory) == ["0", "1", "2", "3"]
-    for scores in trajectory.values():
-        average = (scores["probe_accuracy"] + scores["original_accuracy"]) / 2
-        assert scores["aggregate"] == pytest.approx(average)
-    candidates = {epoch: s for epoch, s in trajectory.items() if epoch != "0"}
-    best = max(
-        candidates, key=lambda e: (candidates[e]["aggregate"], candidates[e]["original_accuracy"])
-    )
-    chosen = {row["epoch"] for row in rows if row["split"] == "report" and row["dose"]}
-    assert chosen == {best}
 
 
 def test_the_same_command_is_complete_and_another_one_refused(
@@ -198,19 +124,16 @@ def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_
         inoculation_config["probe"]["report_items"] = number
         out = tmp_path / str(number)
         assert run(inoculation_config, out, tmp_path) == 0
-        [folder] = out.glob("runs/inoculate-*")
-        lines = map(json.loads, (folder / "predictions.jsonl").read_text().splitlines())
         clusters: dict[str, float] = {}
-        for line in lines:
+        for line in read_predictions(out, "inoculate-*"):
             if line["set"] == "report_probe":
                 clusters[line["group"]] = clusters.get(line["group"], 1.0) * line["correct"]
-        rows = read_results(out / "results.csv")
         values = [
             float(row["value"])
-            for row in rows
+            for row in read_results(out / "results.csv")
             if row["metric"] == "strict_cluster_accuracy" and not row["subset"]
         ]
-        notices = json.loads((folder / "result.json").read_text()).get("notices", [])
+        notices = read_result(out, "inoculate-*").get("notices", [])
         found.append((values, [n for n in notices if n.startswith("no strict cluster")]))
     assert found[0] == (
         [],
@@ -220,7 +143,7 @@ def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_
         ],
     )
     assert found[1] == ([pytest.approx(fmean(clusters.values()))], [])
-    best = folder / "checkpoints" / "best"
+    [best] = out.glob("runs/inoculate-*/checkpoints/best")
     now, before = (AutoModelForMultipleChoice.from_pretrained(path) for path in (best, theirs))
     assert not torch.equal(now.classifier.weight, before.classifier.weight)
     assert saved_module(best).num_choices is None
@@ -250,9 +173,8 @@ def test_under_a_control_the_model_sees_the_choices_alone(
     [(stems, empty)] = trained
     assert stems == [""] * config["dose"]
     assert empty == {"probe": {True}, "original": {False}}
-    [path] = tmp_path.glob("control/runs/inoculate-*-choice_only-*/predictions.jsonl")
-    [other] = finished.glob("runs/inoculate-*/predictions.jsonl")
-    ours, theirs = ([json.loads(line) for line in p.open()] for p in (path, other))
+    ours = read_predictions(tmp_path / "control", "inoculate-*-choice_only-*")
+    theirs = read_predictions(finished, "inoculate-*")
     assert len(ours) == len(theirs) == 88
     for one, standard in zip(ours, theirs, strict=True):
         of_probe = one["set"].startswith("report_probe")

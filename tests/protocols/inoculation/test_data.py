@@ -19,22 +19,6 @@ from probelight.protocols.inoculation.settings import Extra, InoculatedProbe, Or
 from probelight.protocols.jobs.job import RunContext
 
 
-@pytest.fixture
-def task(tiny_probes: Path) -> OriginalTask:
-    return OriginalTask(
-        "first",
-        [str(tiny_probes / "first.yaml")],
-        report_share=0.2,
-        selection_share=0.1,
-        reserved_share=0.3,
-    )
-
-
-@pytest.fixture
-def context(tiny_probes: Path) -> RunContext:
-    return RunContext(mirror=str(tiny_probes / "mirror"))
-
-
 def test_the_parts_of_the_original_task_share_no_cluster(
     task: OriginalTask, context: RunContext
 ) -> None:
@@ -46,10 +30,9 @@ def test_the_parts_of_the_original_task_share_no_cluster(
 
 
 def test_doses_are_nested_leave_the_selection_alone_and_are_balanced_with_reserved_items(
-    task: OriginalTask, tiny_probes: Path, context: RunContext
+    task: OriginalTask, second: InoculatedProbe, context: RunContext
 ) -> None:
-    probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    parts = Parts(probe_splits(context, probe), original_splits(context, task))
+    parts = Parts(probe_splits(context, second), original_splits(context, task))
 
     def items(dose: int, extra: Extra = "none", seed: int = 0) -> list[Record]:
         return training_items(parts, Setting(dose, extra, seed))
@@ -69,17 +52,16 @@ def test_doses_are_nested_leave_the_selection_alone_and_are_balanced_with_reserv
         items(13, "x2")
 
 
-def test_few_items_are_divided_and_it_is_said(tiny_probes: Path, context: RunContext) -> None:
-    name = str(tiny_probes / "second.yaml")
-    splits = probe_splits(context, InoculatedProbe(name))  # 80 items, and 500 by default
+def test_few_items_are_divided_and_it_is_said(second: InoculatedProbe, context: RunContext) -> None:
+    splits = probe_splits(context, InoculatedProbe(second.name))  # 80 items, and 500 by default
     assert [len(splits.selection), len(splits.train)] == [16, 64]  # a fifth
     assert splits.notices == (
         "second: 16 of its 80 items are kept for selection, as they are too few for the default "
         "(probe.selection_items 500)",
     )
     with pytest.raises(UsageError, match=r"selection_items 80: second has 80 items .* such as 16"):
-        probe_splits(context, InoculatedProbe(name, selection_items=80))
-    assert not probe_splits(context, InoculatedProbe(name, selection_items=16)).notices
+        probe_splits(context, replace(second, selection_items=80))
+    assert not probe_splits(context, replace(second, selection_items=16)).notices
 
 
 def test_an_original_task_of_few_items(
@@ -115,19 +97,18 @@ def test_an_original_task_of_few_items(
     assert original_splits(context, none).reserved == ()
 
 
-def test_paper_selection_chooses_on_what_it_reports(tiny_probes: Path, context: RunContext) -> None:
-    probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection="paper")
-    splits = probe_splits(context, probe)
+def test_paper_selection_chooses_on_what_it_reports(
+    second: InoculatedProbe, context: RunContext
+) -> None:
+    splits = probe_splits(context, replace(second, selection="paper"))
     assert splits.selection == splits.report
     assert len(splits.train) == 80
 
 
 def test_a_probe_without_a_report_file_keeps_whole_clusters_of_its_train_file(
-    tiny_probes: Path, context: RunContext
+    second: InoculatedProbe, context: RunContext
 ) -> None:
-    name = str(tiny_probes / "second.yaml")
-    probe = InoculatedProbe(name, report_split=None, report_share=0.25, selection_items=20)
-    splits = probe_splits(context, probe)
+    splits = probe_splits(context, replace(second, report_split=None, report_share=0.25))
     parts = (splits.report, splits.selection, splits.train)
     assert [len(part) for part in parts] == [20, 20, 40]
     clusters = [{record.meta["cluster"] for record in part} for part in parts]
@@ -153,9 +134,10 @@ def test_groups_are_those_that_splits_keep_together(
     assert len(set(groups)) == len(groups) / 2  # two questions a cluster, none parted
 
 
-def test_overlap_with_the_train_file_is_by_group(tiny_probes: Path, context: RunContext) -> None:
-    probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    splits = probe_splits(context, probe)
+def test_overlap_with_the_train_file_is_by_group(
+    second: InoculatedProbe, context: RunContext
+) -> None:
+    splits = probe_splits(context, second)
     assert [len(files) for files in (splits.train_files, splits.report_files)] == [1, 1]
     assert not any(splits.not_in_train(splits.train + splits.selection))
     assert all(splits.not_in_train(splits.report))

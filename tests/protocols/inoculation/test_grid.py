@@ -12,18 +12,15 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
-from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.settings import CELL, InoculatedProbe, OriginalTask
+from probelight.protocols.inoculation.settings import CELL
 from probelight.protocols.inoculation.sweep import (
     DEFAULT_DOSES,
     DEFAULT_EXTRAS,
     SweepGrid,
-    SweepRow,
     sweep_jobs,
 )
-from probelight.protocols.jobs.job import RunContext
 from tests.fixtures.checkout import ROOT
-from tests.protocols.inoculation.conftest import TRAINER, kinds, under, with_a_line_less
+from tests.protocols.inoculation.conftest import kinds, under, with_a_line_less
 
 BATCHES = ("trials_at_once", "num_trials")
 
@@ -100,49 +97,6 @@ def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -
     assert len(set.union(*keys)) == 12
     chosen = [{c.key for c in plan if c.config["protocol"] == "inoculation"} for plan in plans]
     assert len(set.union(*chosen)) == 6
-
-
-def test_cells_of_a_grid_have_the_fields_that_their_keys_were_made_of(
-    grid: SweepGrid, mirror: str
-) -> None:
-    cells = sweep_jobs(grid, under(mirror))
-    common = {"protocol", "model", "original", "data", "precision", "threads", "model_run"}
-    inoculated = common | {"probe", "checkpoint"}
-    more = {"before_run", "candidates", "dose", "seed"}
-    assert {cell.config["protocol"]: set(cell.config) for cell in cells} == {
-        "original": common,
-        "before": inoculated,
-        "inoculation_cell": inoculated | {"before_run", "setting"},
-        "inoculation": inoculated | more,
-    }
-
-
-def test_the_keys_of_a_grid_are_those_of_its_first_runs() -> None:
-    """Runs that are finished are found again.
-
-    Computed by the code of 07ea6b0, with the shipped probes as they are since: a key has the files
-    in it. Those of the probes before are the same by this code as by that one.
-    """
-    row = SweepRow(
-        "esim",
-        "definitions",
-        InoculatedProbe("hypernymy_small", selection_items=20),
-        doses=[10],
-        learning_rates=[1e-4],
-        extras=["none", "x1"],
-    )
-    models = {"esim": ModelSettings(kind="esim")}
-    grid = SweepGrid(
-        models, {"definitions": OriginalTask("definitions", ["definitions_small"])}, [row]
-    )
-    name = "hypernymy_small-definitions-esim"
-    assert [job.key for job in sweep_jobs(grid, RunContext(TRAINER))] == [
-        "original-definitions-ESIM-word_vectors-e4b9757c18c1",
-        f"before-{name}-ffd8c9bd61c9",
-        f"inoculate-{name}-k10-lr0.0001-none-s0-3065d7081fdf",
-        f"inoculate-{name}-k10-lr0.0001-x1-s0-01357c52b1c6",
-        f"chosen-{name}-k10-s0-a12408b1a284",
-    ]
 
 
 @pytest.mark.parametrize("empty", ["learning_rates", "extras", "doses", "seeds"])

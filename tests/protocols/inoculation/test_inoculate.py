@@ -17,7 +17,7 @@ from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
-from probelight.protocols.inoculation.command import run_job
+from probelight.protocols.inoculation.command import inoculate, run_job
 from probelight.protocols.inoculation.data import REPORT, SELECTED_PROBE
 from probelight.protocols.inoculation.inoculate import (
     BEFORE_FILE,
@@ -29,26 +29,21 @@ from probelight.protocols.inoculation.inoculate import (
 from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
-from probelight.protocols.jobs.job import Job, make_run
 from probelight.results.details import InoculationDetails
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
+from tests.protocols.conftest import make_runs
 from tests.protocols.inoculation.conftest import TRAINER, under, with_a_line_less
-
-
-def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, RunRecord]:
-    for cell in cells:
-        run = RunFolder(output_dir / "runs", cell.name, json.loads(json.dumps(cell.config)))
-        assert run.key == cell.key
-        make_run(cell.runner, run, run.config, under(mirror))
-    paths = output_dir.glob("runs/*/result.json")
-    return {path.parent.name: RunRecord.read(path) for path in paths}
 
 
 def facts_of(record: RunRecord) -> InoculationDetails:
     details = record.detail(InoculationDetails)
     assert details is not None
     return details
+
+
+def reported(record: RunRecord) -> dict[str, float]:
+    return {row.metric: row.value for row in record.rows if row.split == REPORT}
 
 
 @pytest.mark.parametrize(
@@ -111,12 +106,10 @@ def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
 def test_the_cells_give_what_one_command_gives(
     grid: SweepGrid, mirror: str, tmp_path: Path
 ) -> None:
-    from probelight.protocols.inoculation.command import inoculate
-
     [row] = grid.rows
     small = replace(grid, rows=[replace(row, doses=[12], extras=["x1"])])
     cells = sweep_jobs(small, under(mirror))
-    results = run_all(cells, tmp_path / "sweep", mirror)
+    results = make_runs(cells, tmp_path / "sweep", under(mirror))
     chosen = results[cells[-1].key]
     candidates = {key: results[key] for key in cells[-1].needs}
     averages = {
@@ -141,9 +134,7 @@ def test_the_cells_give_what_one_command_gives(
     ]
     assert chosen.model_sha256 == alone.model_sha256
     before = results[cells[1].key]
-    reported = {r.metric: r.value for r in before.rows if r.split == "report"}
-    said = {r.metric: r.value for r in alone.rows if r.split == "report"}
-    assert reported["probe_accuracy"] == said["probe_accuracy_before"]
+    assert reported(before)["probe_accuracy"] == reported(alone)["probe_accuracy_before"]
 
 
 def test_esim_is_taught_and_inoculated_like_a_transformer(
@@ -152,12 +143,11 @@ def test_esim_is_taught_and_inoculated_like_a_transformer(
     row = replace(grid.rows[0], doses=[12], learning_rates=[4e-4], extras=["x1"])
     small = replace(grid, models={"tiny": ModelSettings(kind="esim", max_length=12)}, rows=[row])
     cells = sweep_jobs(small, under(mirror))
-    results = run_all(cells, tmp_path, mirror)
+    results = make_runs(cells, tmp_path, under(mirror))
     original, before, trained, chosen = (results[cell.key] for cell in cells)
     assert chosen.model == "ESIM (word_vectors)"
     assert chosen.model_sha256 == trained.model_sha256 != original.model_sha256
-    scores = {r.metric: r.value for r in chosen.rows if r.split == REPORT}
-    start = {r.metric: r.value for r in before.rows if r.split == REPORT}
+    scores, start = reported(chosen), reported(before)
     assert scores["original_accuracy_before"] == start["original_accuracy"]
     cost = scores["original_accuracy_before"] - scores["original_accuracy_after"]
     assert scores["inoculation_cost"] == pytest.approx(cost)

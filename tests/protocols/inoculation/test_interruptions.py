@@ -48,7 +48,7 @@ def run_killed(
     output_dir: Path,
     tmp_path: Path,
     kill_at: int,
-    signal: str = "SIGKILL",
+    signal: str,
     method: str = "training_step",
 ) -> subprocess.CompletedProcess[str]:
     """A run that meets a fault at its `kill_at`-th step: a signal, "exception" or "full disk"."""
@@ -121,15 +121,13 @@ def newest_state_of(folder: Path) -> Path | None:
 def test_sigterm_saves_the_state_and_exits_with_143(
     finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:
-    config = {
-        **inoculation_config,
-        "trainer": {**inoculation_config["trainer"], "checkpoint_every": 99},
-    }
-    stopped = run_killed(config, tmp_path / "stopped", tmp_path, 2, "SIGTERM")
+    trainer = {**inoculation_config["trainer"], "checkpoint_every": 99}
+    config, out = {**inoculation_config, "trainer": trainer}, tmp_path / "stopped"
+    stopped = run_killed(config, out, tmp_path, 2, "SIGTERM")
     assert stopped.returncode == 143, stopped.stderr
-    assert list((tmp_path / "stopped").glob("runs/original-*/checkpoints/last.ckpt"))
-    assert run(config, tmp_path / "stopped", tmp_path) == 0
-    assert_same(tmp_path / "stopped", finished)
+    assert list(out.glob("runs/original-*/checkpoints/last.ckpt"))
+    assert run(config, out, tmp_path) == 0
+    assert_same(out, finished)
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from probelight.protocols.inoculation.settings import OriginalTask, Setting, Sub
 from probelight.protocols.inoculation.sweep import SweepGrid
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import load_results
-from tests.fixtures.rows import read_results
+from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.conftest import COLOURS
 from tests.protocols.inoculation.conftest import run, under
 
@@ -75,13 +75,22 @@ def inoculate(config: dict[str, Any], folder: Path, num_choices: int | None) -> 
     return folder / "out"
 
 
-def score_alone(out: Path, folder: Path) -> Path:
-    """Where `zero-shot` scores the probe with the original-task model of an inoculation."""
-    [model] = out.glob("runs/original-*/checkpoints/best")
-    command = ["zero-shot", "--data.path", f"{folder}/four-test.jsonl", "--data.setup", "mc_qa"]
-    command += ["--model.name_or_path", str(model), "--trainer.progress_bar", "false"]
-    assert cli.main([*command, "--output_dir", str(folder / "alone")]) == 0
-    return folder / "alone"
+def score_alone(out: Path, folder: Path, run: str = "original") -> Path:
+    """Where `zero-shot` scores the probe with the model that a run of an inoculation has left."""
+    [model] = out.glob(f"runs/{run}-*/checkpoints/best")
+    command = ["zero-shot", f"--data.path={folder}/four-test.jsonl", "--data.setup=mc_qa"]
+    command += [f"--model.name_or_path={model}", "--trainer.progress_bar=false"]
+    assert cli.main([*command, f"--output_dir={folder / run}"]) == 0
+    return folder / run
+
+
+def assert_same_scores(out: Path, alone: Path, reported: str) -> None:
+    said = read_predictions(out, "inoculate-*")
+    found = {row["id"]: row["scores"] for row in said if row["set"] == reported}
+    again = {row["id"]: row["scores"] for row in read_predictions(alone)}
+    assert found.keys() == again.keys()
+    for item, scores in found.items():
+        assert again[item] == pytest.approx(scores, abs=1e-5)
 
 
 def levels(out: Path) -> dict[str, float]:
@@ -94,16 +103,11 @@ def levels(out: Path) -> dict[str, float]:
     }
 
 
-def lines(out: Path, pattern: str) -> list[dict[str, Any]]:
-    [path] = out.glob(f"runs/{pattern}/predictions.jsonl")
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def test_every_question_is_scored_with_its_distinct_choices(
     inoculation_config: dict[str, Any], mixed: Path
 ) -> None:
     out = inoculate(inoculation_config, mixed, None)
-    said = lines(out, "inoculate-*")
+    said = read_predictions(out, "inoculate-*")
     own = {record.id: record.choices for record in asked("mixed", 24, MIXED, 2)}
     own |= {record.id: record.choices for record in asked("four", 24, (4,), 4)}
     assert len(said) == 4 * 24
@@ -119,36 +123,34 @@ def test_every_question_is_scored_with_its_distinct_choices(
     for head in out.glob(f"runs/*/checkpoints/best/{HEAD_SETTINGS}"):
         assert json.loads(head.read_text())["num_choices"] is None
     # What was cut is said: half of the questions are longer than the model takes.
-    [path] = out.glob("runs/inoculate-*/result.json")
-    notices = json.loads(path.read_text())["notices"]
+    notices = read_result(out, "inoculate-*")["notices"]
     cut = "12 of 24 questions were cut to 32 tokens a pair, the longer of question and answer first"
     assert f"report_probe: {cut}" in notices
     assert any(n.startswith("training items: ") and "were cut to 32 tokens" in n for n in notices)
     alone = score_alone(out, mixed)
     assert levels(alone) == {"chance": 0.25}
-    before = {row["id"]: row["scores"] for row in said if row["set"] == "report_probe_before"}
-    for row in lines(alone, "*"):
-        assert row["scores"] == pytest.approx(before[row["id"]], abs=1e-5)
+    assert_same_scores(out, alone, "report_probe_before")
 
 
 def test_empty_choices_compete_where_they_are_asked_for(
     inoculation_config: dict[str, Any], mixed: Path
 ) -> None:
     out = inoculate(inoculation_config, mixed, 5)
-    assert {len(row["scores"]) for row in lines(out, "inoculate-*")} == {5}
+    assert {len(row["scores"]) for row in read_predictions(out, "inoculate-*")} == {5}
     floor = pytest.approx(fmean((1 / 2, 1 / 3, 1 / 4, 1 / 5)))
     expected = {"chance": 0.2, "chance_original": 0.2, "chance_probe": 0.2}
     expected |= {"floor": floor, "floor_original": floor, "floor_probe": 0.25}
     assert levels(out) == {name: pytest.approx(value) for name, value in expected.items()}
-    [path] = out.glob("runs/inoculate-*/result.json")
     notice = (
         "report_probe: 24 of 24 questions have fewer than 5 choices and got empty ones, which "
         "compete (num_choices 5): chance is 20.0% of the choices scored, 25.0% of the real ones"
     )
-    assert notice in json.loads(path.read_text())["notices"]
-    # The model says of itself that it is scored so.
-    alone = score_alone(out, mixed)
-    assert levels(alone) == {"chance": pytest.approx(0.2), "floor": 0.25}
+    assert notice in read_result(out, "inoculate-*")["notices"]
+    # The models say of themselves that they are scored so.
+    for name, reported in (("inoculate", "report_probe"), ("original", "report_probe_before")):
+        alone = score_alone(out, mixed, name)
+        assert levels(alone) == {"chance": pytest.approx(0.2), "floor": 0.25}
+        assert_same_scores(out, alone, reported)
     [entry] = zero_shots(load_results(alone)).itertuples()
     assert (entry.chance, entry.floor) == (pytest.approx(0.2), 0.25)
 
@@ -158,10 +160,8 @@ def test_runs_on_five_choices_keep_the_keys_that_five_gave_them(
 ) -> None:
     def configs(task: OriginalTask) -> list[Any]:
         subject = Subject(grid.models["tiny"], task, grid.rows[0].probe)
-        setting = Setting(8, "none", 0, learning_rate=1e-3, epochs=1, batch_size=8)
-        return [
-            (job.key, job.config) for job in inoculation_jobs(subject, [setting], under(mirror))
-        ]
+        jobs = inoculation_jobs(subject, [Setting(8, "none", 0)], under(mirror))
+        return [(job.key, job.config) for job in jobs]
 
     five = grid.originals["colours"]
     assert five.num_choices is None
@@ -177,17 +177,21 @@ def test_runs_on_five_choices_keep_the_keys_that_five_gave_them(
 def test_a_checkpoint_is_asked_as_it_was_saved(
     grid: SweepGrid, mirror: str, tmp_path: Path
 ) -> None:
-    [row] = grid.rows
     settings = {"format": 1, "head": "mlp", "num_choices": 6, "max_length": 32}
     (tmp_path / HEAD_SETTINGS).write_text(json.dumps(settings))
     task = replace(grid.originals["colours"], checkpoint=str(tmp_path))
-    subject = Subject(grid.models["tiny"], task, row.probe)
-    setting = Setting(8, "none", 0, learning_rate=1e-3, epochs=1, batch_size=8)
+    subject = Subject(grid.models["tiny"], task, grid.rows[0].probe)
+    setting = Setting(8, "none", 0)
     [job] = inoculation_jobs(subject, [setting], under(mirror))
     assert job.config["original"]["num_choices"] == 6
-    other = replace(subject, model=replace(subject.model, max_length=24))
-    with pytest.raises(PretrainedError, match="was saved with max_length 32; max_length=24"):
-        inoculation_jobs(other, [setting], under(mirror))
+    shorter = replace(subject, model=replace(subject.model, max_length=24))
+    fewer = replace(subject, original=replace(task, num_choices=5))
+    for other, message in (
+        (shorter, "was saved with max_length 32; max_length=24 does not fit it"),
+        (fewer, f"{tmp_path} was saved with num_choices 6; num_choices=5 does not fit it"),
+    ):
+        with pytest.raises(PretrainedError, match=message):
+            inoculation_jobs(other, [setting], under(mirror))
 
 
 def test_the_floor_of_a_cost_is_that_of_the_real_choices() -> None:

@@ -18,49 +18,24 @@ from probelight.protocols.inoculation.command import original_jobs
 from probelight.protocols.inoculation.data import Splits, original_splits
 from probelight.protocols.inoculation.original_task import original_source
 from probelight.protocols.inoculation.settings import FirstStage, OriginalTask
-from probelight.protocols.jobs.job import RunContext, make_run
+from probelight.protocols.jobs.job import RunContext
 from probelight.results.details import OriginalParts
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import RunFolder
 from tests.fixtures import subsets
-from tests.protocols.inoculation.conftest import under
+from tests.fixtures.rows import read_predictions
+from tests.protocols.conftest import make_runs
 
-Train = Callable[[OriginalTask], list[tuple[RunFolder, RunRecord]]]
-
-
-@pytest.fixture
-def task(tiny_probes: Path) -> OriginalTask:
-    return OriginalTask(
-        "colours",
-        [str(tiny_probes / "first.yaml")],
-        report_share=0.2,
-        selection_share=0.1,
-        reserved_share=0.3,
-        epochs=2,
-        learning_rate=1e-3,
-        seed=5,
-    )
-
-
-@pytest.fixture
-def context(mirror: str) -> RunContext:
-    return under(mirror)
+Train = Callable[[OriginalTask], list[RunRecord]]
 
 
 @pytest.fixture
 def train(tiny_model: Path, tmp_path: Path, context: RunContext) -> Train:
     """Makes the runs of an original task, that of its first stage before it."""
 
-    def run(task: OriginalTask) -> list[tuple[RunFolder, RunRecord]]:
-        made = []
-        for job in original_jobs(ModelSettings(str(tiny_model), max_length=32), task, context):
-            folder = RunFolder(tmp_path / "runs", job.name, job.config)
-            make_run(job.runner, folder, job.config, context)
-            record = folder.result()
-            assert record is not None
-            made.append((folder, record))
-        return made
+    def run(task: OriginalTask) -> list[RunRecord]:
+        jobs = original_jobs(ModelSettings(str(tiny_model), max_length=32), task, context)
+        return list(make_runs(jobs, tmp_path, context).values())
 
     return run
 
@@ -70,21 +45,22 @@ def of(record: RunRecord, split: str, metric: str = "accuracy") -> list[Row]:
 
 
 def test_the_best_epoch_is_kept_and_reported_on_other_items(
-    train: Train, task: OriginalTask
+    train: Train, task: OriginalTask, tmp_path: Path
 ) -> None:
-    [(run, record)] = train(task)
+    [record] = train(task)
     assert record.counts == {"train": 32, "selection": 8, "reserved": 24, "report": 16}
     selection = of(record, "selection")
     assert [(row.epoch, row.num_items) for row in selection] == [(1, 8), (2, 8)]
     [reported] = of(record, "report")
     best = max(row.value for row in selection)
     assert next(row.value for row in selection if row.epoch == reported.epoch) == best
-    lines = (run.path / "predictions.jsonl").read_text().splitlines()
-    assert reported.value == pytest.approx(fmean(json.loads(line)["correct"] for line in lines))
+    correct = [line["correct"] for line in read_predictions(tmp_path)]
+    assert reported.value == pytest.approx(fmean(correct))
     assert (reported.num_items, reported.num_groups) == (16, 8)  # clusters of two
     assert (reported.num_train, reported.learning_rate, reported.seed) == (32, 1e-3, 5)
     assert [row.value for row in of(record, "report", "chance")] == [0.2]
-    assert record.model_sha256 == model_fingerprint(saved_module(run.best_dir))
+    [best] = tmp_path.glob("runs/*/checkpoints/best")
+    assert record.model_sha256 == model_fingerprint(saved_module(best))
     assert (record.protocol, record.probe, record.seeds) == ("original", "colours", (5,))
 
 
@@ -98,7 +74,7 @@ def test_the_score_without_relatives_is_given_where_some_items_have_one(
         return replace(splits, report=(replace(first, meta=meta), *splits.report[1:]))
 
     monkeypatch.setattr(original_task, "original_splits", leaked)
-    [(_, record)] = train(replace(task, report_sets=task.sets, epochs=1))
+    [record] = train(replace(task, report_sets=task.sets, epochs=1))
     whole, clean = of(record, "report")
     assert (whole.subset, whole.num_items) == (None, 22)
     assert (clean.subset, clean.num_items) == (subsets.UNTOUCHED, 21)
@@ -108,7 +84,7 @@ def test_the_task_begins_with_the_model_of_its_first_stage(
     train: Train, task: OriginalTask, tiny_probes: Path
 ) -> None:
     stage = FirstStage("race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3)
-    (_, first), (_, original) = train(replace(task, first=stage, learning_rate=0.0, epochs=1))
+    first, original = train(replace(task, first=stage, learning_rate=0.0, epochs=1))
     assert (first.protocol, first.probe) == ("first", "race")
     assert {row.split for row in first.rows} == {"selection"}  # it is reported by nobody
     # At a learning rate of 0 the weights are those that it began with.

@@ -16,6 +16,7 @@ from probelight.protocols.inoculation.data import (
     REPORTED_ORIGINAL,
     REPORTED_PROBE,
     Parts,
+    ScoredSet,
     Splits,
 )
 from probelight.protocols.inoculation.rows import report_rows, reported_hits
@@ -24,6 +25,21 @@ from probelight.results.row import Row
 from tests.fixtures import subsets
 
 HISTORY = [{"epoch": 1, "step": 1, PROBE: 0.5, ORIGINAL: 0.5, AGGREGATE: 0.5}]
+
+
+CONSTANT, RIGHT, WRONG, TWO = [0.0] * 4, [1.0, 0, 0, 0], [0.0, 1, 0, 0], [1.0, 1, 0, 0]
+
+
+def predicted(
+    probe: list[Record],
+    probe_scores: list[list[float]],
+    original: list[Record],
+    original_scores: list[list[float]],
+) -> dict[ScoredSet, Predictions]:
+    return {
+        REPORTED_PROBE: Predictions("report_probe", probe, probe_scores),
+        REPORTED_ORIGINAL: Predictions("report_original", original, original_scores),
+    }
 
 
 def splits(name: str, records: list[Record]) -> Splits:
@@ -43,11 +59,8 @@ def test_the_original_task_also_without_what_train_has() -> None:
     config = ProbeConfig("original", "mc_qa", 4, 0.25, group_by="stem")
     train = ProbeData(config, (known,), (), ())
     data = replace(splits("original", original), train_files=(train,))
-    said = {
-        REPORTED_PROBE: Predictions("report_probe", probe, [RIGHT] * 4),
-        REPORTED_ORIGINAL: Predictions("report_original", original, [RIGHT, RIGHT, WRONG, RIGHT]),
-    }
-    worse = {**said, REPORTED_ORIGINAL: Predictions("r", original, [RIGHT, RIGHT, WRONG, WRONG])}
+    said = predicted(probe, [RIGHT] * 4, original, [RIGHT, RIGHT, WRONG, RIGHT])
+    worse = predicted(probe, [RIGHT] * 4, original, [RIGHT, RIGHT, WRONG, WRONG])
     found = report_rows(
         Row(), Parts(splits("probe", probe), data), said, worse, HISTORY, whole_clusters=True
     )
@@ -60,22 +73,13 @@ def test_the_original_task_also_without_what_train_has() -> None:
     assert "probe_accuracy" not in values
 
 
-CONSTANT, RIGHT, WRONG, TWO = [0.0] * 4, [1.0, 0, 0, 0], [0.0, 1, 0, 0], [1.0, 1, 0, 0]
-
-
 @pytest.fixture
 def rows() -> dict[tuple[str, str], Row]:
     difficulty = {"hops": 1, "distractor_type": "sister", "distractor_hops": 1}
     probe = [record("probe", i, **difficulty) for i in range(4)]
     original = [record("original", i) for i in range(4)]
-    before = {
-        REPORTED_PROBE: Predictions("report_probe", probe, [CONSTANT] * 4),
-        REPORTED_ORIGINAL: Predictions("report_original", original, [RIGHT, RIGHT, TWO, WRONG]),
-    }
-    after = {
-        REPORTED_PROBE: Predictions("report_probe", probe, [RIGHT, TWO, TWO, CONSTANT]),
-        REPORTED_ORIGINAL: Predictions("report_original", original, [CONSTANT] * 4),
-    }
+    before = predicted(probe, [CONSTANT] * 4, original, [RIGHT, RIGHT, TWO, WRONG])
+    after = predicted(probe, [RIGHT, TWO, TWO, CONSTANT], original, [CONSTANT] * 4)
     parts = Parts(splits("probe", probe), splits("original", original))
     found = report_rows(Row(), parts, before, after, HISTORY, whole_clusters=True)
     return {(row.metric, row.subset_text): row for row in found}
@@ -106,14 +110,8 @@ def test_ties_are_parts_of_flips_clusters_and_heat_maps(rows: dict[tuple[str, st
 def test_hits_hold_what_each_reported_item_counts() -> None:
     probe = [record("probe", i) for i in range(4)]
     original = [record("original", i) for i in range(3)]
-    before = {
-        REPORTED_PROBE: Predictions("report_probe", probe, [RIGHT, WRONG, TWO, RIGHT]),
-        REPORTED_ORIGINAL: Predictions("report_original", original, [RIGHT, RIGHT, WRONG]),
-    }
-    after = {
-        REPORTED_PROBE: Predictions("report_probe", probe, [RIGHT, RIGHT, RIGHT, WRONG]),
-        REPORTED_ORIGINAL: Predictions("report_original", original, [WRONG, RIGHT, WRONG]),
-    }
+    before = predicted(probe, [RIGHT, WRONG, TWO, RIGHT], original, [RIGHT, RIGHT, WRONG])
+    after = predicted(probe, [RIGHT, RIGHT, RIGHT, WRONG], original, [WRONG, RIGHT, WRONG])
     parts = Parts(splits("probe", probe), splits("original", original))
     found = reported_hits(parts, before, after, whole_clusters=True)
     assert found["probe"]["before"] == [1.0, 0.0, 0.5, 1.0]

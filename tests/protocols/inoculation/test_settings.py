@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import yaml
 
 from probelight.probes.importers.items import write_ai2
 from probelight.protocols import cli
-from tests.fixtures.rows import read_results
+from tests.fixtures.rows import read_result, read_results
 from tests.protocols.conftest import questions
 
 Inoculate = Callable[..., int]
@@ -33,16 +32,8 @@ def inoculate(inoculation_config: dict[str, Any], tmp_path: Path) -> Inoculate:
     """Runs a small inoculation with more options; no probe is named."""
     path = tmp_path / "config.yaml"
     original = {**inoculation_config["original"], "epochs": 1}
-    path.write_text(
-        yaml.safe_dump(
-            {
-                **inoculation_config,
-                "original": original,
-                "probe": {"selection_items": 20},
-                "epochs": 1,
-            }
-        )
-    )
+    changed = {"original": original, "probe": {"selection_items": 20}, "epochs": 1}
+    path.write_text(yaml.safe_dump(inoculation_config | changed))
 
     def run(*options: str) -> int:
         out = f"--output_dir={tmp_path / 'out'}"
@@ -68,8 +59,7 @@ def test_files_give_what_a_config_of_them_gives(
     named = f"--output_dir={tmp_path / 'named'}"  # its test file has the questions of our dev file
     assert inoculate(f"--probe.name={tiny_probes / 'second.yaml'}", named) == 0
     assert values(tmp_path / "out") == values(tmp_path / "named")
-    [result] = (tmp_path / "out").glob("runs/inoculate-second-*/result.json")
-    found = json.loads(result.read_text())
+    found = read_result(tmp_path / "out", "inoculate-second-*")
     assert (found["inoculation"]["report_split"], found["counts"]["dose"]) == ("dev", 24)
 
 

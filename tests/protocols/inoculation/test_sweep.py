@@ -1,8 +1,9 @@
-"""`train.py sweep plan`, `run` and `status`, and the SLURM example."""
+"""`train.py sweep plan`, `run` and `status`, and the examples for SLURM and W&B."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -11,15 +12,18 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonargparse import ArgumentParser
 
+from probelight.callbacks.aggregate_checkpoint import AGGREGATE
 from probelight.io.process import Process, this_process
 from probelight.io.wandb import WandbSettings
 from probelight.protocols import cli
 from probelight.protocols.inoculation import sweep
-from probelight.protocols.jobs.fencing import Driver, begin_attempt, drive_alone
+from probelight.protocols.inoculation.command import inoculate
+from probelight.protocols.jobs.fencing import Driver, drive_alone
 from probelight.protocols.jobs.job import RaySettings, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
-from probelight.protocols.jobs.plan import Failure, Plan
+from probelight.protocols.jobs.plan import Plan
 from probelight.protocols.jobs.status import RunView
 from tests.fixtures.checkout import ROOT
 from tests.protocols.conftest import Refused
@@ -52,12 +56,9 @@ def config_path(inoculation_config: dict[str, Any], tmp_path: Path) -> Path:
     return path
 
 
-def plan(config_path: Path, folder: Path) -> int:
-    return cli.main(["sweep", "plan", f"--config={config_path}", f"--output_dir={folder}"])
-
-
-def status(folder: Path) -> int:
-    return cli.main(["sweep", "status", f"--output_dir={folder}"])
+def plan(config_path: Path, folder: Path, *options: str) -> int:
+    command = ["sweep", "plan", f"--config={config_path}", f"--output_dir={folder}"]
+    return cli.main([*command, *options])
 
 
 def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
@@ -79,7 +80,7 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     out = capsys.readouterr().out
     assert "0 done, 5 to be run\n" in out
     assert "no more in the plan" not in out
-    assert status(folder) == 0
+    assert cli.main(["sweep", "status", f"--output_dir={folder}"]) == 0
     out = capsys.readouterr().out.replace("\n", " ")
     assert "5 cells: 0 done, 0 running, 5 waiting, 0 failed" in out
     assert "not started yet: train.py sweep run --output_dir" in out
@@ -116,45 +117,14 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
         assert plan(config_path, folder) == cli.USAGE_ERROR
         [line] = capsys.readouterr().err.splitlines()
         assert f"{folder}: {this_process()} is already at work on it, since 20" in line
-        assert "wait for it, or stop it first" in line
     assert len(list(folder.glob("runs/*/config.yaml"))) == 5
     assert (folder / "planned.json").read_bytes() == before[folder / "planned.json"]
     elsewhere = Driver(7, Process("elsewhere/1/2", 7, 1), since=0.0)
     (folder / "driver.json").write_text(json.dumps(asdict(elsewhere)))
     assert plan(config_path, folder) == cli.USAGE_ERROR
     assert "process 7 on elsewhere is already at work on it" in capsys.readouterr().err
-    taken = ["sweep", "plan", f"--config={config_path}", f"--output_dir={folder}"]
-    assert cli.main([*taken, "--engine.take_over=true"]) == 0
+    assert plan(config_path, folder, "--engine.take_over=true") == 0
     assert "no more in the plan: 3 cells" in capsys.readouterr().out
-
-
-def test_what_runs_and_what_failed_is_shown(
-    config_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "out"
-    plan(config_path, folder)
-    cells = {cell.key.split("-")[0]: cell for cell in Plan.read(folder).jobs}
-    runs = folder / "runs"
-    with drive_alone(folder, take_over=False) as number:
-        Failure(1, 1, "Traceback ...\nMemoryError: 12 GB\n").keep(runs / cells["original"].key)
-        running = cells["before"]
-        attempt = begin_attempt(runs / running.key, number)
-        metrics = "step,epoch,metric,value\n9,1,train/loss,0.5\n"
-        (runs / running.key / "metrics.csv").write_text(metrics)
-        capsys.readouterr()
-        status(folder)
-    out = capsys.readouterr().out
-    assert "5 cells: 0 done, 1 running, 3 waiting, 1 failed" in out
-    words = " ".join(out.replace("│", " ").split())
-    assert "MemoryError: 12 GB" in words
-    assert "step 10, epoch 2" in words
-    assert str(attempt.owner) in words
-    assert "has been at work on it" in words
-    status(folder)
-    out = " ".join(capsys.readouterr().out.split())
-    # All but the original task need the model that it leaves.
-    assert "5 cells: 0 done, 0 running, 0 waiting, 1 failed, 4 not started" in out
-    assert f"nobody is at work on it, {this_process()} ended" in out
 
 
 @pytest.mark.parametrize(
@@ -228,3 +198,63 @@ def test_a_run_goes_by_the_plan_but_for_what_it_is_given(
     assert (found.context.wandb.project, found.context.mirror) == ("probes", "there")
     assert found.context.wandb.group == f"{tmp_path.name}-{kept.id}"
     assert kept.engine == RaySettings(cpus_per_cell=1, max_retries=5)  # of one run, not of the plan
+
+
+def example(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "configs" / "sweep" / name).read_text("utf-8"))
+    return found
+
+
+def arguments(place: int) -> list[str]:
+    """What the agent puts for ${args}: here the first or the last value of each parameter."""
+    values = {
+        name: spec["values"][place] if "values" in spec else spec["value"]
+        for name, spec in example("wandb.yaml")["parameters"].items()
+    }
+    return [f"--{name}={value}" for name, value in values.items()]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_parameters_of_the_wandb_sweep_are_options_of_inoculate(
+    place: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(ROOT)
+    *_, script, zero, args = example("wandb.yaml")["command"]
+    assert (zero, args) == ("train.py", "${args}")
+    words = shlex.split(script)
+    assert words[:5] == ["exec", "python", "-m", "probelight", "inoculate"]
+    # The shell sees to these.
+    at, original = words.index("$@"), words.index("${ORIGINAL:+--original.checkpoint")
+    given = [*words[5:at], *arguments(place), *words[at + 1 : original]]
+    parser = ArgumentParser()
+    parser.add_argument("--config", action="config")
+    parser.add_function_arguments(inoculate)
+    parsed = parser.parse_args([*given, "--original.checkpoint", str(tmp_path)])
+    assert parsed.dose == (100, 1000)[place]
+    assert parsed.learning_rate == (5e-5, 1e-4)[place]
+    assert parsed.extra == ("none", "x1")[place]
+    assert parsed.original.reserved_share == 0.335
+    assert parsed.wandb.project == "probelight"
+    assert parsed.output_dir == "runs/wandb/$WANDB_RUN_ID"
+
+
+def test_the_wandb_sweep_is_the_grid_of_the_released_one() -> None:
+    parameters, released = example("wandb.yaml")["parameters"], example("released.yaml")["grid"]
+    row = released["rows"][0]
+    assert row["probe"]["name"] == "hypernymy"
+    for name, names in (
+        ("dose", "doses"),
+        ("learning_rate", "learning_rates"),
+        ("extra", "extras"),
+        ("seed", "seeds"),
+    ):
+        assert parameters[name]["values"] == row[names]
+    original = released["originals"][row["original"]]
+    for name in ("report_share", "selection_share", "reserved_share", "epochs"):
+        assert parameters[f"original.{name}"]["value"] == original[name]
+
+
+def test_the_wandb_sweep_maximises_what_a_run_reports() -> None:
+    found = example("wandb.yaml")
+    assert (found["method"], found["program"]) == ("grid", "train.py")
+    assert found["metric"] == {"name": AGGREGATE, "goal": "maximize"}
