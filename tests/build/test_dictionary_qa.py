@@ -94,11 +94,11 @@ def test_splits_share_no_word_and_no_definition(gnu: Path) -> None:
 
 
 def test_both_forms_of_the_dictionary_make_the_same_questions(gnu: Path, dictd: Path) -> None:
-    def plain(path: Path) -> list[tuple[str, tuple[str, ...], int]]:
-        records = [record for split in built(path).values() for record in split]
-        return [(record.stem, record.choices, record.answer) for record in records]
-
-    assert plain(gnu) == plain(dictd)
+    questions = [
+        [(r.stem, r.choices, r.answer) for records in built(path).values() for r in records]
+        for path in (gnu, dictd)
+    ]
+    assert questions[0] == questions[1]
 
 
 def test_the_command_writes_a_card_and_what_the_released_reader_reads(

@@ -52,11 +52,8 @@ def test_candidates_are_true_of_what_they_should_be(
     settings: TaxonomySettings, tiny_wordnet: Any
 ) -> None:
     known = {concept.word: concept for concept in read_concepts(tiny_wordnet, WORDS, WORDS)}
-    assert dict(known["poodle"].near) == {
-        "dog.n.01": "dog",
-        "mammal.n.01": "mammal",
-        "animal.n.01": "animal",
-    }
+    near = {f"{word}.n.01": word for word in ("dog", "mammal", "animal")}
+    assert dict(known["poodle"].near) == near
     probe = build_taxonomy(settings)
     assert list(probe) == ["train", "dev"]
     for split, rows in probe.items():
@@ -107,14 +104,8 @@ def test_no_animal_of_unsaid_kind_is_asked_about(
 def test_what_wordnet_contradicts_is_found(settings: TaxonomySettings) -> None:
     stem = "A dog and a hen are both a type of [MASK]."
 
-    def item(choices: tuple[str, str, str]) -> Record:
-        return Record("1", stem, choices, 0)
-
-    items = [
-        item(("animal", "mammal", "bird")),
-        item(("mammal", "bird", "vehicle")),
-        item(("animal", "entity", "bird")),
-    ]
+    choices = ["animal mammal bird", "mammal bird vehicle", "animal entity bird"]
+    items = [Record("1", stem, tuple(one.split()), 0) for one in choices]
     found = check_conjunctions(items, open_wordnet(settings.wordnet_dir))
     assert [(one.check, one.text) for one in found] == [
         ("the right answer is wrong", stem),

@@ -14,13 +14,11 @@ from probelight.build.hygiene import check_records, check_splits
 from probelight.build.wordnet_probes.builders import WordNetSettings, build_wordnet
 from probelight.build.wordnet_probes.graph import read_graph
 from probelight.build.wordnet_probes.questions import Kind, answer_text
-from probelight.probes.importers.items import read_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from tests.fixtures.wordnet import NOUNS, write_wordnet
 
 KINDS: tuple[Kind, ...] = ("definitions", "synonymy", "hypernymy", "hyponymy")
-LINES = [line for line in NOUNS.splitlines() if line]
 SIZES = {"train_items": 4, "dev_items": 4, "test_items": 4, "num_concepts": 40}
 
 
@@ -96,11 +94,11 @@ def test_all_four_at_once_are_the_bytes_of_each_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (wordnet_dir := tmp_path / "wordnet").mkdir()
-    two_words = "\n".join(f"{line.split()[0].split(',')[0]},z{line}" for line in LINES)
+    lines = NOUNS.strip().splitlines()
+    two_words = "\n".join(f"{line.split()[0].split(',')[0]},z{line}" for line in lines)
     write_wordnet(wordnet_dir, two_words)
-    settings = [f"--wordnet_dir={wordnet_dir}", "--train_items=1", "--test_items=1"]
-    settings.append("--all=true")
-    line = ["probes", "build", "wordnet_qa", *settings]
+    line = ["probes", "build", "wordnet_qa", f"--wordnet_dir={wordnet_dir}", "--all=true"]
+    line += ["--train_items=1", "--test_items=1"]
     assert cli.main([*line, f"--output_dir={tmp_path / 'beside'}"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 20
     assert cli.main([*line, "--num_processes=1", f"--output_dir={tmp_path / 'after'}"]) == 0
@@ -111,10 +109,7 @@ def test_all_four_at_once_are_the_bytes_of_each_alone(
             file = path.relative_to(tmp_path / "alone")
             assert path.read_bytes() == (tmp_path / "beside" / file).read_bytes()
             assert path.read_bytes() == (tmp_path / "after" / file).read_bytes()
-    folder = tmp_path / "beside" / "definitions"
-    records = read_ai2(folder / "dev.jsonl.gz", "mc_qa").records
-    assert all(record.meta["cluster"] == record.meta["gold_synset"] for record in records)
-    card = (folder / "README.md").read_text()
+    card = (tmp_path / "beside" / "definitions" / "README.md").read_text()
     assert "WordNet 3.0" in card
     assert str(wordnet_dir) not in card
 
