@@ -115,9 +115,7 @@ def test_a_job_that_fails_leaves_its_traceback(driver: int, watch: Any) -> None:
     assert newest_attempt(folder).left is not None
 
 
-def test_a_killed_job_leaves_its_log_for_a_traceback_and_may_run_again(
-    driver: int, watch: Any
-) -> None:
+def test_a_killed_job_leaves_its_log_and_may_run_again(driver: int, watch: Any) -> None:
     [job] = cells(1, killed_once=True)
     end, text, folder = watch(job, driver)
     assert end == End.FAILED
@@ -161,9 +159,7 @@ def wait_with_child(run: RunFolder, config: Mapping[str, Any], context: RunConte
     time.sleep(60)
 
 
-def test_an_interrupted_worker_ends_the_whole_group_of_its_job(
-    tmp_path: Path, driver: int, watch: Any
-) -> None:
+def test_an_interrupted_worker_ends_the_whole_job(tmp_path: Path, driver: int, watch: Any) -> None:
     job = Job("wait", {}, f"{HERE}:wait_with_child")
     path = tmp_path / "runs" / job.key / "child"
     children: list[psutil.Process] = []
@@ -188,9 +184,7 @@ def test_an_interrupted_worker_ends_the_whole_group_of_its_job(
     assert not (folder / ERROR_NAME).exists()
 
 
-def test_a_job_without_its_folder_or_with_a_damaged_file_fails(
-    tmp_path: Path, driver: int, watch: Any
-) -> None:
+def test_a_lost_folder_or_damaged_file_fails(tmp_path: Path, driver: int, watch: Any) -> None:
     [job] = cells(1)
     folder = RunFolder(tmp_path / "runs", job.name, job.config).path
     (folder / ATTEMPT).write_text("{")
@@ -242,9 +236,7 @@ def told(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunR
     return RunRecord(protocol="told", facts={"setting": setting, "same": same, "threads": threads})
 
 
-def test_a_process_runs_a_job_once_with_what_was_drawn_and_what_its_key_fixes(
-    attempted: Any,
-) -> None:
+def test_a_process_runs_a_job_once_with_what_was_drawn_and_its_threads(attempted: Any) -> None:
     run = attempted(Job("told", {"setting": {"dose": 8}, "threads": 2}, f"{HERE}:told"))
     (run.path / DRAWN_NAME).write_text('{"learning_rate": 0.5}')
     for _ in range(2):
@@ -264,7 +256,7 @@ def test_a_process_runs_a_job_once_with_what_was_drawn_and_what_its_key_fixes(
     ],
 )
 def test_a_changed_or_damaged_file_is_the_failure_of_the_job(
-    name: str, text: str, message: str, attempted: Callable[[Job], RunFolder]
+    name: str, text: str, message: str, attempted: Any
 ) -> None:
     run = attempted(cells(1)[0])
     (run.path / name).write_text(text)
@@ -291,7 +283,7 @@ def test_a_process_whose_attempt_is_lost_runs_nothing(
 
 
 def test_a_further_process_of_ddp_needs_no_room_in_the_folder(
-    attempted: Callable[[Job], RunFolder], monkeypatch: pytest.MonkeyPatch
+    attempted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = attempted(Job("told", {"setting": {}}, f"{HERE}:told"))
     monkeypatch.setenv("LOCAL_RANK", "1")

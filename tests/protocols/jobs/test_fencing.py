@@ -165,9 +165,7 @@ def folder(tmp_path: Path) -> Path:
     return RunFolder(tmp_path / "runs", "cell", CONFIG).path
 
 
-def test_each_attempt_has_the_next_number_and_only_the_newest_may_write(
-    folder: Path, driver: int
-) -> None:
+def test_attempts_are_numbered_and_only_the_newest_may_write(folder: Path, driver: int) -> None:
     assert newest_attempt(folder) is None
     with pytest.raises(AttemptLostError, match="attempt 1 was lost, none is in charge"):
         check_attempt(folder, 1)

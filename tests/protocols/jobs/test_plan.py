@@ -152,9 +152,7 @@ def test_a_job_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None
     assert schedule.blocked() == schedule.failed == {}
 
 
-def test_what_needs_a_failed_or_unplanned_job_is_blocked_and_what_needs_that(
-    tmp_path: Path,
-) -> None:
+def test_what_needs_a_failed_or_unplanned_job_is_blocked(tmp_path: Path) -> None:
     finished(tmp_path, "earlier")
     good = PlannedJob("good", RUNNER, needs=("earlier",))
     stuck = PlannedJob("stuck", RUNNER, needs=("earlier", "gone"))

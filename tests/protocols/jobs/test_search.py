@@ -173,18 +173,6 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [p.name for p in path.parent.glob(".drawn*")] == []
 
 
-def test_trials_without_a_result_are_left_out(tmp_path: Path) -> None:
-    jobs = trials(9)
-    searched(jobs[:8], tmp_path, list.sort)
-    failed, missing = jobs[1], jobs[6]
-    (tmp_path / failed.key / "result.json").unlink()
-    (tmp_path / missing.key).rename(tmp_path / "elsewhere")
-    finished = [key for key in jobs[8].follows if key not in (failed.key, missing.key)]
-    with_all = drawn(jobs[8], tmp_path)
-    (tmp_path / jobs[8].key / DRAWN_NAME).unlink()
-    assert drawn(jobs[8], tmp_path, finished) == with_all
-
-
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

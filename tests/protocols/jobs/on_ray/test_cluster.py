@@ -52,9 +52,7 @@ def test_the_cells_of_a_killed_node_go_on_on_the_other_one(tmp_path: Path) -> No
     assert results(folder) == tiny_training.undisturbed(tmp_path / "undisturbed", jobs)
 
 
-def test_a_node_that_wakes_up_after_its_cells_were_finished_elsewhere_writes_nothing(
-    tmp_path: Path,
-) -> None:
+def test_a_node_that_wakes_up_when_its_cells_are_finished_writes_nothing(tmp_path: Path) -> None:
     folder, jobs = tmp_path / "sweep", tiny_training.cells(NUM_CELLS, seconds=0.3)
     planned(folder, jobs)
     with two_nodes() as cluster:

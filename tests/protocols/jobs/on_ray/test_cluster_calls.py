@@ -101,9 +101,7 @@ def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
         session.check_folder(folder, number)
 
 
-def test_a_job_is_retried_without_limit_and_what_ray_raises_is_not_its_failure(
-    ray: MagicMock,
-) -> None:
+def test_a_job_is_retried_without_limit_and_ray_errors_are_not_failures(ray: MagicMock) -> None:
     said: list[str] = []
     session = RaySession(ray, said.append)
     ends = [
@@ -226,9 +224,7 @@ def test_a_start_that_fails_is_named_and_leaves_its_log_alone(
     assert f"Ray was lost: {reason}\n--- process.log\nwhat Ray says of itself\n" in log
 
 
-def test_of_a_ray_that_is_lost_while_cells_run_nothing_is_raised(
-    process: Any, tmp_path: Path
-) -> None:
+def test_a_ray_that_is_lost_while_cells_run_raises_nothing(process: Any, tmp_path: Path) -> None:
     cluster = process("request(); answer(value=doors); request(); os.abort()")
     cluster.open()
     request = AttemptRequest("folder", 1, "m:f", {}, 1, "d")

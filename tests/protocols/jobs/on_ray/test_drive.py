@@ -100,9 +100,7 @@ def test_failures_of_a_cell_are_counted(tmp_path: Path, cluster: FakeCluster) ->
     assert sweep.states == [State.DONE] * 3
 
 
-def test_what_needs_a_failed_cell_is_not_started_and_said(
-    tmp_path: Path, cluster: FakeCluster
-) -> None:
+def test_cells_behind_a_failed_one_are_not_started(tmp_path: Path, cluster: FakeCluster) -> None:
     bad, good = cells(2)
     stuck = Job("stuck", {"number": 7}, RUNNER, needs=(good.key, bad.key))
     behind = Job("behind", {"number": 8}, RUNNER, needs=(stuck.key,))
@@ -164,9 +162,7 @@ def test_a_result_counts_however_its_worker_ended(tmp_path: Path, cluster: FakeC
     assert cluster.started == [job.key]
 
 
-def test_a_damaged_config_or_a_lost_folder_is_the_failure_of_its_job_alone(
-    tmp_path: Path, cluster: FakeCluster
-) -> None:
+def test_a_bad_config_or_lost_folder_fails_its_job(tmp_path: Path, cluster: FakeCluster) -> None:
     bad, gone, good = cells(3)
     sweep = Sweep(tmp_path, bad, gone, good, max_retries=1)
     (tmp_path / "runs" / bad.key / "config.yaml").write_text("number: [1")
@@ -182,9 +178,7 @@ def test_a_damaged_config_or_a_lost_folder_is_the_failure_of_its_job_alone(
     assert not folder.exists()
 
 
-def test_what_no_node_has_is_refused_before_anything_runs(
-    tmp_path: Path, cluster: FakeCluster
-) -> None:
+def test_what_no_node_has_is_refused_before_it_runs(tmp_path: Path, cluster: FakeCluster) -> None:
     sweep = Sweep(tmp_path, *cells(1), cpus_per_cell=5)
     with pytest.raises(UsageError, match=r"5 CPUs, and no node of Ray has more than 4 CPUs"):
         sweep.run()
@@ -237,9 +231,7 @@ def test_a_signal_stops_the_cells_and_the_same_command_goes_on(
     assert sweep.run() == 0
 
 
-def test_a_cell_that_fails_while_all_stop_has_not_failed(
-    tmp_path: Path, cluster: FakeCluster
-) -> None:
+def test_a_failure_while_all_stop_is_not_counted(tmp_path: Path, cluster: FakeCluster) -> None:
     [job] = cells(1)
 
     def stop() -> tuple[End, str]:
@@ -253,9 +245,7 @@ def test_a_cell_that_fails_while_all_stop_has_not_failed(
     assert sweep.lines[-1] == f"{job.key}: interrupted, the cell waits again"
 
 
-def test_a_ray_that_is_gone_is_opened_again_and_its_cells_with_it(
-    tmp_path: Path, cluster: FakeCluster
-) -> None:
+def test_a_lost_ray_is_opened_again_with_its_cells(tmp_path: Path, cluster: FakeCluster) -> None:
     one, two = cells(2)
     cluster.alive = [False]
     sweep = Sweep(tmp_path, one, two)
@@ -320,9 +310,7 @@ def test_a_cluster_is_waited_for_a_while_and_a_local_ray_is_not(
     assert cluster.calls[-1] == "closed"
 
 
-def test_a_driver_whose_folder_was_taken_ends_and_leaves_it_alone(
-    tmp_path: Path, cluster: FakeCluster
-) -> None:
+def test_a_driver_leaves_a_folder_that_was_taken(tmp_path: Path, cluster: FakeCluster) -> None:
     one, two = cells(2)
     taken = json.dumps(asdict(Driver(8, this_process(), since=1.0)))
 

@@ -16,11 +16,11 @@ from probelight.protocols.jobs.fencing import newest_attempt
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs import tiny_training
 from tests.protocols.jobs.harness import log_lines, planned, results, said, wait_until
+from tests.protocols.jobs.on_ray.nodes import HEAD, OTHER
 from tests.protocols.jobs.on_ray.processes import cells_of
 
 pytestmark = pytest.mark.slow
 
-HEAD, OTHER = "127.0.0.2", "127.0.0.3"
 NUM_CELLS = 3  # of which two run at once, one a node
 
 
@@ -56,9 +56,7 @@ def free_job() -> int:
                 return number
 
 
-def test_a_job_that_is_told_to_stop_goes_back_into_the_queue_and_then_finishes(
-    tmp_path: Path,
-) -> None:
+def test_a_stopped_job_goes_back_into_the_queue_and_then_finishes(tmp_path: Path) -> None:
     folder, cells = tmp_path / "sweep", tiny_training.cells(NUM_CELLS, seconds=0.5)
     planned(folder, cells)
     job = free_job()
