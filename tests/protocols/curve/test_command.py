@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,8 +20,9 @@ from probelight.protocols.curve.command import curve
 from probelight.protocols.curve.settings import check_grid
 from probelight.protocols.engine.chosen_models import chosen_models
 from tests.fixtures.checkout import ROOT
-from tests.fixtures.rows import read_results
+from tests.fixtures.rows import read_result, read_results
 from tests.protocols.conftest import Refused
+from tests.protocols.curve.conftest import curve_command
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +56,11 @@ def test_the_zero_shot_point_is_that_of_zero_shot(traced: Path, tmp_path: Path) 
     command = ["zero-shot", "--probes=age_small", f"--output_dir={tmp_path}"]
     assert cli.main([*command, "--trainer.progress_bar=false"]) == 0
     rows = read_results(traced / "results.csv") + read_results(tmp_path / "results.csv")
+    kind = ("metric", "control", "num_train", "subset")
     values = {
-        (row["protocol"]): row["value"]
+        row["protocol"]: row["value"]
         for row in rows
-        if (row["metric"], row["control"], row["num_train"], row["subset"])
-        == ("accuracy", "standard", "0", "")
+        if [row[name] for name in kind] == ["accuracy", "standard", "0", ""]
     }
     assert values["curve"] == values["zero_shot"]
 
@@ -79,8 +81,8 @@ def test_finished_points_are_not_computed_again(
 
 
 def test_the_mapping_of_the_control_is_said(traced: Path) -> None:
-    result = json.loads(next(traced.glob("runs/*-62-*/result.json")).read_text())
-    assert any("for younger" in notice and "for older" in notice for notice in result["notices"])
+    notices = read_result(traced, "*-62-*")["notices"]
+    assert any("for younger" in notice and "for older" in notice for notice in notices)
 
 
 CONFIGS = sorted(
@@ -118,31 +120,6 @@ def test_configs_are_valid(name: str) -> None:
             assert config.key_words
 
 
-def test_each_kind_of_model_has_its_own_rate_and_epochs_in_one_command(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    command = [
-        "curve",
-        "--probes=age_small",
-        "--models=dictionary-lm,mlm_baseline",
-        "--grid.sizes=[8]",
-        "--grid.seeds=[1]",
-        "--grid.modes=[mlp]",
-        "--grid.controls=[standard]",
-        "--grid.epochs=2",
-        "--grid.mlm_baseline.epochs=3",
-        "--grid.mlm_baseline.patience=null",
-        "--grid.mlm_baseline.learning_rate=2e-4",
-        f"--output_dir={folder}",
-    ]
-    assert cli.main(command) == 0
-    found = {
-        (row["model"].split(" ")[0], row["learning_rate"], row["epoch"])
-        for row in read_results(folder / "results.csv")
-        if (row["metric"], row["num_train"], row["subset"]) == ("accuracy", "8", "")
-    }
-    assert found == {("dictionary-lm", "0.001", "2"), ("MLM-baseline", "0.0002", "3")}
-
-
 @pytest.mark.parametrize(
     ("probe", "fault"), [("pairs", "vocabulary"), ("pairs", "folder"), ("asked", "folder")]
 )
@@ -152,7 +129,7 @@ def test_every_model_is_checked_before_the_first_is_trained(
     curve_model: Path,
     curve_probes: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
 ) -> None:
     second = tmp_path / "second"
     if fault == "vocabulary":
@@ -161,31 +138,13 @@ def test_every_model_is_checked_before_the_first_is_trained(
         text = vocabulary.read_text()
         assert text.count('"green"') == 1
         vocabulary.write_text(text.replace('"green"', '"greener"'))
-    command = ["curve", f"--models={curve_model},{second}", "--grid.controls=[standard]"]
-    command += [f"--probes={curve_probes / probe}.yaml", f"--mirror={curve_probes / 'mirror'}"]
-    command += ["--grid.sizes=[8]", "--grid.seeds=[1]", f"--output_dir={tmp_path / 'out'}"]
-    assert cli.main(command) == cli.FAILURE
-    said = capsys.readouterr().err.strip()
-    assert len(said.splitlines()) == 1
+    options = [f"--models={curve_model},{second}", f"--probes={curve_probes / probe}.yaml"]
+    options += ["--grid.controls=[standard]", "--grid.sizes=[8]", "--grid.seeds=[1]"]
+    said = refused(curve_command(curve_probes, tmp_path / "out", *options), cli.FAILURE)
     assert ("second: " if fault == "vocabulary" else str(second)) in said
     if fault == "vocabulary":
         assert "the candidate 'green' is not in the vocabulary" in said
     assert not list((tmp_path / "out").glob("runs/*"))
-
-
-def test_few_rows_are_traced_at_sizes_that_they_have(
-    curve_probes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    command = ["curve", f"--probes={curve_probes / 'asked.yaml'}", "--grid.controls=[standard]"]
-    command += [f"--mirror={curve_probes / 'mirror'}", "--models=choice_only", "--grid.seeds=[1]"]
-    command += ["--grid.esim.epochs=1", f"--output_dir={out}"]
-    assert cli.main(command) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "complete" not in said
-    assert "the points are N = 9, 18, 36" in said
-    sizes = {row["num_train"] for row in read_results(out / "results.csv")}
-    assert sizes - {""} == {"9", "18", "36"}
 
 
 # Options, in which names in braces are paths, and what the message about them has in it.
@@ -241,8 +200,8 @@ def test_mistakes(
         options = options.replace("{gpt2}", str(curve_lm("gpt2")))
     elif "--models" not in options:
         options += f" --models={curve_model}"
-    command = f"curve --mirror={curve_probes / 'mirror'} --output_dir={tmp_path / 'out'}"
-    assert message in refused(f"{command} {options}")
+    command = curve_command(curve_probes, tmp_path / "out", *shlex.split(options))
+    assert message in refused(command)
     assert not (tmp_path / "out").exists()
 
 
@@ -255,11 +214,10 @@ def test_a_registered_control_is_measured_and_reported(
     tmp_path: Path, curve_model: Path, curve_probes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CONTROLS, "shouted", Control(shouted))
-    command = ["curve", f"--probes={curve_probes / 'pairs.yaml'}", f"--models={curve_model}"]
-    command += [f"--mirror={curve_probes / 'mirror'}", f"--output_dir={tmp_path}"]
-    command += ["--grid.sizes=[16]", "--grid.seeds=[1]", "--grid.modes=[mlp]", "--grid.epochs=1"]
-    command += ["--grid.controls=[standard, shouted]", "--trainer.accelerator=cpu"]
-    assert cli.main([*command, "--trainer.progress_bar=false"]) == 0
+    options = [f"--probes={curve_probes / 'pairs.yaml'}", f"--models={curve_model}"]
+    options += ["--grid.sizes=[16]", "--grid.seeds=[1]", "--grid.modes=[mlp]", "--grid.epochs=1"]
+    options += ["--grid.controls=[standard, shouted]"]
+    assert cli.main(curve_command(curve_probes, tmp_path, *options)) == 0
     rows = [row for row in read_results(tmp_path / "results.csv") if row["metric"] == "accuracy"]
     found = {(row["control"], row["num_train"]) for row in rows if not row["subset"]}
     assert found == {(c, n) for c in ("standard", "shouted") for n in ("0", "16")}

@@ -31,11 +31,6 @@ SETTINGS = CurveSettings(
 )
 
 
-@pytest.fixture
-def context(curve_probes: Path) -> RunContext:
-    return RunContext(mirror=str(curve_probes / "mirror"))
-
-
 def curve_of(
     probe: str,
     model: ModelSettings,
@@ -75,15 +70,6 @@ def test_a_model_is_trained_as_its_kind_can_be(curve_probes: Path, context: RunC
         ("asked", "esim"): [FULL],
         ("asked", "mlm_baseline"): [],
     }
-
-
-def test_rows_that_stop_a_training_are_in_no_sample(
-    curve_probes: Path, context: RunContext
-) -> None:
-    curve = curve_of(str(curve_probes / "asked.yaml"), ESIM, context)
-    assert (len(curve.data.train), len(curve.rows.train), len(curve.rows.held_out)) == (40, 30, 10)
-    assert curve.rows.sizes == (8,)
-    assert curve.first_stage is None
 
 
 def test_questions_of_the_first_stage_that_are_measured_too_are_counted(
@@ -135,14 +121,8 @@ def test_models_of_every_kind_share_nonsense_words_and_only_heads_of_pieces_leav
 
 
 def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model: Path) -> None:
-    config = ProbeConfig(
-        "open",
-        "mc_mlm",
-        2,
-        0.5,
-        arguments={"1": r"a (\w+) is \[MASK\] \."},
-        key_words=("is",),
-    )
+    arguments = {"1": r"a (\w+) is \[MASK\] \."}
+    config = ProbeConfig("open", "mc_mlm", 2, 0.5, arguments=arguments, key_words=("is",))
 
     def row(name: str, choices: tuple[str, str]) -> Record:
         return Record(name, f"a {name} is [MASK] .", choices, 0)

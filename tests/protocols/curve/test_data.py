@@ -18,12 +18,7 @@ from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, che
 from probelight.protocols.engine.settings import Fit, FitSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext
 from tests.fixtures.checkout import ROOT
-
-
-def load(folder: Path, name: str, **settings: object) -> CurveData:
-    grid = CurveSettings(**settings)  # type: ignore[arg-type]
-    path = str(folder / f"{name}.yaml")
-    return load_curve_data(RunContext(mirror=str(folder / "mirror")), path, grid, ProbeOptions())
+from tests.protocols.curve.conftest import load
 
 
 def groups(data: CurveData, rows: str) -> set[str]:
@@ -58,19 +53,17 @@ def test_another_probe_lends_the_rows_that_are_not_measured(curve_probes: Path) 
     assert data.config.name == "later"
 
 
-def test_groups_and_rows_that_a_released_pair_of_files_shares(curve_probes: Path) -> None:
-    data = load(curve_probes, "pairs")
-    assert data.groups == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    assert all(data.untouched)
-    assert (data.train_source, data.notices) == ("train of pairs", ())
+def test_groups_and_rows_that_a_released_pair_of_files_shares(pairs: CurveData) -> None:
+    assert pairs.groups == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert all(pairs.untouched)
+    assert (pairs.train_source, pairs.notices) == ("train of pairs", ())
 
 
 def test_default_sizes_beyond_the_rows_are_a_part_of_those_that_every_model_has(
-    curve_probes: Path,
+    pairs: CurveData,
 ) -> None:
-    data = load(curve_probes, "pairs")  # 40 train rows, the smallest default size is 62
     frozen, baseline = ModelSettings(), ModelSettings(kind="mlm_baseline")
-    alone = rows_for_model(data, CurveSettings(), [frozen])
+    alone = rows_for_model(pairs, CurveSettings(), [frozen])
     assert alone.sizes == (10, 20, 40)
     assert alone.notices == (
         "40 train rows, fewer than the smallest default size 62: the points are N = 10, 20, 40 "
@@ -78,10 +71,10 @@ def test_default_sizes_beyond_the_rows_are_a_part_of_those_that_every_model_has(
     )
     # A tenth of them stops the baseline: 36 are left, of which all models have samples.
     for models in ([frozen, baseline], [baseline, frozen]):
-        assert rows_for_model(data, CurveSettings(), models).sizes == (9, 18, 36)
-    assert len(rows_for_model(data, CurveSettings(), [baseline]).held_out) == 4
+        assert rows_for_model(pairs, CurveSettings(), models).sizes == (9, 18, 36)
+    assert len(rows_for_model(pairs, CurveSettings(), [baseline]).held_out) == 4
     for num_rows, sizes in ((1, (1,)), (2, (1, 2)), (5, (1, 2, 5)), (24, (6, 12, 24))):
-        few = replace(data, train=data.train[:num_rows])
+        few = replace(pairs, train=pairs.train[:num_rows])
         assert rows_for_model(few, CurveSettings(), [frozen]).sizes == sizes
 
 
@@ -93,8 +86,7 @@ def test_sizes_that_were_asked_for_are_left_out_or_refused_with_some_that_work(
     assert (fitting.sizes, fitting.notices[0][:14]) == ((8,), "40 train rows:")
     fitting = rows_for_model(data, CurveSettings(sizes=[10, 20, 40]), [ModelSettings()])
     assert fitting.sizes == (10, 20, 40)
-    one = replace(data, train=data.train[:1])
-    baseline = ModelSettings(kind="mlm_baseline")
+    one, baseline = replace(data, train=data.train[:1]), ModelSettings(kind="mlm_baseline")
     stops = CurveSettings(sizes=[1])
     with pytest.raises(UsageError, match=r"give --grid\.mlm_baseline\.patience null"):
         rows_for_model(one, stops, [baseline])
@@ -103,19 +95,16 @@ def test_sizes_that_were_asked_for_are_left_out_or_refused_with_some_that_work(
 
 
 def test_a_train_file_that_cannot_be_had_says_what_else_to_train_on(tmp_path: Path) -> None:
+    asked = "antonym_negation", CurveSettings(), ProbeOptions()
     (tmp_path / "olmpics").mkdir()
     with pytest.raises(NotThereError, match=r"there is no .*_dev\.jsonl"):
-        load_curve_data(
-            RunContext(mirror=str(tmp_path)), "antonym_negation", CurveSettings(), ProbeOptions()
-        )
+        load_curve_data(RunContext(mirror=str(tmp_path)), *asked)
     path = tmp_path / "olmpics/challenge/antonym_synonym_negation"
     path.mkdir(parents=True)
     record = Record("1", "It was [MASK] hot , it was really cold .", ("not", "really"), 0)
     write_ai2(path / "antonym_synonym_negation_dev.jsonl", [record])
     with pytest.raises(NotThereError, match=r"_train.jsonl.*--grid.train_from dev\).*train_probe"):
-        load_curve_data(
-            RunContext(mirror=str(tmp_path)), "antonym_negation", CurveSettings(), ProbeOptions()
-        )
+        load_curve_data(RunContext(mirror=str(tmp_path)), *asked)
 
 
 def test_controls_keep_the_place_of_every_item(curve_probes: Path) -> None:
@@ -125,23 +114,22 @@ def test_controls_keep_the_place_of_every_item(curve_probes: Path) -> None:
     [word] = data.substitutes.values()
     for record, changed in zip(data.evaluation, evaluation, strict=True):
         assert changed.stem == record.stem.replace("colour", word)
-    plain = load(curve_probes, "asked")
-    assert plain.substitutes == data.substitutes
     random.seed(5)  # the draw is seeded by the probe alone
     assert load(curve_probes, "asked").substitutes == data.substitutes
     bare, _ = data.under("no_language")
     assert bare[0].stem == " ".join(data.train[0].stem.split()[i] for i in (1, 6))
 
 
-def test_a_control_that_does_not_fit_names_probe_or_record(curve_probes: Path) -> None:
-    data = load(curve_probes, "pairs")
+def test_a_control_that_does_not_fit_names_probe_or_record(
+    pairs: CurveData, curve_probes: Path
+) -> None:
     with pytest.raises(ConfigError, match="no `arguments`, so there is no no_language control"):
-        data.controlled("no_language", data.train, replace(data.config, arguments={}))
-    bare = data.controlled("choice_only", data.train, replace(data.config, arguments={}))
+        pairs.controlled("no_language", pairs.train, replace(pairs.config, arguments={}))
+    bare = pairs.controlled("choice_only", pairs.train, replace(pairs.config, arguments={}))
     assert {record.stem for record in bare} == {"[MASK]"}
     other = load(curve_probes, "asked").config
     with pytest.raises(RecordError, match=r"train\.jsonl(\.gz)?:1: the arguments of asked are"):
-        data.controlled("perturbed_language", data.train, other)
+        pairs.controlled("perturbed_language", pairs.train, other)
 
 
 def test_a_variant_has_rows_controls_and_a_name_of_its_own(tmp_path: Path) -> None:
@@ -169,14 +157,7 @@ def test_the_baselines_are_trained_as_the_authors_did() -> None:
         learning_rate=4e-4, epochs=75, weight_decay=0.1, max_grad_norm=10.0, patience=10
     )
     assert CurveSettings().fit_of("mlm_baseline") == authors
-    pairs = FitSettings(
-        learning_rate=4e-4,
-        epochs=75,
-        batch_size=32,
-        weight_decay=0.0,
-        max_grad_norm=10.0,
-        patience=10,
-    )
+    pairs = replace(authors, batch_size=32, weight_decay=0.0)
     assert CurveSettings().fit_of("esim") == pairs
     assert CurveSettings().head_fit("linear") == Fit(learning_rate=1e-3, epochs=4)
     path = ROOT / "configs" / "experiment" / "olmpics_baselines.yaml"

@@ -16,15 +16,14 @@ from probelight.lightning_modules.base import ChoiceModule
 from probelight.probes.record import Record
 from probelight.protocols.curve.command import curve_jobs
 from probelight.protocols.curve.curve import Curve
-from probelight.protocols.curve.data import CurveData, load_curve_data
+from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.heads import CurveProbe, device_of, encode, refuse_unposed
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.details import CurveDetails
-from probelight.results.record import RunRecord
-from probelight.results.run_folder import RunFolder
+from tests.protocols.conftest import make_runs
 
 SETTINGS = CurveSettings(sizes=[8], seeds=[1, 2], controls=["standard"], epochs=1, batch_size=4)
 
@@ -32,12 +31,6 @@ SETTINGS = CurveSettings(sizes=[8], seeds=[1, 2], controls=["standard"], epochs=
 @pytest.fixture
 def module(curve_model: Path) -> ChoiceModule:
     return module_for(ModelSettings(str(curve_model)), "mc_mlm", mode="mlp")
-
-
-@pytest.fixture
-def data(curve_probes: Path) -> CurveData:
-    path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
-    return load_curve_data(RunContext(mirror=mirror), path, SETTINGS, ProbeOptions())
 
 
 def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) -> None:
@@ -59,16 +52,16 @@ def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) ->
 
 
 def test_before_training_the_scores_are_those_of_the_model_itself(
-    curve_model: Path, module: ChoiceModule, data: CurveData
+    curve_model: Path, module: ChoiceModule, pairs: CurveData
 ) -> None:
-    probe = CurveProbe(module, data, SETTINGS, TrainerSettings())
+    probe = CurveProbe(module, pairs, SETTINGS, TrainerSettings())
     assert probe.one_start
     [measured] = probe.point("mlp", 0)
     assert (measured.control, measured.seed, measured.epoch) == ("standard", None, 0)
     model = AutoModelForMaskedLM.from_pretrained(curve_model).eval()
     tokenizer = AutoTokenizer.from_pretrained(curve_model)
     words = tokenizer.convert_tokens_to_ids(["red", "green"])
-    for record, scores in zip(data.evaluation, measured.predictions.scores, strict=True):
+    for record, scores in zip(pairs.evaluation, measured.predictions.scores, strict=True):
         inputs: Any = tokenizer(record.stem, return_tensors="pt")
         place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         with torch.no_grad():
@@ -77,14 +70,14 @@ def test_before_training_the_scores_are_those_of_the_model_itself(
 
 
 def test_each_seed_is_trained_from_the_same_start_and_rows_are_those_of_the_probe(
-    module: ChoiceModule, data: CurveData
+    module: ChoiceModule, pairs: CurveData
 ) -> None:
     settings = replace(SETTINGS, controls=["standard", "perturbed_language"])
-    measured = CurveProbe(module, data, settings, TrainerSettings()).point("linear", 8)
+    measured = CurveProbe(module, pairs, settings, TrainerSettings()).point("linear", 8)
     names = [one.predictions.name for one in measured]
     assert names == [f"{control}-seed{seed}" for control in settings.controls for seed in (1, 2)]
     assert [one.epoch for one in measured] == [1] * 4
-    assert list(measured[0].predictions.records) == list(data.evaluation)
+    assert list(measured[0].predictions.records) == list(pairs.evaluation)
     assert "than" not in measured[2].predictions.records[0].stem
     first, second = (one.predictions.scores for one in measured[:2])
     assert first != second  # other samples
@@ -99,46 +92,18 @@ def test_rows_that_cannot_be_posed_are_counted_and_the_first_is_named() -> None:
         refuse_unposed(records, [0, 2])
 
 
-JOB_SETTINGS = CurveSettings(
-    sizes=[8],
-    seeds=[1, 2],
-    modes=["mlp"],
-    controls=["standard"],
-    epochs=1,
-    learning_rate={"mlp": 0.02},
-)
-
-
-@pytest.fixture
-def context(curve_probes: Path) -> RunContext:
-    quiet = TrainerSettings(accelerator="cpu", progress_bar=False)
-    return RunContext(quiet, mirror=str(curve_probes / "mirror"))
-
-
-def records(
-    model: ModelSettings, probes: Path, context: RunContext, folder: Path
-) -> list[RunRecord]:
-    """Those of a curve's runs, N = 0 first."""
-    path = str(probes / "pairs.yaml")
-    curve = Curve(path, model, (model,), JOB_SETTINGS, ProbeOptions(), context)
-    runs = []
-    for job in curve_jobs(curve):
-        run = RunFolder(folder, job.name, job.config)
-        make_run(job.runner, run, job.config, context)
-        runs.append(run.result())
-    return [run for run in runs if run is not None]
-
-
-def rates(record: RunRecord) -> set[float | None]:
-    return {row.learning_rate for row in record.rows if row.metric == "accuracy"}
+JOB_SETTINGS = replace(SETTINGS, modes=["mlp"], learning_rate={"mlp": 0.02})
 
 
 def test_heads_of_one_encoder_have_one_checksum_and_are_trained_at_the_rate_of_their_mode(
     curve_model: Path, curve_probes: Path, context: RunContext, tmp_path: Path
 ) -> None:
     model = ModelSettings(str(curve_model))
-    untrained, trained = records(model, curve_probes, context, tmp_path)
-    assert (rates(untrained), rates(trained)) == ({None}, {0.02})
+    path, options = str(curve_probes / "pairs.yaml"), ProbeOptions()
+    curve = Curve(path, model, (model,), JOB_SETTINGS, options, context)
+    untrained, trained = make_runs(curve_jobs(curve), tmp_path, context).values()
+    for record, rate in ((untrained, None), (trained, 0.02)):
+        assert {r.learning_rate for r in record.rows if r.metric == "accuracy"} == {rate}
     assert untrained.model_sha256 == trained.model_sha256
     assert (untrained.seeds, trained.seeds) == ((), (1, 2))
     trained_details = trained.detail(CurveDetails)

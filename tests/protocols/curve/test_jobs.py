@@ -16,12 +16,11 @@ from probelight.protocols.curve.command import curve_jobs, trace_curves
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
-from probelight.protocols.jobs.job import RunContext, TrainerSettings, load_runner
+from probelight.protocols.jobs.job import RunContext, load_runner
 from probelight.protocols.jobs.run import run_jobs
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
-
-TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
+from tests.protocols.curve.conftest import TRAINER
 
 
 @pytest.fixture
@@ -63,21 +62,15 @@ def test_fine_tuned_points_come_behind_the_first_stage_of_their_control(
     settings: CurveSettings, model: ModelSettings, curve_probes: Path
 ) -> None:
     stage = f"{curve_probes / 'asked.yaml'}:dev"
-    jobs = curve_jobs(curve_of("asked", model, settings, curve_probes, first_stage=stage))
+    turned = replace(settings, controls=["no_language", "standard"])
+    jobs = curve_jobs(curve_of("asked", model, turned, curve_probes, first_stage=stage))
     stages = {job.config["control"]: job.key for job in jobs if "size" not in job.config}
     points = [job for job in jobs if "size" in job.config]
-    assert list(stages) == ["standard", "no_language"]
+    assert list(stages) == ["no_language", "standard"]
     assert len(points) == 2 * 2 * 2
     assert all(job.needs == (stages[job.config["control"]],) for job in points)
-    assert [job.config["with_levels"] for job in points] == [True, *[False] * 7]
-
-
-def test_the_first_point_of_no_control_gives_the_levels(
-    settings: CurveSettings, model: ModelSettings, curve_probes: Path
-) -> None:
-    turned = replace(settings, controls=settings.controls[::-1])
-    jobs = curve_jobs(curve_of("asked", model, turned, curve_probes))
-    [level] = [job.config for job in jobs if job.config["with_levels"]]
+    # The first point of no control gives the levels.
+    [level] = [job.config for job in points if job.config["with_levels"]]
     assert (level["size"], level["control"], level["seed"]) == (8, "standard", 1)
 
 
@@ -138,12 +131,6 @@ SETTINGS = CurveSettings(
 @pytest.fixture
 def folder(tmp_path: Path) -> CommandFolder:
     return CommandFolder(tmp_path / "out", {})
-
-
-@pytest.fixture
-def context(curve_probes: Path) -> RunContext:
-    quiet = TrainerSettings(accelerator="cpu", progress_bar=False)
-    return RunContext(quiet, mirror=str(curve_probes / "mirror"))
 
 
 def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(

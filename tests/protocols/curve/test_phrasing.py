@@ -14,6 +14,7 @@ from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
+from tests.protocols.curve.conftest import curve_command
 
 FIRST, SECOND = ModelSettings(name_or_path="first"), ModelSettings(name_or_path="second")
 # hits of each model on the 40 train rows of `pairs` and of its other wording
@@ -63,11 +64,11 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 def test_the_best_mean_over_the_models_is_kept_and_all_are_reported(
-    wordings: list[str], canned: list[tuple[str, str]], curve_probes: Path, tmp_path: Path
+    wordings: list[str], canned: list[tuple[str, str]], context: RunContext, tmp_path: Path
 ) -> None:
     folder = CommandFolder(tmp_path / "out", {})
     models = [FIRST, SECOND, ModelSettings(kind="mlm_baseline")]
-    asked = (wordings, models, "train", RunContext(mirror=str(curve_probes / "mirror")))
+    asked = (wordings, models, "train", context)
     # means over both models: 20 of 40 hits, and 22 of 40
     assert best_phrasing(folder, *asked) == wordings[1]
     rows = read_results(folder.path / "results.csv")
@@ -81,35 +82,23 @@ def test_the_best_mean_over_the_models_is_kept_and_all_are_reported(
 
 
 def test_what_has_no_say_or_no_mask_is_refused(
-    wordings: list[str], curve_probes: Path, tmp_path: Path
+    wordings: list[str], curve_probes: Path, context: RunContext, tmp_path: Path
 ) -> None:
-    folder, mirror = CommandFolder(tmp_path / "out", {}), str(curve_probes / "mirror")
-    esim = [ModelSettings(kind="esim")]
+    folder, esim = CommandFolder(tmp_path / "out", {}), [ModelSettings(kind="esim")]
     with pytest.raises(UsageError, match="none of the models is a pre-trained language model"):
-        best_phrasing(folder, wordings, esim, "train", RunContext(mirror=mirror))
+        best_phrasing(folder, wordings, esim, "train", context)
     asked = [str(curve_probes / "asked.yaml")]
     with pytest.raises(UsageError, match="asked is no mc_mlm probe"):
-        best_phrasing(folder, asked, [FIRST], "train", RunContext(mirror=mirror))
+        best_phrasing(folder, asked, [FIRST], "train", context)
 
 
 def test_the_kept_phrasing_gets_the_curve(
     wordings: list[str], curve_probes: Path, curve_model: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
-    arguments = [
-        "curve",
-        f"--phrasings={','.join(wordings)}",
-        f"--models={curve_model}",
-        f"--mirror={curve_probes / 'mirror'}",
-        "--grid.sizes=[8]",
-        "--grid.seeds=[1]",
-        "--grid.modes=[linear]",
-        "--grid.controls=[standard]",
-        "--trainer.accelerator=cpu",
-        "--trainer.progress_bar=false",
-        f"--output_dir={folder}",
-    ]
-    assert cli.main(arguments) == 0
+    options = [f"--phrasings={','.join(wordings)}", f"--models={curve_model}", "--grid.sizes=[8]"]
+    options += ["--grid.seeds=[1]", "--grid.modes=[linear]", "--grid.controls=[standard]"]
+    assert cli.main(curve_command(curve_probes, folder, *options)) == 0
     rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
     # both wordings are the same here, so the first one is kept
     assert sorted({(r["probe"], r["split"]) for r in rows}) == [

@@ -79,11 +79,16 @@ def test_rows_of_whole_parts_and_levels(result: Path) -> None:
     }
 
 
-def test_hits_and_groups_are_in_the_order_of_the_rows(result: Path) -> None:
+def test_hits_and_groups_are_in_the_order_of_the_rows_and_facts_are_kept(result: Path) -> None:
     assert json.loads((result / "hits.json").read_text()) == {
         "groups": [0, 1, 0, 2],
         "hits": {"standard": {"3": "1011"}, "no_language": {"3": "0001"}},
     }
+    facts = json.loads((result / "result.json").read_text())
+    assert (facts["hits_file"], facts["seeds"]) == ("hits.json", [3])
+    assert facts["curve"]["train"] == "train of mixed"
+    assert facts["curve"]["control_words"] == {"no_language": {}}
+    assert facts["notices"] == ["two words unknown"]
 
 
 def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
@@ -102,14 +107,6 @@ def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
         "2 of 4 items of said are ties: n choices share the best score, which counts 1/n if the "
         "right one is among them"
     ]
-
-
-def test_facts(result: Path) -> None:
-    facts = json.loads((result / "result.json").read_text())
-    assert (facts["hits_file"], facts["seeds"]) == ("hits.json", [3])
-    assert facts["curve"]["train"] == "train of mixed"
-    assert facts["notices"] == ["two words unknown"]
-    assert facts["curve"]["control_words"] == {"no_language": {}}
 
 
 def test_sets_of_many_different_words_are_no_subsets() -> None:

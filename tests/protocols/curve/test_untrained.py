@@ -19,18 +19,17 @@ from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.probes.record import Record
 from probelight.protocols.curve.command import curve_jobs
 from probelight.protocols.curve.curve import Curve
-from probelight.protocols.curve.data import load_curve_data
 from probelight.protocols.curve.heads import CurveProbe, candidate_words
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
-from probelight.results.run_folder import RunFolder
+from tests.protocols.conftest import make_runs
+from tests.protocols.curve.conftest import TRAINER, load
 
-TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 SETTINGS = CurveSettings(
     sizes=[10],
     seeds=[1, 2],
@@ -124,12 +123,7 @@ def test_stacked_heads_answer_as_heads_trained_one_by_one_on_texts_read_alone(
     family: str, model_of: Callable[[str], ModelSettings], curve_probes: Path
 ) -> None:
     settings, (_, auto_class, features) = model_of(family), CASES[family]
-    data = load_curve_data(
-        RunContext(mirror=str(curve_probes / "mirror")),
-        str(curve_probes / "pairs.yaml"),
-        SETTINGS,
-        ProbeOptions(),
-    )
+    data = load(curve_probes, "pairs", sizes=SETTINGS.sizes, controls=SETTINGS.controls)
     words = candidate_words(data, SETTINGS)
     assert words == WORDS
     frozen = FrozenFeatures(scorer_for(settings, "mc_mlm"), words)
@@ -175,14 +169,9 @@ def records_of(
     context = RunContext(trainer, mirror=str(probes / "mirror"))
     path = str(probes / "pairs.yaml")
     curve = Curve(path, model, (model,), SETTINGS, ProbeOptions(), context)
-    found = {}
-    for job in curve_jobs(curve):
-        run = RunFolder(folder, job.name, job.config)
-        make_run(job.runner, run, job.config, context)
-        record = run.result()
-        assert record is not None
-        found[f"{job.config['mode']} {job.config['num_train']}"] = record
-    return found
+    jobs = curve_jobs(curve)
+    names = [f"{job.config['mode']} {job.config['num_train']}" for job in jobs]
+    return dict(zip(names, make_runs(jobs, folder, context).values(), strict=True))
 
 
 def numbers(records: dict[str, RunRecord]) -> list[tuple[Any, ...]]:
@@ -201,12 +190,7 @@ def test_n_0_is_what_the_scorer_says_and_no_number_depends_on_batches(
     assert {row.mode for row in first.rows} == {"causal_likelihood"}
     assert {row.metric for row in first.rows} >= {"chance", "majority_accuracy", "accuracy"}
     assert {record.model_sha256 for record in found.values()} == {first.model_sha256}
-    data = load_curve_data(
-        RunContext(mirror=str(curve_probes / "mirror")),
-        str(curve_probes / "pairs.yaml"),
-        SETTINGS,
-        ProbeOptions(),
-    )
+    data = load(curve_probes, "pairs", sizes=SETTINGS.sizes, controls=SETTINGS.controls)
     sets = {control: data.under(control)[1] for control in SETTINGS.controls}
     said = predict(scorer_for(model, "mc_mlm"), sets, TRAINER)
     values = {r.control: r.value for r in first.rows if (r.metric, r.subset) == ("accuracy", None)}

@@ -6,7 +6,7 @@ import json
 import shlex
 import subprocess
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -148,16 +148,13 @@ def test_the_slurm_example_is_valid_shell() -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (0, ["results: {}/results.csv", "next: train.py report '{}'"]),
+        (0, "results: {0}/results.csv\nnext: train.py report '{0}'\n"),
         (
             1,
-            [
-                "results so far: {}/results.csv",
-                "tracebacks: {}/runs/<cell>/error.txt",
-                "to try again what failed: train.py sweep run --output_dir '{}'",
-            ],
+            "results so far: {0}/results.csv\ntracebacks: {0}/runs/<cell>/error.txt\n"
+            "to try again what failed: train.py sweep run --output_dir '{0}'\n",
         ),
-        (143, ["results so far: {}/results.csv"]),  # train.py says how to go on
+        (143, "results so far: {0}/results.csv\n"),  # train.py says how to go on
     ],
 )
 def test_the_end_of_a_run_says_what_is_next(
@@ -165,7 +162,7 @@ def test_the_end_of_a_run_says_what_is_next(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     code: int,
-    said: list[str],
+    said: str,
 ) -> None:
     folder = tmp_path / "my sweep"
     folder.mkdir()
@@ -173,31 +170,31 @@ def test_the_end_of_a_run_says_what_is_next(
     monkeypatch.setattr(drive, "drive", lambda *_: code)
     with nullcontext() if code == 0 else pytest.raises(SystemExit, match=str(code)):
         sweep.run(str(folder))
-    assert capsys.readouterr().out.splitlines() == [line.format(folder) for line in said]
+    assert capsys.readouterr().out == said.format(folder)
 
 
 def test_a_run_goes_by_the_plan_but_for_what_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = planned(tmp_path, cells(2), max_retries=5)
-    given: dict[str, Any] = {}
+    jobs = planned(tmp_path, cells(2), max_retries=5)
+    given: list[Plan] = []
 
     def driven(folder: Path, planned: Plan, view: RunView) -> int:
-        given.update(folder=folder, planned=planned)
+        given.append(planned)
         return 0
 
     monkeypatch.setattr(drive, "drive", driven)
     engine, trainer = RaySettings(gpus_per_cell=0.5), TrainerSettings(threads=3)
     sweep.run(str(tmp_path), engine, "there", trainer, WandbSettings(project="probes"))
-    found, kept = given["planned"], Plan.read(tmp_path)
-    assert given["folder"] == tmp_path
-    assert found.jobs == plan
-    assert found.engine == RaySettings(cpus_per_cell=1, gpus_per_cell=0.5, max_retries=5)
-    assert (found.context.trainer.threads, found.context.trainer.accelerator) == (3, "cpu")
-    assert not found.context.trainer.progress_bar  # of its own: cells have none
-    assert (found.context.wandb.project, found.context.mirror) == ("probes", "there")
-    assert found.context.wandb.group == f"{tmp_path.name}-{kept.id}"
+    [found], kept = given, Plan.read(tmp_path)
+    assert found.jobs == jobs
+    assert found.engine == replace(kept.engine, gpus_per_cell=0.5)
     assert kept.engine == RaySettings(cpus_per_cell=1, max_retries=5)  # of one run, not of the plan
+    context = found.context
+    assert (context.trainer.threads, context.trainer.accelerator) == (3, "cpu")
+    assert not context.trainer.progress_bar  # of its own: cells have none
+    assert (context.wandb.project, context.mirror) == ("probes", "there")
+    assert context.wandb.group == f"{tmp_path.name}-{kept.id}"
 
 
 def example(name: str) -> dict[str, Any]:
