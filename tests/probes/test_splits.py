@@ -68,10 +68,10 @@ def test_impossible_splits_say_so_and_what_is_possible() -> None:
 
 def test_a_share_of_few_items_is_a_group_at_least() -> None:
     records = [Record(f"{n}", f"stem {n}", ("a", "b"), 0) for n in range(4)]
-    kept, rest, said = share_of(records, "stem", 0.1, seed=0)
-    assert (len(kept), len(rest), said) == (1, 3, "1 of 4 items in place of a share of 0.1")
-    kept, rest, said = share_of(records, "stem", 0.95, seed=0)
-    assert (len(kept), len(rest), said) == (3, 1, "3 of 4 items in place of a share of 0.95")
+    for share, size in ((0.1, 1), (0.95, 3)):
+        kept, rest, said = share_of(records, "stem", share, seed=0)
+        assert (len(kept), len(rest)) == (size, 4 - size)
+        assert said == f"{size} of 4 items in place of a share of {share}"
     assert share_of(records, "stem", 0.5, 0) == (*grouped_split(records, "stem", fraction=0.5), "")
     with pytest.raises(SplitError):
         share_of(records[:1], "stem", 0.5, 0)

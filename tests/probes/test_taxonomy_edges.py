@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,16 +27,10 @@ def item(*choices: str, answer: int) -> Record:
 def test_distractors_nearer_to_one_concept() -> None:
     found = item_distances(item("bird", "animal", "mammal", answer=1), ("crow", "horse"), GRAPH.get)
     assert found.edges == ((1, None), (3, 3), (None, 1))
-    assert found.nearer == (0, 2)
-    assert found.is_placed
-    assert found.unknown == ()
-
-
-def test_a_distractor_above_neither_or_further_is_not_nearer() -> None:
-    record = item("Animal ", "bird", "creature", answer=1)
-    found = item_distances(record, ("crow", "bird"), GRAPH.get)
-    assert found.edges == ((3, 2), (1, 0), (None, None))
-    assert found.nearer == ()
+    assert (found.nearer, found.unknown, found.is_placed) == ((0, 2), (), True)
+    neither = item("Animal ", "bird", "creature", answer=1)  # or further up
+    found = item_distances(neither, ("crow", "bird"), GRAPH.get)
+    assert (found.edges, found.nearer) == (((3, 2), (1, 0), (None, None)), ())
 
 
 def test_words_that_the_taxonomy_lacks() -> None:
@@ -46,14 +41,8 @@ def test_words_that_the_taxonomy_lacks() -> None:
 
 
 def test_edges_in_the_tiny_wordnet(tiny_wordnet: Any) -> None:
-    assert hypernym_edges(tiny_wordnet, "poodle") == {
-        "poodle": 0,
-        "dog": 1,
-        "domestic dog": 1,
-        "mammal": 2,
-        "animal": 3,
-        "entity": 4,
-    }
+    above = {"poodle": 0, "dog": 1, "domestic dog": 1, "mammal": 2, "animal": 3, "entity": 4}
+    assert hypernym_edges(tiny_wordnet, "poodle") == above
     assert hypernym_edges(tiny_wordnet, "dogs") == hypernym_edges(tiny_wordnet, "domestic dog")
     assert hypernym_edges(tiny_wordnet, "smeerp") is None
 
@@ -61,11 +50,7 @@ def test_edges_in_the_tiny_wordnet(tiny_wordnet: Any) -> None:
 def test_the_papers_example_in_the_real_wordnet() -> None:
     if not (DEFAULT_DIR / "index.sense").exists():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")
-    wordnet = open_wordnet()
-
-    def edges(word: str) -> dict[str, int] | None:
-        return hypernym_edges(wordnet, word)
-
+    edges = partial(hypernym_edges, open_wordnet())
     found = item_distances(item("bird", "animal", answer=1), ("crow", "horse"), edges)
     # crow > corvine bird > oscine > passerine > bird > vertebrate > chordate > animal
     # horse > equine > odd-toed ungulate > ungulate > placental > mammal > … > animal

@@ -68,14 +68,8 @@ def test_the_first_item(read: Read, text: str, context: str, targets: str, tmp_p
 
 def test_roles_have_several_expected_completions(tmp_path: Path) -> None:
     items = read_roles(written(tmp_path, ROLE))
-    assert items[1] == RoleItem(
-        "1",
-        "a",
-        "the owner forgot which customer the waitress had",
-        ("served", "worked for"),
-        0.4,
-        "served",
-    )
+    context = "the owner forgot which customer the waitress had"
+    assert items[1] == RoleItem("1", "a", context, ("served", "worked for"), 0.4, "served")
 
 
 @pytest.mark.parametrize(

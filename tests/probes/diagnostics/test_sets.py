@@ -90,10 +90,7 @@ def test_all_released_items_can_be_perturbed(data_mirror: Path) -> None:
     for name, number in (("cprag", 34), ("role", 88)):
         data = load_set(name, data_mirror)
         for one in perturbations_of(data):
-            contexts = [one.context(item, 0) for item in data.items]
-            assert len(contexts) == number
-            before = [item.prompts[0].context for item in data.items]
-            same = sum(new == old for new, old in zip(contexts, before, strict=True))
-            assert same == 0
+            assert len(data.items) == number
+            assert all(one.context(item, 0) != item.prompts[0].context for item in data.items)
     generic = [one.context(data.items[0], 0) for one in perturbations_of(data)]
     assert generic[2] == "The librarian documented which one the other had"

@@ -11,7 +11,18 @@ import pytest
 from probelight.io.errors import RecordError
 from probelight.probes.importers.items import parse_row, read_ai2, record_from_row, write_ai2
 from probelight.probes.record import Record, Setup
-from tests.probes.importers.rows import choices, row
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    """A row in which nothing is wrong, with other values for some keys."""
+    choices = [{"label": "A", "text": "older"}, {"label": "B", "text": "younger"}]
+    question = {"stem": "He is [MASK] than me", "choices": choices} | changes.pop("question", {})
+    return {"id": "x", "question": question, "answerKey": "B"} | changes
+
+
+def choices(*texts: str) -> dict[str, Any]:
+    """A question's choices, labelled 0, 1, ..."""
+    return {"choices": [{"label": str(n), "text": text} for n, text in enumerate(texts)]}
 
 
 def write(path: Path, *rows: Any, end: str = "\n") -> Path:
