@@ -12,7 +12,6 @@ MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
 
 pytest_plugins = [
     "tests.fixtures.causal",
-    "tests.fixtures.concepts",
     "tests.fixtures.hub_cache",
     "tests.fixtures.inoculations",
     "tests.fixtures.items",

@@ -16,11 +16,11 @@ from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import no_language, perturbed_language
 from probelight.probes.importers.items import read_ai2, write_ai2
 from probelight.probes.record import Record
+from probelight.protocols import cli
 from probelight.results.predictions import prediction_lines, write_predictions
 from probelight.results.run_folder import RunFolder
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -73,22 +73,17 @@ FEW = [  # of the original task: what it is good at is not asked here
 ]
 
 
-def _question(key: str) -> Record:
-    return Record(key, f"which of the two is larger than {key}?", ("a whale", "a mouse"), 0)
-
-
 def test_the_route_of_own_probe_is_one_that_can_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from probelight.protocols import cli
-
     row = blocks("docs/own_probe.md", "json")[0]
     for name in ("whales", "whales-train", "whales-dev"):
         (tmp_path / f"{name}.jsonl").write_text(row, encoding="utf-8")
     (tmp_path / "agreement.jsonl").write_text(blocks("docs/own_probe.md", "json")[1])
     for split in ("train", "dev"):
-        path = tmp_path / f"whale-questions-{split}.jsonl"
-        write_ai2(path, [_question(f"{split}{i}") for i in range(100)])
+        stems = {f"{split}{i}": f"which of the two is larger than {i}?" for i in range(100)}
+        asked = [Record(key, stem, ("a whale", "a mouse"), 0) for key, stem in stems.items()]
+        write_ai2(tmp_path / f"whale-questions-{split}.jsonl", asked)
     (tmp_path / "whales.yaml").write_text(blocks("docs/own_probe.md", "yaml")[0], encoding="utf-8")
     (tmp_path / "whales.csv").write_text(blocks("docs/own_probe.md", "csv")[0])
     monkeypatch.chdir(tmp_path)
@@ -118,8 +113,6 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
 def test_files_of_two_models_are_imported_and_compared_as_importing_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from probelight.protocols import cli
-
     [row] = blocks("docs/importing.md", "json")
     for name in ("bert", "roberta"):
         (tmp_path / f"{name}.jsonl").write_text(row, encoding="utf-8")
@@ -191,30 +184,13 @@ def test_yaml_and_json_blocks_parse(document: str) -> None:
         assert {"id", "question", "answerKey"} <= keys or {"sentence_good", "sentence_bad"} <= keys
 
 
-def test_every_config_named_in_the_documentation_exists() -> None:
-    documents = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    named = {
-        name
-        for document in documents
-        for name in re.findall(r"configs/\w+/[\w-]+\.yaml", document.read_text(encoding="utf-8"))
-    }
-    assert named
-    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
-
-
-def test_every_command_named_in_the_documentation_exists() -> None:
-    from probelight.protocols import cli
-
-    documents = [
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        *sorted((ROOT / "docs").glob("*.md")),
-    ]
-    named = {
-        name
-        for document in documents
-        for name in re.findall(
-            r"train\.py ((?:sweep|probes) \w+|[a-z][a-z-]+)", document.read_text(encoding="utf-8")
-        )
-    }
-    assert named - {*cli.SUMMARIES} == set()
+def test_every_config_and_command_named_in_the_documentation_exists() -> None:
+    documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(document.read_text(encoding="utf-8") for document in documents)
+    configs = {*re.findall(r"configs/\w+/[\w-]+\.yaml", text)}
+    assert configs
+    assert [name for name in sorted(configs) if not (ROOT / name).is_file()] == []
+    text += (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    commands = {*re.findall(r"train\.py ((?:sweep|probes) \w+|[a-z][a-z-]+)", text)}
+    assert commands
+    assert commands - {*cli.SUMMARIES} == set()

@@ -10,9 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import torch
 import yaml
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from probelight.io.documents import typed
 from probelight.io.escaping import visible
@@ -21,6 +19,7 @@ from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.results.row import Row
 from tests.fixtures.rows import read_results
+from tests.protocols.conftest import SPECIAL, write_bert
 
 NAME = "=HYPERLINK(1)<img src=x>[go](javascript%3Ax)$x^|`*"
 TEXT = "@SUM(1)\x1b[2J\x00\x9b31m\u202e<script>alert(1)</script>[l](http://e.vil)|`*$\\frac$\x07"
@@ -30,16 +29,9 @@ QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
 
 def model(folder: Path) -> str:
     """A tiny model in a folder with a hostile name."""
+    words = [*SPECIAL, *COLOURS, "blah", "ya", "a", "is", "."]
     folder = folder / f"{NAME}\x1b[31m"
-    folder.mkdir()
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *COLOURS, "blah", "ya", "a", "is", "."]
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
-    BertTokenizer(str(folder / "vocab.txt"), model_max_length=64).save_pretrained(folder)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    torch.manual_seed(0)
-    config = BertConfig(vocab_size=len(words), intermediate_size=16, **sizes)
-    BertForMaskedLM(config).save_pretrained(folder)
-    return str(folder)
+    return str(write_bert(folder, words, hidden_size=16, layers=1, max_length=64))
 
 
 def probe(folder: Path, name: str, setup: str) -> str:

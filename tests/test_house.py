@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "probelight"
+from tests.fixtures.checkout import ROOT
+
+PACKAGE = ROOT / "probelight"
 
 # Which rooms a room may use directly, and with each of them what that one may use. `io` is of all.
 USES = {

@@ -17,8 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from probelight.protocols.engine.settings import ModelSettings
+from tests.fixtures.checkout import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 # Where a machine or an index would show: home and work folders, drive letters, index hosts, and
@@ -81,10 +81,7 @@ def test_every_folder_with_modules_is_a_package() -> None:
 
 def test_no_package_hides_an_installed_library() -> None:
     # An import of `datasets` would find ours, not the library's.
-    required = {
-        canonicalize_name(Requirement(line).name) for line in PYPROJECT["project"]["dependencies"]
-    }
-    assert required.isdisjoint({"probelight", *rooms()})
+    assert direct_dependencies().isdisjoint({"probelight", *rooms()})
 
 
 def test_no_file_names_a_machine_or_an_index() -> None:
@@ -126,11 +123,13 @@ def test_no_lock_file_is_tracked() -> None:
     assert [path for path in tracked_files() if path.suffix == ".lock"] == []
 
 
+def direct_dependencies() -> set[str]:
+    lines = PYPROJECT["project"]["dependencies"]
+    return {canonicalize_name(Requirement(line).name) for line in lines}
+
+
 def test_constraints_pin_every_direct_dependency_by_public_version() -> None:
-    pins = constraint_pins()
-    direct = PYPROJECT["project"]["dependencies"]
-    missing = {canonicalize_name(Requirement(line).name) for line in direct} - set(pins)
-    assert missing == set()
+    assert direct_dependencies() - set(constraint_pins()) == set()
 
 
 def constraint_pins() -> dict[str, str]:
@@ -160,16 +159,12 @@ def test_the_tested_versions_lie_within_the_declared_bounds() -> None:
     assert outside == []
 
 
-def config_files() -> list[Path]:
-    return sorted((ROOT / "configs").rglob("*.yaml"))
-
-
-@pytest.mark.parametrize("path", config_files(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_config_parses_and_is_of_a_known_kind(path: Path) -> None:
-    kind = path.relative_to(ROOT / "configs").parts[0]
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert isinstance(config, dict)
-    assert CONFIG_KINDS[kind](config)
+def test_every_config_parses_and_is_of_a_known_kind() -> None:
+    for path in (ROOT / "configs").rglob("*.yaml"):
+        kind = path.relative_to(ROOT / "configs").parts[0]
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert isinstance(config, dict), path
+        assert CONFIG_KINDS[kind](config), path
 
 
 def test_readme_names_the_commands_that_the_check_runs() -> None:

@@ -37,10 +37,3 @@ def test_every_experiment_is_a_valid_config(path: Path, capsys: pytest.CaptureFi
         cli.main(arguments)
     printed = yaml.safe_load(capsys.readouterr().out)
     assert set(yaml.safe_load(path.read_text())) <= set(printed)
-
-
-def test_the_report_of_an_empty_folder_is_a_failure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["report", str(tmp_path)]) == cli.FAILURE
-    assert str(tmp_path) in capsys.readouterr().err

@@ -52,19 +52,25 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_bert(
-    folder: Path, words: Sequence[str], *, hidden_size: int, layers: int, seed: int = 0
+    folder: Path,
+    words: Sequence[str],
+    *,
+    hidden_size: int,
+    layers: int,
+    seed: int = 0,
+    max_length: int = 32,
 ) -> Path:
     """Write a random BERT whose vocabulary is a list of words; returns its folder."""
     folder.mkdir()
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")
-    BertTokenizer(str(folder / "vocab.txt"), model_max_length=32).save_pretrained(folder)
+    BertTokenizer(str(folder / "vocab.txt"), model_max_length=max_length).save_pretrained(folder)
     config = BertConfig(
         vocab_size=len(words),
         hidden_size=hidden_size,
         num_hidden_layers=layers,
         num_attention_heads=2,
         intermediate_size=2 * hidden_size,
-        max_position_embeddings=32,
+        max_position_embeddings=max_length,
     )
     torch.manual_seed(seed)
     BertForMaskedLM(config).save_pretrained(folder)

@@ -19,15 +19,15 @@ from probelight.protocols import cli
 from probelight.protocols.export import MODEL_DIR, export_language_model
 from probelight.protocols.pretraining import DictionaryText
 from tests.fixtures.dictionary import PIECES, small_dictionary
+from tests.protocols.conftest import Refused
 
 
 def test_what_is_no_state_is_named_in_a_line_and_no_folder_is_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, refused: Refused
 ) -> None:
     state = tmp_path / "last.ckpt"
     state.write_bytes(b"no state")
-    assert cli.main(["export", str(state), f"--output_dir={tmp_path / 'model'}"]) == cli.FAILURE
-    [line] = capsys.readouterr().err.strip().splitlines()
+    line = refused(["export", str(state), f"--output_dir={tmp_path / 'model'}"], cli.FAILURE)
     assert line.startswith(f"train.py export: failed: {state}: not a readable training state")
     assert not (tmp_path / "model").exists()
 

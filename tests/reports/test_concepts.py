@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,10 +22,46 @@ from probelight.reports.concepts import (
 )
 from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
-from tests.fixtures.concepts import lines, write_lines
+from tests.fixtures import items
+from tests.fixtures.items import write_lines
 from tests.fixtures.report import named, records
+from tests.fixtures.results import WriteRun
 
-WriteRun = Callable[..., Path]
+# Concepts with 3, 2, 2 and 1 questions.
+ASKED = ("dog", "cat", "dog", "oak", "cat", "elm", "dog", "oak")
+DIFFICULTIES = {
+    "dog": {"hops": 1, "distractor_type": "sister", "distractor_hops": 1},
+    "cat": {"hops": 1, "distractor_type": "random", "distractor_hops": 0},
+    "oak": {"hops": 2, "distractor_type": "hypernym", "distractor_hops": 1},
+    "elm": {"hops": 2, "distractor_type": "hyponym", "distractor_hops": 1},
+}
+
+
+def lines(name: str, right: str, asked: Sequence[str] = ASKED) -> list[dict[str, Any]]:
+    """Predictions on concepts: "+" is right, "-" wrong, "=" tied, "?" no answer."""
+    return [
+        {**line, "question": f"{line['question']} {concept}", "group": concept}
+        | DIFFICULTIES[concept]
+        for line, concept in zip(items.lines(name, right), asked, strict=True)
+    ]
+
+
+@pytest.fixture
+def by_concept(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> Results:
+    """A zero-shot run, and two seeds of an inoculation with k = 100; three concepts are enough."""
+    monkeypatch.setattr("probelight.reports.concepts.FEW", 3)
+    zero = write_run(tmp_path, "z", rows.zero_shot("hypernymy", 5, 8, 2, model="m"))
+    write_lines(zero, lines("hypernymy", "+-+-=++-"))
+    facts = {"original_task": "science", "selection": "train", "report_split": "test"}
+    for seed, after in enumerate(("+++++---", "+-+-+-++")):
+        made = rows.inoculation(seed=seed, model="m")
+        run = write_run(tmp_path, f"s{seed}", made, report_items=None, **facts)
+        before = lines("report_probe_before", "--+--?--")
+        other = [{**lines("report_original", "+", ["dog"])[0], "question": "Other?"}]
+        write_lines(run, [*before, *lines("report_probe", after), *other])
+    return load_results(tmp_path)
 
 
 def asked_of(results: Results) -> list[pd.DataFrame]:
@@ -39,7 +76,7 @@ def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Res
     assert {*inoculated.original_task} == {"science"}
     assert inoculated.groupby("dose").run.nunique().to_dict() == {0: 2, 100: 2}
     # Nothing of the original task, whose items ask for concepts too.
-    assert [*inoculated.question][-1] == "Question 7 on oak?"
+    assert [*inoculated.question][-1] == "Question 7? oak"
     last = inoculated[inoculated.dose == 100].set_index("place")
     assert [*last.correct[1]] == [1, 0]  # of both seeds
     assert [*inoculated[inoculated.dose == 0].set_index("place").answer[5]] == ["", ""]
@@ -51,7 +88,7 @@ def test_other_items_are_not_averaged_with(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, by_concept: Results
 ) -> None:
     run = write_run(tmp_path, "s9", rows.inoculation(seed=9, model="m"), original_task="science")
-    write_lines(run, lines("report_probe", "111111", ["dog"] * 2 + ["cat"] * 2 + ["oak"] * 2))
+    write_lines(run, lines("report_probe", "++++++", ["dog"] * 2 + ["cat"] * 2 + ["oak"] * 2))
     found = [own[own.dose == 100] for own in asked_of(load_results(tmp_path))]
     assert [(own.place.nunique(), own.run.nunique()) for own in found[:2]] == [(6, 1), (8, 2)]
 
@@ -60,9 +97,9 @@ def test_what_is_left_out_is_named(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, by_concept: Results
 ) -> None:
     few = write_run(tmp_path, "few", rows.zero_shot("few", 1, 2, 2))
-    write_lines(few, lines("few", "11", ["dog", "dog"]))
+    write_lines(few, lines("few", "++", ["dog", "dog"]))
     without = write_run(tmp_path, "none", rows.zero_shot("none", 1, 2, 2))
-    none = [{k: v for k, v in line.items() if k != "group"} for line in lines("none", "1", ["dog"])]
+    none = [{k: v for k, v in line.items() if k != "group"} for line in lines("none", "+", ["dog"])]
     write_lines(without, none)
     cut = write_run(tmp_path, "cut", rows.zero_shot("cut", 1, 2, 2))
     (cut / "predictions.jsonl").write_text(json.dumps(none[0]) + '\n{"set"')
@@ -152,9 +189,9 @@ def test_the_surest_are_shown_with_their_questions(
     dog, oak = Cell("dog", "3 questions"), Cell("oak", "2 questions")
     assert shown == [("most", dog), ("most", dog), ("least", oak), ("least", oak)]
     last = named(table, 3)
-    assert last["question, right answer"] == Cell("Question 7 on oak?", "yes")
-    assert last["answer before"] == Cell("no")
-    assert last["after"] == Cell("no", "counts 0.5")  # the first seed's of two
+    assert last["question, right answer"] == Cell("Question 7? oak", "a")
+    assert last["answer before"] == Cell("b")
+    assert last["after"] == Cell("b", "counts 0.5")  # the first seed's of two
     assert named(table, 0)["after"] == Cell("right")
     assert named(table, 0)["known"] == Cell("most", "1 alike")
 
