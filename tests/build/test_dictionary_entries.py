@@ -98,11 +98,8 @@ def test_usages_are_cut_before_they_explain_themselves() -> None:
         sense("Drain", "What is left in a tub", "a drain of the tub"),
         sense("Pull", "A motion of the arm", "the pull, or peristaltic motion"),
     ]
-    assert [e.usage for e in read_entries(senses)] == [
-        "to bring under",
-        "an act of the crown",
-        "the brewers' trauma",
-    ]
+    usages = ["to bring under", "an act of the crown", "the brewers' trauma"]
+    assert [entry.usage for entry in read_entries(senses)] == usages
 
 
 def entry(word: str, definition: str) -> Entry:

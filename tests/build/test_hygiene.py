@@ -61,10 +61,8 @@ def test_repeated_questions_and_contradictions() -> None:
     [found] = repeated_questions([first, item("q?", "c", "a", name="4")])
     assert found.check == "right elsewhere"
     [found] = repeated_questions([first, item("q?", "b", "a", name="4")])  # the same choices
-    assert (found.check, found.text) == (
-        "right elsewhere",
-        "'a' is right under the same stem in 1@0",
-    )
+    text = "'a' is right under the same stem in 1@0"
+    assert (found.check, found.text) == ("right elsewhere", text)
     [found] = repeated_questions([first, item("q?", "c", "d", name="5")])
     assert found.check == "stem with two answers"
 
@@ -79,13 +77,9 @@ def test_positions() -> None:
     # 100 items of 2: the deviation is 5, so 75 at one place are just within five of them.
     items = [item(str(n), "a", "b", answer=n % 4 == 0) for n in range(100)]
     assert not [*unbalanced_positions(items)]
-    items.append(item("x", "a", "b"))
-    items.append(item("y", "a", "b"))
-    found = unbalanced_positions(items)
-    assert [f.text for f in found] == [
-        "77 of 102 golds are at place 1",
-        "25 of 102 golds are at place 2",
-    ]
+    found = unbalanced_positions([*items, item("x", "a", "b"), item("y", "a", "b")])
+    texts = ["77 of 102 golds are at place 1", "25 of 102 golds are at place 2"]
+    assert [one.text for one in found] == texts
 
 
 def test_leaks_between_splits() -> None:

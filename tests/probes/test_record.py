@@ -8,9 +8,8 @@ from probelight.probes.record import Record, Setup, group_of, validate
 
 def test_a_record_knows_its_gold_and_a_name_of_its_own() -> None:
     record = Record("x", "Is it [MASK]?", ("a", "b"), 1, {"hops": 2}, 7)
-    assert (record.gold, record.name) == ("b", "x@7")
+    assert (record.gold, record.name, record.where) == ("b", "x@7", "x@7")
     assert validate(record, "mc_mlm") is record
-    assert record.where == "x@7"
     read = Record("x", "Is it [MASK]?", ("a", "b"), 1, {"hops": 2}, 7, "my/file.jsonl")
     assert (read.where, read.name, read) == ("my/file.jsonl:7", "x@7", record)
     assert hash(record) == hash(Record("x", "Is it [MASK]?", ("a", "b"), 1, {}, 7))

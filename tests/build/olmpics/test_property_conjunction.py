@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,10 +37,7 @@ def edges() -> list[Edge]:
 
 def line(edge: Edge) -> str:
     start, end = (f"/c/en/{text.replace(' ', '_')}" for text in (edge.start, edge.end))
-    facts = json.dumps({"dataset": "/d/conceptnet/4/en", "weight": edge.weight})
-    return (
-        f"/a/[/r/{edge.relation}/,{start}/,{end}/]\t/r/{edge.relation}\t{start}\t{end}\t{facts}\n"
-    )
+    return f'/a/[...]\t/r/{edge.relation}\t{start}\t{end}\t{{"weight": {edge.weight}}}\n'
 
 
 def written(folder: Path, statements: Sequence[Edge]) -> str:
@@ -98,10 +94,8 @@ def test_each_wrong_answer_has_one_property(tmp_path: Path) -> None:
     for record in [*probe["train"], *probe["dev"]]:
         place = next(one for one in PLACES if f"usually located at {one}" in record.stem)
         use = next(one for one in USES if f"usually used for {one}" in record.stem)
-        told = [
-            ((name, "AtLocation", place) in has, (name, "UsedFor", use) in has)
-            for name in record.choices
-        ]
+        properties = ("AtLocation", place), ("UsedFor", use)
+        told = [tuple((name, *one) in has for one in properties) for name in record.choices]
         assert told[record.answer] == (True, True)
         assert sorted(told) == [(False, True), (True, False), (True, True)]
         place_is_first = record.stem.startswith("What is usually located at")

@@ -163,13 +163,10 @@ MALFORMED = {
     "one choice": (row(question=choices("a")), r"1 choice\(s\); 2 to 5"),
     "six choices": (row(question=choices(*"abcdef")), r"6 choice\(s\); 2 to 5"),
     "choice is text": (row(question={"choices": ["a", "b"]}), "choice 1 is a string"),
-    "choice without text": (
-        row(question={"choices": [{"label": "A"}, {"label": "B"}]}),
-        "the text of choice 1 is missing",
-    ),
+    "choice without text": (row(question={"choices": [{"label": "A"}] * 2}), "text of choice 1 is"),
     "choice without label": (
-        row(question={"choices": [{"text": "A"}, {"text": "B"}]}),
-        "the label of choice 1 is missing",
+        row(question={"choices": [{"text": "A"}] * 2}),
+        "label of choice 1 is",
     ),
     "empty choice": (row(question=choices("a", " "), answerKey="0"), "a choice is empty"),
     "duplicate label": (
@@ -184,16 +181,13 @@ MALFORMED = {
     "two golds": (row(answerKey=["A", "B"]), "2 golds"),
     "the gold twice": (
         row(question=choices("a", "b", "a "), answerKey="0"),
-        "the gold choice 'a' appears twice",
+        "choice 'a' appears tw",
     ),
     "id is a list": (row(id=["x"]), "`id` is a list"),
     "empty id": (row(id=""), "`id` is empty"),
     "notes is a list": (row(notes=[1]), "`notes` is a list"),
     "hops are a word": (row(notes={"hops": "two"}), "`hops` in `notes` is 'two'; a whole number"),
-    "hops are a list": (
-        row(notes={"distractor_hops": [1]}),
-        r"`distractor_hops` in `notes` is \[1\]",
-    ),
+    "hops are a list": (row(notes={"distractor_hops": [1]}), r"`distractor_hops` in .* is \[1\]"),
     "no mask": (row(question={"stem": "He is"}), r"0 \[MASK\] in the stem"),
     "two masks": (row(question={"stem": "[MASK] [MASK]"}), r"2 \[MASK\] in the stem"),
 }
@@ -216,10 +210,7 @@ MEANT = {
     ),
     "a row of the Hub, nested": (row(question={"choices": HUB}), "choices` is an object.*the Hub"),
     "OpenBookQA": ({"question_stem": "He is", "choices": HUB}, "missing .*as data sets of the Hub"),
-    "another mask": (
-        row(question={"stem": "He is <mask>"}),
-        r"\[MASK\] in place of '<mask>'",
-    ),
+    "another mask": (row(question={"stem": "He is <mask>"}), r"\[MASK\] in place of '<mask>'"),
     "a small mask": (row(question={"stem": "He is [mask]"}), r"in place of '\[mask\]'; it becomes"),
     "a line": (row(question={"stem": "He is ____ ."}), "in place of '____'"),
 }

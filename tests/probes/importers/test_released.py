@@ -19,6 +19,7 @@ from probelight.probes.source import load_probe
 
 pytestmark = pytest.mark.paper_data
 
+REPEATED = "3 rows repeat a choice that is not the gold one (lines 1456, 2747, 2806)"
 # split: items, groups, notices
 RELEASED = {
     "always_never": {"dev": (280, 277, ())},
@@ -33,13 +34,7 @@ RELEASED = {
     "dictionary_qa": {"train": (3000, 2630, ()), "dev": (3000, 2288, ())},
     "arc_easy": {"train": (2251, 2245, ()), "test": (2376, 2371, ())},
     "arc_challenge": {"train": (1119, 1118, ()), "test": (1172, 1170, ())},
-    "openbookqa": {
-        "train": (
-            4957,
-            4831,
-            ("3 rows repeat a choice that is not the gold one (lines 1456, 2747, 2806)",),
-        )
-    },
+    "openbookqa": {"train": (4957, 4831, (REPEATED,))},
 }
 CASES = [(name, split) for name, splits in RELEASED.items() for split in splits]
 
