@@ -11,7 +11,7 @@ import pytest
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
-from tests.fixtures.rows import read_results
+from tests.fixtures.rows import read_predictions, read_result, read_results
 
 Folder = Callable[[str], Path]
 GPT2 = "model:\n  name_or_path: {folder}\n  kind: causal\n  random_weights: {random}\n"
@@ -45,9 +45,8 @@ def test_white_space_around_texts_is_not_scored_and_said_once(
 ) -> None:
     # As minicons and lm-evaluation-harness have it, a blank at the end would be a token.
     texts = [("the cat is larger . ", "the cat is a larger ."), ("a dog", "\ta a dog")]
-    model = {"causal": causal_folder("gpt2"), "seq2seq": curve_lm("t5"), "masked": "dictionary-lm"}[
-        kind
-    ]
+    models = {"causal": causal_folder("gpt2"), "seq2seq": curve_lm("t5")}
+    model = models.get(kind, "dictionary-lm")
     found = []
     for pairs in (texts, [(good.strip(), bad.strip()) for good, bad in texts]):
         own, out = tmp_path / "pairs.jsonl", tmp_path / str(len(found))
@@ -59,11 +58,9 @@ def test_white_space_around_texts_is_not_scored_and_said_once(
         command = ["zero-shot", f"--data.path={own}", "--data.setup=minimal_pair"]
         command += [f"--model.name_or_path={model}", "--model.kind=auto", f"--output_dir={out}"]
         assert cli.main([*command, "--trainer.progress_bar=false"]) == 0
-        [run] = out.glob("runs/*")
-        lines = map(json.loads, (run / "predictions.jsonl").read_text().splitlines())
-        notices = json.loads((run / "result.json").read_text()).get("notices", [])
+        notices = read_result(out).get("notices", [])
         said = [notice for notice in notices if "white space" in notice]
-        found.append(([line["scores"] for line in lines], said))
+        found.append(([line["scores"] for line in read_predictions(out)], said))
     [(with_blanks, [notice]), (clean, none)] = found
     assert with_blanks == clean
     assert none == []

@@ -24,7 +24,7 @@ from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.results.load import load_results
 from tests.fixtures.hub_cache import HubCache
-from tests.fixtures.rows import read_results
+from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.conftest import Refused
 
 
@@ -52,8 +52,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_accuracy_is_that_of_the_full_model_at_the_mask(scored: Path) -> None:
     model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
-    [path] = scored.glob("runs/zero-shot-taxonomy_small-*/predictions.jsonl")
-    said = [json.loads(line) for line in path.read_text().splitlines()]
+    said = read_predictions(scored, "zero-shot-taxonomy_small-*")
     records = load_probe("taxonomy_small", "dev").records
     assert len(said) == len(records)
     for row, record in list(zip(said, records, strict=True))[:40]:
@@ -70,15 +69,6 @@ def test_the_accuracy_is_that_of_the_full_model_at_the_mask(scored: Path) -> Non
         if (row["probe"], row["metric"], row["subset"]) == ("taxonomy_small", "accuracy", "")
     ]
     assert accuracy == pytest.approx(sum(row["correct"] for row in said) / len(said))
-
-
-def test_it_stands_beside_chance_majority_and_shares(scored: Path) -> None:
-    rows = [r for r in read_results(scored / "results.csv") if r["probe"] == "age_small"]
-    values = {(row["metric"], row["subset"]): float(row["value"]) for row in rows}
-    assert values["chance", ""] == 0.5
-    assert values["majority_accuracy", ""] == pytest.approx(0.5, abs=0.05)
-    shares = [value for (metric, _), value in values.items() if metric == "predicted_share"]
-    assert sum(shares) == pytest.approx(1)
 
 
 def test_intervals_go_by_groups(scored: Path) -> None:
@@ -115,22 +105,9 @@ def test_scores_do_not_depend_on_the_batch_size(scored: Path, tmp_path: Path) ->
     arguments = ["zero-shot", "--probes", "age_small,taxonomy_small", "--output_dir"]
     options = ["--trainer.progress_bar", "false", "--trainer.max_eval_tokens", "64"]
     assert cli.main([*arguments, str(tmp_path), *options]) == 0
-    for path in scored.glob("runs/*/predictions.jsonl"):
-        other = tmp_path / path.relative_to(scored)
-        for one, two in zip(path.open(), other.open(), strict=True):
-            assert json.loads(one)["scores"] == pytest.approx(json.loads(two)["scores"], abs=1e-4)
-
-
-def test_a_file_of_ones_own_needs_no_config(tmp_path: Path, tiny_model: Path) -> None:
-    own = tmp_path / "my.jsonl"
-    write_ai2(
-        own, [Record(str(i), "the grass is [MASK] .", ("red", "green"), i % 2) for i in range(6)]
-    )
-    arguments = ["zero-shot", "--data.path", str(own), "--model.name_or_path", str(tiny_model)]
-    arguments += ["--trainer.progress_bar", "false", "--output_dir", str(tmp_path / "out")]
-    assert cli.main([*arguments, "--data.setup", "mc_mlm"]) == 0
-    rows = read_results(tmp_path / "out" / "results.csv")
-    assert [r["value"] for r in rows if (r["metric"], r["subset"]) == ("accuracy", "")] == ["0.5"]
+    for probe in ("*age_small*", "*taxonomy_small*"):
+        for one, two in zip(*(read_predictions(f, probe) for f in (scored, tmp_path)), strict=True):
+            assert one["scores"] == pytest.approx(two["scores"], abs=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -146,39 +123,34 @@ def constant_model(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.parametrize(
-    ("setup", "choices"),
+    ("setup", "mode", "choices"),
     [
-        ("mc_mlm", ("red", "green", "blue")),
+        ("mc_mlm", "zero_shot", ("red", "green", "blue")),
         # Of unlike length: a mean of equal log-probabilities is that log-probability.
-        ("mc_qa", ("red", "green blue white", "w1 w2 w3 w4 w5 w6 w7", "a grass snow coal sky")),
+        (
+            "mc_qa",
+            "pseudo_log_likelihood",
+            ("red", "green blue white", "w1 w2 w3 w4 w5 w6 w7", "a grass snow coal sky"),
+        ),
     ],
 )
 def test_a_constant_output_scores_chance_where_the_gold_is_always_first(
-    setup: str, choices: tuple[str, ...], tmp_path: Path, constant_model: Path
+    setup: str, mode: str, choices: tuple[str, ...], tmp_path: Path, constant_model: Path
 ) -> None:
     stem = "the grass is [MASK] ." if setup == "mc_mlm" else "what colour is the grass"
     items = [Record(str(i), stem, choices, 0) for i in range(6)]
     command = scores(tmp_path / "my.jsonl", items, setup)
     assert cli.main([*command, f"--model.name_or_path={constant_model}"]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
+    assert {row["mode"] for row in rows} == {mode}
     values = {row["metric"]: float(row["value"]) for row in rows}
     assert values["accuracy"] == values["macro_accuracy"] == pytest.approx(1 / len(choices))
     assert values["tied_share"] == 1.0
-    [path] = tmp_path.glob("out/runs/*/result.json")
-    [notice] = [n for n in json.loads(path.read_text())["notices"] if "ties" in n]
+    [notice] = [n for n in read_result(tmp_path / "out")["notices"] if "ties" in n]
     assert notice.startswith("6 of 6 items")
-    lines = (path.parent / "predictions.jsonl").read_text().splitlines()
-    (first, *_) = map(json.loads, lines)
+    first = read_predictions(tmp_path / "out")[0]
     assert (first["prediction"], first["tied"]) == (0, len(choices))
     assert first["correct"] == pytest.approx(1 / len(choices))
-
-
-def test_mc_qa_without_a_head_is_scored_by_likelihood(tmp_path: Path, tiny_model: Path) -> None:
-    items = [Record(str(i), "what colour is grass", ("red", "green blue"), i % 2) for i in range(4)]
-    command = scores(tmp_path / "my.jsonl", items, "mc_qa")
-    assert cli.main([*command, f"--model.name_or_path={tiny_model}"]) == 0
-    rows = read_results(tmp_path / "out" / "results.csv")
-    assert {row["mode"] for row in rows} == {"pseudo_log_likelihood"}
 
 
 GIVE = "give either --probes a,b,c or --data.path FILE"
@@ -195,6 +167,7 @@ MISTAKES = [
     ("--scoring=sum,mean_tokens", "no rule 'mean_tokens' (did you mean 'mean_token'?); choose of"),
     ("--scoring=PMI", "no rule 'PMI' (did you mean 'pmi'?); choose of sum, mean_token, mean_char"),
     ("--scoring=sum,pmi,sum", "--scoring names sum twice"),
+    ("--probes=age_small --models=dictionary-lm --model.name_or_path=x", "either --models a,b or"),
     ("--probes=age_small --trainer.accelerator=gpu", "--trainer.accelerator gpu"),
     ("--probes=age_small --trainer.accelerator=nosuch", "--trainer.accelerator nosuch"),
 ]
@@ -202,11 +175,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("options", "message"), MISTAKES)
 def test_mistakes(
-    options: str,
-    message: str,
-    refused: Refused,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    options: str, message: str, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert message in refused(f"zero-shot --output_dir={tmp_path / 'out'} {options}")
@@ -230,7 +199,7 @@ def test_what_cannot_be_read_is_a_failure(
 
 
 def test_without_a_dev_file_the_test_file_is_scored(
-    tiny_model: Path, tiny_probes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_model: Path, tiny_probes: Path, tmp_path: Path
 ) -> None:
     command = ["zero-shot", "--probes", str(tiny_probes / "first.yaml")]
     command += ["--mirror", str(tiny_probes / "mirror"), "--trainer.progress_bar", "false"]
@@ -255,12 +224,11 @@ def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
     command = scores(tmp_path / "my.jsonl", items, "mc_qa")
     command.append(f"--model.name_or_path={folder}")
     assert cli.main(command) == 0
-    [path] = (tmp_path / "out").glob("runs/*/predictions.jsonl")
-    for line, stem in zip(path.read_text().splitlines(), stems, strict=True):
+    for line, stem in zip(read_predictions(tmp_path / "out"), stems, strict=True):
         pairs = tokenizer([stem] * 2, ["red", "green"], return_tensors="pt")
         with torch.no_grad():
             logits = theirs(**{name: value[None] for name, value in pairs.items()}).logits[0]
-        assert json.loads(line)["scores"] == pytest.approx(logits.tolist(), abs=1e-6)
+        assert line["scores"] == pytest.approx(logits.tolist(), abs=1e-6)
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["mode"] for row in rows} == {"fine_tuned"}
     # Such a head knows nothing that another rule could go by, which is said before it is asked.
@@ -351,23 +319,13 @@ def test_every_model_is_checked_before_the_first_is_scored(
     tmp_path: Path,
     tiny_model: Path,
     curve_model: Path,
-    capsys: pytest.CaptureFixture[str],
+    refused: Refused,
 ) -> None:
     command = colours(tmp_path / "my.jsonl", "foo", "red")  # "foo" is a word of the first one
     second = tiny_model if fault == "vocabulary" else tmp_path / "nowhere"
-    assert cli.main([*command, f"--models={curve_model},{second}"]) == cli.FAILURE
-    said = capsys.readouterr().err.strip()
-    assert len(said.splitlines()) == 1
+    said = refused([*command, f"--models={curve_model},{second}"], cli.FAILURE)
     if fault == "vocabulary":
         assert f"{tiny_model.name}: {tmp_path / 'my.jsonl'}:1: the candidate 'foo' is not" in said
     else:
         assert str(second) in said
     assert not list((tmp_path / "out").rglob("result.json"))
-
-
-def test_models_and_a_model_are_one_too_many(
-    tmp_path: Path, tiny_model: Path, refused: Refused
-) -> None:
-    command = [*colours(tmp_path / "my.jsonl", "red", "green"), "--models=dictionary-lm"]
-    line = refused([*command, f"--model.name_or_path={tiny_model}"])
-    assert "either --models a,b or --model" in line

@@ -20,7 +20,7 @@ from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.zero_shot.measures import pair_notices, pair_rows, paradigm_rows
 from probelight.results.row import Row
-from tests.fixtures.rows import read_results
+from tests.fixtures.rows import read_predictions, read_results
 
 UIDS = ("agreement", "agreement", "order", "order", "order", None)
 PAIRS = tuple(
@@ -104,8 +104,7 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
     assert cli.main([*command, "--model.name_or_path", str(tiny_model)]) == 0
 
     tokens = [[_token_scores(tiny_model, text) for text in pair] for _, *pair in BLIMP]
-    [found] = tmp_path.glob("out/runs/zero-shot-pairs-*/predictions.jsonl")
-    said = [json.loads(line) for line in found.read_text().splitlines()]
+    said = read_predictions(tmp_path / "out", "zero-shot-pairs-*")
     assert [row["id"] for row in said] == [f"{uid}-{n}" for n, (uid, *_) in enumerate(BLIMP)]
     for row, pair in zip(said, tokens, strict=True):
         assert row["scores"] == pytest.approx([sum(scores) for scores in pair], abs=1e-4)

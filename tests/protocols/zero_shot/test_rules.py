@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from probelight.io.errors import UsageError
+from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.metrics.scoring_rules import RULES
 from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.models.scorer import Scorer, TrainedScorer
@@ -19,6 +20,7 @@ from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import Predictions, predict
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
+from probelight.protocols.zero_shot import measures
 from probelight.protocols.zero_shot.command import chosen_rules
 from probelight.protocols.zero_shot.measures import Panel, panel_of
 from probelight.results.predictions import RuleAnswer
@@ -67,27 +69,43 @@ def asked(
     return panel_of(scorer, own, RULES, setup, domain, TRAINER)
 
 
+def assert_by_hand(
+    panel: Panel,
+    place: int,
+    known: list[tuple[float, int]],
+    choices: Sequence[str],
+    domain: torch.Tensor,
+    free: Sequence[torch.Tensor],
+) -> None:
+    """The scores of an item by every rule.
+
+    `known` are the log-likelihood and the number of pieces of each choice; `domain` and `free` the
+    log-likelihoods of the choices behind the domain stem and behind each content-free one.
+    """
+    sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
+    ratio = sums.softmax(0) / torch.stack([one.softmax(0) for one in free]).mean(0)
+    expected = {
+        "sum": sums,
+        "mean_token": sums / torch.tensor([number for _, number in known]),
+        "mean_char": sums / torch.tensor([len(choice) for choice in choices]),
+        "pmi": sums - domain,
+        "calibrated": ratio / ratio.sum(),
+    }
+    for rule, predictions in panel.by_rule.items():
+        assert predictions.scores[place] == pytest.approx(expected[rule].tolist(), abs=1e-4), rule
+
+
 def test_questions_by_every_rule(log_likelihood: LogLikelihood) -> None:
     panel = asked("mc_qa", QA, "It is")
     assert list(panel.by_rule) == list(RULES)
     for place, record in enumerate(QA):
         known = [log_likelihood(record.stem, choice, "") for choice in record.choices]
-        sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
 
         def behind(stem: str, choices: tuple[str, ...] = record.choices) -> torch.Tensor:
             return torch.tensor([log_likelihood(stem, c, "")[0] for c in choices]).double()
 
-        free = torch.stack([behind(stem).softmax(0) for stem in ("N/A", "[MASK]", "")])
-        expected = {
-            "sum": sums,
-            "mean_token": sums / torch.tensor([number for _, number in known]),
-            "mean_char": sums / torch.tensor([len(choice) for choice in record.choices]),
-            "pmi": sums - behind("It is"),
-            "calibrated": (ratio := sums.softmax(0) / free.mean(0)) / ratio.sum(),
-        }
-        for rule, scores in expected.items():
-            found = panel.by_rule[rule].scores[place]
-            assert found == pytest.approx(scores.tolist(), abs=1e-4), rule
+        free = [behind(stem) for stem in ("N/A", "[MASK]", "")]
+        assert_by_hand(panel, place, known, record.choices, behind("It is"), free)
     # An untrained model goes by the mean per token, which the rule gives to the last bit.
     assert panel.by_rule["mean_token"].scores == panel.own.scores
 
@@ -105,16 +123,9 @@ def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
         def of(first: str, then: str, choices: tuple[str, ...] = record.choices) -> torch.Tensor:
             return torch.tensor([log_likelihood(first, c, then)[0] for c in choices]).double()
 
-        sums = of(before, after)
-        free = torch.stack([of(text, ".").softmax(0) for text in ("N/A", "[MASK]", "")])
-        ratio = sums.softmax(0) / free.mean(0)
-        for rule, scores in {
-            "sum": sums,
-            "pmi": sums - of("", "."),
-            "calibrated": ratio / ratio.sum(),
-        }.items():
-            found = panel.by_rule[rule].scores[place]
-            assert found == pytest.approx(scores.tolist(), abs=1e-4), rule
+        known = [log_likelihood(before, choice, after) for choice in record.choices]
+        free = [of(text, ".") for text in ("N/A", "[MASK]", "")]
+        assert_by_hand(panel, place, known, record.choices, of("", "."), free)
     assert panel.by_rule["sum"].best == panel.own.best
 
 
@@ -139,7 +150,6 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
     for place, record in enumerate(records):
         before, _, after = record.stem.partition(" [MASK]")
         known = [of(before, f" {choice}{after}") for choice in record.choices]
-        sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
 
         def behind(
             first: str, then: str, choices: tuple[str, ...] = record.choices
@@ -147,30 +157,20 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
             gap = " " if first else ""
             return torch.tensor([of(first, gap + c + then)[0] for c in choices]).double()
 
-        free = torch.stack([behind(text, " .").softmax(0) for text in ("N/A", "[MASK]", "")])
-        expected = {
-            "sum": sums,
-            "mean_token": sums / torch.tensor([number for _, number in known]),
-            "mean_char": sums / torch.tensor([len(choice) for choice in record.choices]),
-            "pmi": sums - behind("so", " it is"),
-            "calibrated": (ratio := sums.softmax(0) / free.mean(0)) / ratio.sum(),
-        }
-        for rule, scores in expected.items():
-            found = panel.by_rule[rule].scores[place]
-            assert found == pytest.approx(scores.tolist(), abs=1e-4), rule
+        free = [behind(text, " .") for text in ("N/A", "[MASK]", "")]
+        domain = behind("so", " it is")
+        assert_by_hand(panel, place, known, record.choices, domain, free)
 
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
-    from probelight.protocols.zero_shot import measures as module
-
     given: list[dict[str, Any]] = []
-    whole = module.ask
+    whole = measures.ask
 
     def ask(scorer: Scorer, question: Any, sets: dict[str, Any], trainer: Any) -> Any:
         given.append(sets)
         return whole(scorer, question, sets, trainer)
 
-    monkeypatch.setattr(module, "ask", ask)
+    monkeypatch.setattr(measures, "ask", ask)
     asked("mc_mlm", MLM, "[MASK] .")
     [sets] = given
     _, others = sets.values()
@@ -210,8 +210,6 @@ def test_rows_and_lines_by_hand() -> None:
 
 
 def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
-    from probelight.lightning_modules.sentence_choice import SentenceChoice
-
     scorer = TrainedScorer(SentenceChoice("embedded", num_choices=2))
     own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])
     with pytest.raises(UsageError, match=r"TrainedScorer \(mode fine_tuned\) gives no log-likeli"):
@@ -220,11 +218,7 @@ def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
 
 @pytest.mark.parametrize(
     ("given", "rules"),
-    [
-        ([], []),
-        (["pmi", "sum"], ["sum", "pmi"]),
-        ([*reversed(RULES)], [*RULES]),
-    ],
+    [([], []), (["pmi", "sum"], ["sum", "pmi"]), ([*reversed(RULES)], [*RULES])],
 )
 def test_rules_are_those_that_are_named(given: list[str], rules: list[str]) -> None:
     assert chosen_rules(given) == rules

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,11 @@ from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
-from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.protocols.zero_shot.command import (
+    LoadedSet,
     load_sets,
     own_configs,
     read_set,
@@ -28,8 +29,9 @@ from probelight.protocols.zero_shot.measures import rank_rows, zero_shot_rows
 from probelight.results.record import checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
-from tests.fixtures.rows import read_results
 
+MODEL = ModelSettings("somewhere/bert")
+TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 SIZES = ("smaller", "larger")
 RECORDS = tuple(
     Record(stem, stem, SIZES, answer, {"template": template})
@@ -88,10 +90,9 @@ def test_an_empty_choice_that_wins_is_an_answer_without_a_text() -> None:
     assert any("choice 5" in text for text in shares)
 
 
-def test_a_set_that_changed_behind_the_plan_is_refused(tmp_path: Path) -> None:
-    context = RunContext(TrainerSettings(accelerator="cpu", progress_bar=False))
-    [one] = load_sets(["age_small"], DEFAULT_FILE, None, None)
-    [job] = zero_shot_jobs([one], [ModelSettings()], context.trainer)
+def test_a_set_that_changed_behind_the_plan_is_refused(age: LoadedSet, tmp_path: Path) -> None:
+    context = RunContext(TRAINER)
+    [job] = zero_shot_jobs([age], [ModelSettings()], TRAINER)
     config = {**job.config, "data": ["0" * 64]}
     run = RunFolder(tmp_path / "runs", job.name, config)
     with pytest.raises(UsageError, match="changed since it was planned"):
@@ -113,54 +114,34 @@ def test_rows_of_ranks_worked_out_by_hand() -> None:
     assert {row.model for row in rows.values()} == {"m"}
 
 
-def test_zero_shot_with_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["zero-shot", "--probes", "multihop_small", "--trainer.progress_bar", "false"]
-    assert cli.main([*command, "--output_dir", str(tmp_path), "--ranks", "true"]) == 0
-    rows = {r["metric"]: r for r in read_results(tmp_path / "results.csv") if r["subset"] == ""}
-    assert float(rows["median_gold_rank"]["value"]) >= 1
-    assert rows["all_in_top10"]["num_items"] == rows["accuracy"]["num_items"]
-    assert rows["all_in_top10"]["probe"] == "multihop_small"
-    # Without them it is another command: its runs are others.
-    assert cli.main([*command, "--output_dir", str(tmp_path)]) == cli.USAGE_ERROR
-    assert "ranks" in capsys.readouterr().err
-
-
-MODEL = ModelSettings("somewhere/bert")
-
-
-def test_what_decides_the_numbers_is_in_the_config_and_nothing_else_is() -> None:
+@pytest.fixture
+def age() -> LoadedSet:
     [one] = load_sets(["age_small"], DEFAULT_FILE, None, None)
-    job = zero_shot_jobs([one], [MODEL], TrainerSettings(max_eval_tokens=64))[0]
-    assert job.config == {
-        "protocol": "zero_shot",
-        "model": MODEL.config(),
-        "probe": "age_small",
-        "split": "dev",
-        "data": [one.data.files[0].sha256],
-        "precision": "32-true",
+    return one
+
+
+def key(asked: LoadedSet, trainer: TrainerSettings = TRAINER, **more: Any) -> str:
+    [job] = zero_shot_jobs([asked], [MODEL], trainer, **more)
+    return job.key
+
+
+def test_what_decides_the_numbers_is_in_the_key_and_nothing_else_is(age: LoadedSet) -> None:
+    assert key(age, TrainerSettings(max_eval_tokens=64)) == key(age)
+    keys = {
+        key(age),
+        key(age, ranks=True),
+        key(age, TrainerSettings(precision="bf16-mixed")),
+        key(age._replace(split="test")),
+        key(age, rules=["sum"]),
     }
-    assert job.key.startswith("zero-shot-age_small-bert-")
-    assert zero_shot_jobs([one], [MODEL], TrainerSettings())[0].key == job.key
-    other = [
-        zero_shot_jobs([one], [MODEL], TrainerSettings(), ranks=True)[0],
-        zero_shot_jobs([one], [MODEL], TrainerSettings(precision="bf16-mixed"))[0],
-        zero_shot_jobs([one._replace(split="test")], [MODEL], TrainerSettings())[0],
-        zero_shot_jobs([one], [MODEL], TrainerSettings(), rules=["sum"])[0],
-    ]
-    assert len({job.key, *(one.key for one in other)}) == 5
+    assert len(keys) == 5
 
 
-def test_the_domain_stem_decides_numbers_where_it_is_asked_for() -> None:
-    [one] = load_sets(["age_small"], DEFAULT_FILE, None, None)
-    job = zero_shot_jobs([one], [MODEL], TrainerSettings(), rules=["sum", "pmi"])[0]
-    assert (job.config["scoring"], job.config["domain_stem"]) == (["sum", "pmi"], "[MASK] .")
-    config = replace(one.data.config, domain_stem="Older is [MASK] .")
-    own = one._replace(data=replace(one.data, config=config))
-    assert zero_shot_jobs([own], [MODEL], TrainerSettings(), rules=["sum", "pmi"])[0].key != job.key
-    without = [
-        zero_shot_jobs([this], [MODEL], TrainerSettings(), rules=["sum"])[0] for this in (one, own)
-    ]
-    assert without[0].key == without[1].key
+def test_the_domain_stem_decides_numbers_where_it_is_asked_for(age: LoadedSet) -> None:
+    config = replace(age.data.config, domain_stem="Older is [MASK] .")
+    own = age._replace(data=replace(age.data, config=config))
+    assert key(own, rules=["sum", "pmi"]) != key(age, rules=["sum", "pmi"])
+    assert key(own, rules=["sum"]) == key(age, rules=["sum"])
 
 
 def test_each_probe_has_its_own_split_that_of_all_or_dev() -> None:
