@@ -205,18 +205,22 @@ def state(step: int) -> dict[str, object]:
     return {"state_dict": {"weight": torch.full((3,), float(step))}, "global_step": step}
 
 
+def saved(folder: Path, *steps: int) -> Path:
+    """The file that the states of steps were saved in, one after the other."""
+    for step in steps:
+        AtomicCheckpointIO().save_checkpoint(state(step), folder / "last.ckpt")
+    return folder / "last.ckpt"
+
+
 def test_a_state_comes_back_and_the_one_before_is_kept(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoints" / "last.ckpt"
-    for step in (1, 2, 3):
-        AtomicCheckpointIO().save_checkpoint(state(step), path)
+    path = saved(tmp_path / "checkpoints", 1, 2, 3)
     assert read_state(path)["global_step"] == 3
     assert read_state(previous_of(path))["global_step"] == 2
     assert sorted(p.name for p in path.parent.iterdir()) == ["last.ckpt", "last.ckpt.previous"]
 
 
 def test_a_write_that_fails_leaves_the_old_state(tmp_path: Path) -> None:
-    path = tmp_path / "last.ckpt"
-    AtomicCheckpointIO().save_checkpoint(state(1), path)
+    path = saved(tmp_path, 1)
     with pytest.raises((AttributeError, TypeError, RuntimeError)):
         AtomicCheckpointIO().save_checkpoint({"state_dict": (x for x in ())}, path)
     assert newest_state(path) == (path, ())
@@ -225,9 +229,7 @@ def test_a_write_that_fails_leaves_the_old_state(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["truncated", "garbage", "empty"])
 def test_a_damaged_state_is_said_and_the_one_before_is_used(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "last.ckpt"
-    for step in (1, 2):
-        AtomicCheckpointIO().save_checkpoint(state(step), path)
+    path = saved(tmp_path, 1, 2)
     whole = path.read_bytes()
     path.write_bytes(
         {"truncated": whole[: len(whole) // 2], "garbage": b"x" * 99, "empty": b""}[damage]
@@ -242,9 +244,7 @@ def test_a_damaged_state_is_said_and_the_one_before_is_used(tmp_path: Path, dama
 def test_a_damaged_state_never_takes_the_place_of_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "last.ckpt"
-    for step in (1, 2):
-        AtomicCheckpointIO().save_checkpoint(state(step), path)
+    path = saved(tmp_path, 1, 2)
     path.write_bytes(b"garbage")
     _, [problem] = newest_state(path)
     assert "put away as last.ckpt.unreadable" in problem

@@ -1,4 +1,4 @@
-"""What a signal does in a command, in a fit, in a finaliser and outside of all of them."""
+"""What a signal does in a command, in a fit and outside of all of them."""
 
 from __future__ import annotations
 
@@ -114,24 +114,6 @@ def test_a_command_within_a_command_and_one_in_a_thread_change_nothing() -> None
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an ignored Ctrl-C stays ignored
     with StopSignals().during_command():
         signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.parametrize(("signum", "stop", "code"), CODES)
-def test_a_signal_in_a_finaliser_comes_again_behind_it(
-    signum: int, stop: type[BaseException], code: int
-) -> None:
-    class Finalised:
-        def __del__(self) -> None:
-            signal.raise_signal(signum)
-
-    def finalise_and_go_on() -> None:
-        Finalised()
-        time.sleep(5)
-
-    told = StopSignals()
-    with pytest.raises(stop), told.during_command():
-        finalise_and_go_on()
-    assert told.code == code
 
 
 @pytest.mark.parametrize(("signum", "code"), [(n, code) for n, _, code in CODES])

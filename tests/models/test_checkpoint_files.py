@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,87 +16,26 @@ from probelight.models.checkpoint_files import (
     check_tokenizer_files,
     check_weights,
     one_error,
-    read_settings,
     resolve,
 )
 
 Checkpoint = Callable[..., Path]
 
 
-def of_model(folder: Path, **config: Any) -> Any:
-    (folder / "config.json").write_text(json.dumps(config))
-    return check_config(folder)
-
-
-def of_shard(folder: Path, name: str) -> Any:
-    index = {"metadata": {}, "weight_map": {"a": name}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    return check_weights(folder)
-
-
-def of_list(folder: Path) -> Any:
-    (folder / "own.json").write_text("[]")
-    return read_settings(folder / "own.json")
-
-
-def of_file(folder: Path) -> Any:
-    (folder / "weights").touch()
-    return resolve(str(folder / "weights"))
-
-
-def of_run(folder: Path) -> Any:
-    (folder / "checkpoints" / "best").mkdir(parents=True)
-    return check_config(folder)
-
-
-def of_adapter(folder: Path) -> Any:
-    (folder / "adapter_config.json").write_text("{}")
+def in_folder(folder: Path, name: str) -> Any:
+    (folder / name).mkdir(parents=True)
     return check_config(folder)
 
 
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no type": (of_model, "model_type is None, not the name of a model type"),
-    "no size": (
-        lambda folder: of_model(folder, model_type="bert", hidden_size=0),
-        "hidden_size is 0, not a whole number from 1",
-    ),
-    "many layers": (
-        lambda folder: of_model(folder, model_type="bert", num_hidden_layers=10**6),
-        "num_hidden_layers is 1000000",
-    ),
-    "code": (
-        lambda folder: of_model(folder, model_type="bert", attn_implementation="a/b"),
-        "'a/b' is code, which is never run",
-    ),
     "no model": (check_config, "give the one that save_pretrained wrote"),
-    "run": (of_run, "it is a run; give its model"),
-    "adapter": (of_adapter, "it holds an adapter"),
-    "no tokenizer": (check_tokenizer_files, "has no tokenizer"),
-    "no weights": (check_weights, r"has no weights: model\.safetensors is missing"),
-    "shard elsewhere": (
-        lambda folder: of_shard(folder, "../model-1.safetensors"),
-        r"which is no \.safetensors file next to it",
-    ),
-    "no shard": (
-        lambda folder: of_shard(folder, "model-1.safetensors"),
-        r"its weights model-1\.safetensors are not",
-    ),
-    "larger than its files": (
-        lambda _: check_size("here", 101, 25),
-        "they do not belong together",
-    ),
+    "run": (lambda folder: in_folder(folder, "checkpoints/best"), "it is a run; give its model"),
+    "adapter": (lambda folder: in_folder(folder, "adapter_config.json"), "it holds an adapter"),
     "larger than memory": (lambda _: check_size("here", 1 << 50, None), "this machine has"),
-    "settings": (of_list, "it holds a list, no object"),
-    "input sizes": (
-        lambda folder: check_input_sizes(folder, {"num_choices": 1}),
-        "num_choices is 1, not a whole number from 2 on",
-    ),
     "saved otherwise": (
         lambda _: agree("num_choices", 4, 5, "here"),
         "here was saved with num_choices 5; num_choices=4",
     ),
-    "no folder": (lambda _: resolve("./runs/model-7"), r"no folder \./runs/model-7"),
-    "file": (of_file, "is a file; give the folder"),
 }
 
 

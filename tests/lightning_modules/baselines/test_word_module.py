@@ -44,28 +44,9 @@ def test_a_folder_of_another_kind_is_refused(saved: Path) -> None:
         ESIM.from_folder(saved)
 
 
-def write(folder: Path, **settings: object) -> Path:
-    (folder / "word_module.json").write_text(json.dumps(settings))
-    return folder
-
-
 def test_the_settings_are_those_saved_with_the_kind(tmp_path: Path) -> None:
     assert not is_word_folder(tmp_path)
-    write(tmp_path, format=1, kind="esim", num_choices=5)
+    settings = {"format": 1, "kind": "esim", "num_choices": 5}
+    (tmp_path / "word_module.json").write_text(json.dumps(settings))
     assert is_word_folder(tmp_path)
     assert word_settings(tmp_path) == {"kind": "esim", "num_choices": 5}
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"kind": "esim"}, "format None is not known here"),
-        ({"format": 2}, "format 2 is not known here"),
-        ({"format": 1, "num_choices": 1}, "num_choices is 1, not a whole number from 2 on"),
-    ],
-)
-def test_what_cannot_be_taken_is_named(
-    settings: dict[str, object], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(PretrainedError, match=f"word_module.json: {message}"):
-        word_settings(write(tmp_path, **settings))
