@@ -54,12 +54,8 @@ def test_points_of_a_curve_join_where_their_items_agree() -> None:
     first, second = read_hits(GOOD, 62, "a"), read_hits(GOOD, 125, "b")
     both = joined([second, first])
     assert both is not None
-    assert [run[:2] for run in both.runs] == [
-        (("standard", 62), 1),
-        (("standard", 62), 2),
-        (("standard", 125), 1),
-        (("standard", 125), 2),
-    ]
+    places = [(("standard", size), seed) for size in (62, 125) for seed in (1, 2)]
+    assert [run[:2] for run in both.runs] == places
     assert joined([first, read_hits({**GOOD, "groups": [0, 1, 1]}, 125, "b")]) is None
     assert joined([]) is None
 
@@ -82,22 +78,15 @@ def test_hits_are_read_beside_their_result(
         "(hits.json: changed since the run ended)",
     )
     (folder / "hits.json").write_text(text[:-4])
-    [said] = load_results(tmp_path).left_out
-    assert "hits.json: not used, so intervals are from the counts alone (not a whole JSON" in said
+    assert "from the counts alone (not a whole JSON" in load_results(tmp_path).left_out[0]
     (folder / "hits.json").unlink()
     assert "there is no such file" in load_results(tmp_path).left_out[0]
 
 
 def sides(**changes: Any) -> dict[str, Any]:
     """What hits.json holds, with other values for some keys of the probe."""
-    probe = {
-        "items": "ab12",
-        "groups": [0, 0, 1],
-        "before": "010",
-        "after": [0.0, 0.5, 1],
-        "untouched": "011",
-        "clusters": [0, 0, 1],
-    }
+    probe = {"items": "ab12", "groups": [0, 0, 1], "clusters": [0, 0, 1]}
+    probe |= {"before": "010", "after": [0.0, 0.5, 1], "untouched": "011"}
     original = {"items": "cd34", "groups": [0, 1], "before": "11", "after": "01"}
     return {"probe": probe | changes, "original": original}
 

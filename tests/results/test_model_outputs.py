@@ -12,9 +12,8 @@ SETS = ["cprag", "role", "ROLE-1500"]
 ASKED = [("He loved", "tea"), ("He’s “in” the", "bus")]
 
 
-def recorded(folder: Path, words: object = ("tea it", "car"), end: str = ".txt") -> Recorded:
-    assert isinstance(words, tuple)
-    write_recorded(folder, words=words, probabilities=[0.5, "1e-3"], end=end)
+def recorded(folder: Path, end: str = ".txt") -> Recorded:
+    write_recorded(folder, words=("tea it", "car"), probabilities=[0.5, "1e-3"], end=end)
     [found] = find_recorded(folder, SETS)
     return found
 
@@ -32,12 +31,8 @@ def test_any_number_of_models_in_both_forms(tmp_path: Path) -> None:
         write_recorded(tmp_path, name, model)
     write_lists(tmp_path, "ROLE-1500", [["x"]])
     (tmp_path / "ROLE-1500" / "other").write_text("['x']\n")
-    assert [(one.recorded_as, one.model) for one in find_recorded(tmp_path, SETS)] == [
-        ("cprag", "a"),
-        ("cprag", "b-1.5"),
-        ("role", "b-1.5"),
-        ("ROLE-1500", "bert"),
-        ("ROLE-1500", "other"),
+    assert [f"{one.recorded_as} {one.model}" for one in find_recorded(tmp_path, SETS)] == [
+        *("cprag a", "cprag b-1.5", "role b-1.5", "ROLE-1500 bert", "ROLE-1500 other"),
     ]
 
 
@@ -103,19 +98,18 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
         path.unlink()
         with pytest.raises(UsageError, match=f"^{path}: not there; it is expected next to model"):
             find_recorded(tmp_path / name, SETS)
-    with pytest.raises(UsageError, match="no such folder of recorded outputs"):
-        find_recorded(tmp_path / "never", SETS)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"no recorded outputs .* where SET is cprag, role, ROLE"):
-        find_recorded(tmp_path / "empty", SETS)
     write_recorded(tmp_path / "twice")
     write_recorded(tmp_path / "twice", end="")
-    with pytest.raises(UsageError, match="is there as well; leave one of them"):
-        find_recorded(tmp_path / "twice", SETS)
     write_lists(tmp_path / "both", "ROLE-1500", [["x"]])
     write_recorded(tmp_path / "both", "ROLE-1500")
-    with pytest.raises(UsageError, match="bert on ROLE-1500 is in"):
-        find_recorded(tmp_path / "both", SETS)
     write_recorded(tmp_path / "odd", "cprg")
-    with pytest.raises(UsageError, match="no set and model can be read from its name"):
-        find_recorded(tmp_path / "odd", SETS)
+    for name, said in {
+        "never": "no such folder of recorded outputs",
+        "empty": r"no recorded outputs .* where SET is cprag, role, ROLE",
+        "twice": "is there as well; leave one of them",
+        "both": "bert on ROLE-1500 is in",
+        "odd": "no set and model can be read from its name",
+    }.items():
+        with pytest.raises(UsageError, match=said):
+            find_recorded(tmp_path / name, SETS)

@@ -109,12 +109,6 @@ def run(tmp_path: Path) -> Path:
     return run
 
 
-def test_what_is_as_it_was_left_is_used(run: Path) -> None:
-    check_artifact(run, "predictions.jsonl")
-    check_model(run / MODEL)
-    assert set(read_result(run / "result.json")["files"]) == {*KEPT, f"{MODEL}/chosen.json"}
-
-
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -136,7 +130,12 @@ def test_what_has_changed_is_refused(
     checks[not name.startswith(MODEL)]()  # whoever uses the other part is not kept from it
 
 
-def test_nothing_is_known_of_other_folders(run: Path, tmp_path: Path) -> None:
+def test_what_is_as_it_was_left_is_used_and_nothing_is_known_of_other_folders(
+    run: Path, tmp_path: Path
+) -> None:
+    check_artifact(run, "predictions.jsonl")
+    check_model(run / MODEL)
+    assert set(read_result(run / "result.json")["files"]) == {*KEPT, f"{MODEL}/chosen.json"}
     (run / MODEL / "tokenizer.json").unlink()
     (run / "result.json").write_text(json.dumps({"rows": []}))  # from before there were records
     check_model(run / MODEL)
@@ -191,37 +190,38 @@ def test_a_record_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
     assert RunRecord.from_json(json.loads(json.dumps(bare.to_json())), "r") == bare
 
 
-def test_rules_that_older_files_have_as_modes_are_read_as_scoring() -> None:
-    """Every other column stays, and newer files are read as they are."""
-    told = {"protocol": "zero_shot", "metric": "accuracy"}
-    part = {"kind": "paradigm", "name": "order"}
-    written: list[dict[str, Any]] = [
-        {**told, "mode": "pseudo_log_likelihood", "value": 0.5},
-        {**told, "mode": "pseudo_log_likelihood", "value": 0.25, "subset": part},
-        {**told, "mode": "mean_token", "value": 0.75, "num_items": 4},
-        {**told, "mode": "mean_token", "value": 1.0, "subset": part},
-        {**told, "mode": "pmi", "metric": "flipped_share", "value": 0.125},
-    ]
-    record = RunRecord.from_json({"format": 2, "protocol": "zero_shot", "rows": written}, "r")
-    assert {row.mode for row in record.rows} == {"pseudo_log_likelihood"}
-    assert [row.scoring for row in record.rows] == ["", "", "mean_token", "mean_token", "pmi"]
-    as_before = [
-        {**{k: v for k, v in row.to_json().items() if k != "scoring"}, "mode": old["mode"]}
-        for row, old in zip(record.rows, written, strict=True)
-    ]
-    assert as_before == written
-    assert RunRecord.from_json(record.to_json(), "r") == record
+PARADIGM = {"kind": "paradigm", "name": "order"}
+LIKELIHOOD = "pseudo_log_likelihood"
 
 
-def test_rules_that_an_older_audit_counted_are_read_as_scoring() -> None:
-    counted = {"protocol": "audit", "metric": "accuracy", "value": 0.5}
-    rules = [{**counted, "mode": "the longest answer"}, {**counted, "mode": "sum"}]
-    baseline = {**counted, "kind": "choice_only", "mode": "fine_tuned"}
-    written = {"format": 2, "protocol": "audit", "rows": [*rules, baseline]}
-    record = RunRecord.from_json(written, "r")
-    assert [(row.mode, row.scoring) for row in record.rows] == [
-        *(("", "the longest answer"), ("", "sum"), ("fine_tuned", "")),
-    ]
+@pytest.mark.parametrize(
+    ("protocol", "rows", "read"),
+    [
+        (
+            "zero_shot",
+            [
+                {"mode": LIKELIHOOD, "value": 0.5},
+                {"mode": LIKELIHOOD, "value": 0.25, "subset": PARADIGM},
+                {"mode": "mean_token", "value": 0.75, "num_items": 4},
+                {"mode": "pmi", "value": 0.125, "subset": PARADIGM, "metric": "flipped_share"},
+            ],
+            [(LIKELIHOOD, rule) for rule in ("", "", "mean_token", "pmi")],
+        ),
+        (
+            "audit",
+            [{"mode": "sum", "value": 0.5}, {"mode": "full", "value": 1.0, "kind": "choice_only"}],
+            [("", "sum"), ("full", "")],
+        ),
+    ],
+)
+def test_rules_that_older_files_have_as_modes_are_read_as_scoring(
+    protocol: str, rows: list[dict[str, Any]], read: list[tuple[str, str]]
+) -> None:
+    written = [{"protocol": protocol, "metric": "accuracy", **row} for row in rows]
+    record = RunRecord.from_json({"format": 2, "protocol": protocol, "rows": written}, "r")
+    assert [(row.mode, row.scoring) for row in record.rows] == read
+    for row, old in zip(record.rows, written, strict=True):  # every other column stays
+        assert row.to_json() | {"mode": old["mode"], "scoring": ""} == old | {"scoring": ""}
     assert RunRecord.from_json(record.to_json(), "r") == record
 
 
@@ -236,7 +236,6 @@ def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
     ("change", "message"),
     [
         ({"format": 1}, "^r: written by another version of Probelight"),
-        ({"format": None}, "^r: written by another version of Probelight"),
         ({"seeds": [0, "x"]}, r"^r: `seeds\[1\]` must be a whole number, not 'x'"),
         ({"seeds": 7}, "^r: `seeds` must be a list, not 7"),
         ({"counts": []}, r"^r: `counts` must be a mapping, not \[\]"),

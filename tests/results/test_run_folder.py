@@ -85,17 +85,15 @@ def test_another_config_is_refused_and_the_difference_shown(tmp_path: Path) -> N
 def test_a_data_file_that_has_changed_is_named(tmp_path: Path) -> None:
     config = ProbeConfig("mine", "mc_qa", 2, 0.5)
 
-    def read(name: str, sha256: str) -> ProbeData:
-        return ProbeData(config, (), files=(DataFile(name, sha256, 3),), notices=())
+    def folder(*sha256: str) -> CommandFolder:
+        asked = {"command": "zero-shot", "probes": [{"sha256": [one]} for one in sha256]}
+        files = zip(("a.jsonl", "my/b.jsonl"), sha256, strict=True)
+        read = [ProbeData(config, (), files=(DataFile(*file, 3),), notices=()) for file in files]
+        return CommandFolder(tmp_path, asked, read)
 
-    def asked(*sha256: str) -> dict[str, object]:
-        return {"command": "zero-shot", "probes": [{"sha256": [one]} for one in sha256]}
-
-    same, old, new = read("a.jsonl", "0a"), read("my/b.jsonl", "1b"), read("my/b.jsonl", "2c")
-    folder = CommandFolder(tmp_path, asked("0a", "1b"), [same, old])
-    folder.run("done", {}).finish(RECORD)
+    folder("0a", "1b").run("done", {}).finish(RECORD)
     with pytest.raises(ConfigConflictError) as caught:
-        CommandFolder(tmp_path, asked("0a", "2c"), [same, new])
+        folder("0a", "2c")
     first = str(caught.value).splitlines()[0]
     assert "or data (my/b.jsonl is not what it was made with); choose another" in first
     assert "a.jsonl" not in first.replace("my/b.jsonl", "")
@@ -173,22 +171,18 @@ sys.stdin.read()
 
 
 def test_a_process_that_has_not_computed_yet_keeps_its_config(tmp_path: Path) -> None:
-    other = subprocess.Popen(
-        [sys.executable, "-c", WAITS, str(tmp_path)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert other.stdout is not None
-    try:
-        assert other.stdout.readline() == b"there\n"
-        with pytest.raises(ConfigConflictError, match="another process is at work"):
-            CommandFolder(tmp_path, SECOND)
-        CommandFolder(tmp_path, FIRST)  # the same command may be there twice
-        assert config_of(tmp_path) == FIRST
-    finally:
-        other.kill()
-        other.communicate()
+    waits = [sys.executable, "-c", WAITS, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(waits, cwd=ROOT, stdin=pipe, stdout=pipe) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"there\n"
+            with pytest.raises(ConfigConflictError, match="another process is at work"):
+                CommandFolder(tmp_path, SECOND)
+            CommandFolder(tmp_path, FIRST)  # the same command may be there twice
+            assert config_of(tmp_path) == FIRST
+        finally:
+            other.kill()
     CommandFolder(tmp_path, SECOND)
     assert config_of(tmp_path) == SECOND
 

@@ -34,9 +34,8 @@ def test_a_row_a_choice(tmp_path: Path) -> None:
 
 def test_rows_of_an_item_may_lie_apart(tmp_path: Path) -> None:
     header, *rows = LONG.splitlines()
-    first, second = read(
-        written(tmp_path, "\n".join([header, rows[2], rows[0], rows[3], rows[1]]))
-    ).answers
+    mixed = "\n".join([header, rows[2], rows[0], rows[3], rows[1]])
+    first, second = read(written(tmp_path, mixed)).answers
     assert (first.id, first.choices, first.gold) == ("2", ("plant", "cat"), 0)
     assert (second.id, second.scores) == ("1", (-2.5, -7.0))
 
