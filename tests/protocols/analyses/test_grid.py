@@ -16,7 +16,6 @@ from probelight.io.errors import UsageError
 from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.protocols import cli
 from probelight.protocols.analyses.grid import (
-    GridSettings,
     grid_job,
     grid_matrix,
     grid_rows,
@@ -30,23 +29,21 @@ from tests.fixtures.rows import read_results
 SMALL = ["--grid.first_age=18", "--grid.last_age=24", "--grid.first_year=1990"]
 SMALL += ["--grid.last_year=1996", "--grid.step=3", "--trainer.progress_bar=false"]
 MODEL = ModelSettings("somewhere/bert")
+GRID = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
 
 
 def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
-    grid = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
     # Pairs in order: (20,30) (20,40) (30,20) (30,40) (40,20) (40,30); right: y y o y o o.
     scores = [[1, 0], [0, 1], [-1, 0], [2, 0], [3, 0], [3, 0]]
-    said = Predictions("A", grid.records, scores)
-    rows = {row.metric: row for row in grid_rows(said, grid, ModelSettings().row)}
-    assert rows["accuracy"].value == pytest.approx(3 / 6)
-    assert rows["accuracy"].perturbation == "A"
-    assert rows["accuracy"].probe == "age_comparison"
-    assert rows["share_younger"].value == pytest.approx(4 / 6)
-    assert rows["share_older"].value == pytest.approx(2 / 6)
+    said = Predictions("A", GRID.records, scores)
+    rows = {row.metric: row for row in grid_rows(said, GRID, ModelSettings().row)}
+    assert (rows["accuracy"].perturbation, rows["accuracy"].probe) == ("A", "age_comparison")
     # Only for {20, 30} is "younger" likelier where it is right: 1 > -1, but -1 < 3 and 2 < 3.
-    assert rows["order_accuracy"].value == pytest.approx(1 / 3)
+    by_hand = {"accuracy": 3 / 6, "share_younger": 4 / 6, "share_older": 2 / 6}
+    by_hand["order_accuracy"] = 1 / 3
+    assert {name: rows[name].value for name in by_hand} == pytest.approx(by_hand)
     assert rows["order_accuracy"].num_items == 3
-    matrix = grid_matrix(said, grid)
+    matrix = grid_matrix(said, GRID)
     assert matrix["values"] == [20, 30, 40]
     assert matrix["axes"] == ["AGE-1", "AGE-2"]
     assert matrix["prediction"] == [[None, 0, 1], [1, None, 0], [0, 0, None]]
@@ -56,17 +53,16 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
 
 
 def test_a_constant_output_says_both_words_half_the_time() -> None:
-    grid = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
-    said = Predictions("A", grid.records, [[-math.inf, -math.inf], *[[2.0, 2.0]] * 5])
-    rows = {row.metric: row.value for row in grid_rows(said, grid, ModelSettings().row)}
+    said = Predictions("A", GRID.records, [[-math.inf, -math.inf], *[[2.0, 2.0]] * 5])
+    rows = {row.metric: row.value for row in grid_rows(said, GRID, ModelSettings().row)}
     assert rows["accuracy"] == rows["order_accuracy"] == 0.5
     assert rows["share_younger"] == rows["share_older"] == 0.5
     assert rows["tied_share"] == 1.0
-    matrix = grid_matrix(said, grid)
+    matrix = grid_matrix(said, GRID)
     assert matrix["prediction"] == [[None] * 3] * 3
     assert matrix["probability"] == [[None, 0.5, 0.5], [0.5, None, 0.5], [0.5, 0.5, None]]
-    skipped = Predictions("A", grid.records[:1], [[1000.0, -1000.0]])
-    assert grid_matrix(skipped, grid)["probability"][:2] == [[None, 1.0, None], [None] * 3]
+    skipped = Predictions("A", GRID.records[:1], [[1000.0, -1000.0]])
+    assert grid_matrix(skipped, GRID)["probability"][:2] == [[None, 1.0, None], [None] * 3]
 
 
 def test_the_command_fills_what_the_full_model_says_and_goes_on(
@@ -118,19 +114,6 @@ def test_several_models_and_both_wordings(
         for weights in ("", " (random weights)")
         for wording in ("paper", "released")
     }
-
-
-def test_the_grids_are_those_of_each_wording_asked_for() -> None:
-    grids = GridSettings(
-        panels=["A", "sizes"], first_age=20, last_age=40, step=10, wordings=["paper", "released"]
-    ).grids()
-    assert [(one.name, one.wording) for one in grids] == [
-        ("A", "paper"),
-        ("sizes", "paper"),
-        ("A", "released"),
-        ("sizes", "released"),
-    ]
-    assert [int(value) for value in grids[0].values] == [20, 30, 40]
 
 
 TINY = "--model.name_or_path=TINY --model.multi_token"

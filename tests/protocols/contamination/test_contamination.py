@@ -48,6 +48,11 @@ def write_lines(
     return write
 
 
+def scores_in(out: Path) -> dict[tuple[str, str], dict[str, str]]:
+    with (out / "contamination_scores.csv").open() as file:
+        return {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
+
+
 @pytest.fixture
 def probe(tmp_path: Path) -> Path:
     write_ai2(tmp_path / "probe" / "dev.jsonl", PROBE)
@@ -89,8 +94,7 @@ def test_counts_lines_and_scores(
     assert [one["found"][train_file]["concept"] for one in found] == [False, True, False]
     assert found[2]["found"][text_file]["piece"] == "nine yes it is"
     assert found[2]["found"][text_file]["where"] == f"{text_file}:1"
-    with (out / "contamination_scores.csv").open() as file:
-        scores = {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
+    scores = scores_in(out)
     # Seeds are averaged: 0.5, 0 and 0.5; by n-grams all are contaminated.
     assert float(scores["any of them", "all"]["accuracy"]) == pytest.approx(1 / 3)
     assert ("any of them", "clean") not in scores
@@ -109,9 +113,7 @@ def test_a_share_and_a_single_seed(
     line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3", "--min_share=0.25"]
     line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
     assert cli.main(line) == 0
-    with (out / "contamination_scores.csv").open() as file:
-        scores = {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
-    clean = scores[f"{probe}:train", "clean"]
+    clean = scores_in(out)[f"{probe}:train", "clean"]
     assert (clean["num_items"], float(clean["accuracy"])) == ("2", 0.5)
     assert (float(clean["ci_low"]), float(clean["ci_high"])) == wilson(1, 2)
     assert cli.main([*line[:3], "--ngram=9", f"--corpus={probe.parent / 'text.txt'}", line[6]]) == 0

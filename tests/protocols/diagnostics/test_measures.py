@@ -78,15 +78,12 @@ def test_what_a_set_does_not_have_is_not_asked(mirror: Path, tmp_path: Path) -> 
         assert (asked.negations, asked.articles) == ([], [])
         assert not any(one.subject for one in asked.completions)
     odd = NEG_SIMP.replace("A trout is not", "Not").replace("An ant is not", "not ant is")
-    write_released(tmp_path / "odd", {NEG_SIMP_FILE: odd})
+    released = FILES[CPRAG_FILE].replace("She ate the", "She ate A")
+    write_released(tmp_path / "odd", {NEG_SIMP_FILE: odd, CPRAG_FILE: released})
     asked = comparisons_of(load_set("neg_simp", tmp_path / "odd"))
     assert [one.subject for one in asked.completions] == ["", ""]
-
-
-def test_an_article_ends_a_context_of_three_prompts(tmp_path: Path) -> None:
-    released = FILES[CPRAG_FILE].replace("She ate the", "She ate A")
-    write_released(tmp_path, {CPRAG_FILE: released})
-    assert comparisons_of(load_set("cprag", tmp_path)).articles == [behind(3, "a")]
+    # An article ends a context of three prompts.
+    assert comparisons_of(load_set("cprag", tmp_path / "odd")).articles == [behind(3, "a")]
 
 
 @pytest.mark.paper_data
@@ -125,19 +122,17 @@ def measured(asked: Comparisons, outputs: ModelOutputs) -> dict[tuple[str, str],
 
 
 def test_shares_of_the_set_and_of_its_parts() -> None:
+    shares = {  # of the set, of its item of high and of its item of low constraint
+        "accuracy@1": (0.5, 1.0, 0.0),
+        "accuracy@5": (1.0, 1.0, 1.0),
+        "sensitivity": (1.0, 1.0, 1.0),
+        "sensitivity_margin": (0.5, 1.0, 0.0),
+    }
+    parts = {"": 2, "high constraint": 1, "low constraint": 1}
     assert measured(COMPARED, ModelOutputs(WORDS, 5, (0.5, 0.4, 0.2, 0.195))) == {
-        ("accuracy@1", ""): (0.5, 2),
-        ("accuracy@1", "high constraint"): (1.0, 1),
-        ("accuracy@1", "low constraint"): (0.0, 1),
-        ("accuracy@5", ""): (1.0, 2),
-        ("accuracy@5", "high constraint"): (1.0, 1),
-        ("accuracy@5", "low constraint"): (1.0, 1),
-        ("sensitivity", ""): (1.0, 2),
-        ("sensitivity", "high constraint"): (1.0, 1),
-        ("sensitivity", "low constraint"): (1.0, 1),
-        ("sensitivity_margin", ""): (0.5, 2),
-        ("sensitivity_margin", "high constraint"): (1.0, 1),
-        ("sensitivity_margin", "low constraint"): (0.0, 1),
+        (metric, part): (value, parts[part])
+        for metric, values in shares.items()
+        for part, value in zip(parts, values, strict=True)
     }
 
 
@@ -160,29 +155,15 @@ def test_accuracy_goes_as_far_down_as_the_words() -> None:
     }
 
 
-def test_negation_sensitivity_looks_at_the_first_word_alone() -> None:
-    asked = Comparisons(negated=[(0, 1), (2, 3)])
-    outputs = ModelOutputs((("a", "b"), ("a", "c"), ("a",), ("b",)), 2)
-    assert measured(asked, outputs) == {("negation_sensitivity", ""): (0.5, 2)}
-
-
 def test_errors_that_repeat_the_subject() -> None:
     words = (("flower", "daisy"), ("Ant",), ("bird", "robin"), ("house",), (), ("x",))
-    asked = Comparisons(
-        [
-            *(
-                Completion(place, (expected,), subject=subject)
-                for place, (expected, subject) in enumerate(
-                    [("flower", "daisy"), ("insect", "ant"), ("fish", "robin"), ("x", "house")]
-                )
-            ),
-            Completion(4, ("x",), subject="house"),
-            Completion(5, ("y",)),  # without a subject it is none of the errors
-        ]
-    )
-    found = measured(asked, ModelOutputs(words, 2))
+    asked = ["flower daisy", "insect ant", "fish robin", "x house", "x house"]
+    asked.append("y ")  # without a subject it is none of the errors
+    pairs = [text.split(" ") for text in asked]
+    completions = [Completion(n, (pair[0],), subject=pair[1]) for n, pair in enumerate(pairs)]
+    found = measured(Comparisons(completions), ModelOutputs(words, 2))
     assert found["repeated_subject", ""] == (0.5, 4)  # ant and house, of ant, bird, house and none
-    right = Comparisons([Completion(0, ("flower",), subject="daisy")])
+    right = Comparisons(completions[:1])
     assert measured(right, ModelOutputs(words[:1], 2)) == {("accuracy@1", ""): (1.0, 1)}
 
 
@@ -200,14 +181,6 @@ def test_articles_that_are_obeyed() -> None:
         ("unchanged_by_not", "natural"): (1.0, 1),
     }
     assert measured(asked, ModelOutputs(((),) * 4, 0)) == {}  # no words were recorded
-
-
-def test_intervals_are_wilsons() -> None:
-    asked = Comparisons([Completion(place, ("x",)) for place in range(34)])
-    outputs = ModelOutputs((("x",),) * 8 + (("y",),) * 26, 1)
-    [row] = diagnostic_rows(asked, outputs, Row(model="m"))
-    assert (row.ci_low, row.ci_high) == pytest.approx(wilson(8 / 34, 34))
-    assert (row.model, row.num_groups) == ("m", None)
 
 
 COMPLETIONS = [Completion(0, ("tea",)), Completion(1, ("bus", "car")), Completion(2, ("zebra",))]

@@ -34,14 +34,18 @@ def scored(folder: Path, scores: dict[str, dict[str, float]]) -> Path:
     return path
 
 
+def imported(out: Path, *arguments: str) -> int:
+    """The exit code of `import`, which writes into `out`."""
+    return cli.main(["import", *arguments, f"--output_dir={out}"])
+
+
 def numbers(out: Path) -> dict[tuple[str, str], float]:
     rows = [row for row in read_results(out / "results.csv") if not row["subset"]]
     return {(row["probe"], row["metric"]): float(row["value"]) for row in rows}
 
 
 def test_files_of_the_harness_are_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["import", "lm_eval", *map(str, SAMPLES), f"--output_dir={tmp_path}"]
-    assert cli.main(command) == 0
+    assert imported(tmp_path, "lm_eval", *map(str, SAMPLES)) == 0
     said = [[json.loads(line)["acc"] for line in path.read_text().splitlines()] for path in SAMPLES]
     found = numbers(tmp_path)
     assert found["own_pairs", "accuracy"] == sum(said[0]) / len(said[0])
@@ -54,16 +58,16 @@ def test_files_of_the_harness_are_runs(tmp_path: Path, capsys: pytest.CaptureFix
     assert [(one.prediction, one.correct) for one in lines] == [(0, 1), (1, 0), (0, 1), (0, 1)]
     assert lines[0].scores == (-61.876259, -69.264977)
     capsys.readouterr()
-    assert cli.main(command) == 0
+    assert imported(tmp_path, "lm_eval", *map(str, SAMPLES)) == 0
     assert "own_pairs, tiny-gpt2: complete" in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
     own, out = tmp_path / "alive.jsonl", tmp_path / "out"
     write_ai2(own, ITEMS)
-    command = ["import", "plain", str(scored(tmp_path, SCORES)), "--model=gpt"]
+    command = ["plain", str(scored(tmp_path, SCORES)), "--model=gpt"]
     command += ["--scores=logarithm", f"--data.path={own}", "--data.setup=mc_qa"]
-    assert cli.main([*command, f"--output_dir={out}"]) == 0
+    assert imported(out, *command) == 0
     found = numbers(out)
     # a is wrong, b a tie of two, c right; two of the three have two choices.
     assert found["alive", "accuracy"] == pytest.approx((0 + 1 / 2 + 1) / 3)
@@ -76,7 +80,7 @@ def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
     assert lines[2].scores == (-0.693147, -1.386294, -1.386294)
     before = (out / "results.csv").read_bytes()
     scored(tmp_path, {**SCORES, "a": {"yes": 1.0, "no": 0.0}})
-    assert cli.main([*command, f"--output_dir={out}"]) == cli.USAGE_ERROR
+    assert imported(out, *command) == cli.USAGE_ERROR
     assert (out / "results.csv").read_bytes() == before
 
 
@@ -113,26 +117,22 @@ def ranked(folder: Path, model: int, blank: str, choices: list[str] | None = Non
 def test_ranked_candidates_of_one_set_are_classes_by_their_texts(
     blank: str, tmp_path: Path
 ) -> None:
-    path = ranked(tmp_path, 0, blank, LEGS)
-    command = ["import", "plain", f"{path}=first", f"--output_dir={tmp_path / 'out'}"]
-    assert cli.main(command) == 0
-    found = numbers(tmp_path / "out")
-    assert found["model0", "accuracy"] == pytest.approx(5 / 6)
-    assert found["model0", "majority_accuracy"] == pytest.approx(4 / 6)
-    assert found["model0", "macro_accuracy"] == pytest.approx((1 + 1 + 0) / 3)
-    shares = [row for row in read_results(tmp_path / "out" / "results.csv") if row["subset"]]
-    assert {row["subset"]: float(row["value"]) for row in shares} == pytest.approx(
-        {"four": 5 / 6, "two": 1 / 6}
-    )
-    results = load_results(tmp_path / "out")
-    lines = read_item_lines(results, results.runs[0])
-    assert lines[0].question == "A cat has [MASK] legs."
+    out = tmp_path / "out"
+    assert imported(out, "plain", f"{ranked(tmp_path, 0, blank, LEGS)}=first") == 0
+    found = numbers(out)
+    by_hand = {"accuracy": 5 / 6, "majority_accuracy": 4 / 6, "macro_accuracy": (1 + 1 + 0) / 3}
+    assert {name: found["model0", name] for name in by_hand} == pytest.approx(by_hand)
+    shares = [row for row in read_results(out / "results.csv") if row["subset"]]
+    by_hand = {"four": 5 / 6, "two": 1 / 6}
+    assert {row["subset"]: float(row["value"]) for row in shares} == pytest.approx(by_hand)
+    results = load_results(out)
+    assert read_item_lines(results, results.runs[0])[0].question == "A cat has [MASK] legs."
 
 
 def test_ranked_candidates_that_differ_have_no_majority(tmp_path: Path) -> None:
     files = [f"{ranked(tmp_path, model, '<mask>')}=model{model}" for model in (0, 1)]
     out = tmp_path / "out"
-    assert cli.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
+    assert imported(out, "plain", *files, "--data.name=legs") == 0
     rows = read_results(out / "results.csv")
     # The second model's scores are in no order of the first one's file, but that is one of ranks.
     metrics = {"accuracy", "tied_share", "near_tied_share", "chance"}
@@ -144,8 +144,7 @@ def test_ranked_candidates_that_differ_have_no_majority(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scores", ["as_given", "per_character"])
 def test_an_order_is_told_by_the_scores_of_the_file(scores: str, tmp_path: Path) -> None:
     path, out = ranked(tmp_path, 1, "<mask>"), tmp_path / "out"
-    command = ["import", "plain", str(path), "--model=m", f"--scores={scores}"]
-    assert cli.main([*command, f"--output_dir={out}"]) == 0
+    assert imported(out, "plain", str(path), "--model=m", f"--scores={scores}") == 0
     assert ("model1", "majority_accuracy") not in numbers(out)
 
 
@@ -155,7 +154,7 @@ def test_a_file_whose_order_is_no_rank_has_a_majority(tmp_path: Path) -> None:
     row = json.loads(last)
     row["scores"] = dict(sorted(row["scores"].items()))
     path.write_text("\n".join([*first, json.dumps(row)]), encoding="utf-8")
-    assert cli.main(["import", "plain", f"{path}=m", f"--output_dir={out}"]) == 0
+    assert imported(out, "plain", f"{path}=m") == 0
     assert ("model0", "majority_accuracy") in numbers(out)
 
 
@@ -171,13 +170,11 @@ def test_files_of_one_command_are_compared(
     (tmp_path / "gold.csv").write_text("".join(["text,gold\n", *golds]), encoding="utf-8")
     files.append(f"--gold={tmp_path / 'gold.csv'}")
     apart, out, compared = (tmp_path / name for name in ("apart", "out", "compared"))
-    assert cli.main(["import", "plain", *files, f"--output_dir={apart}"]) == 0
-    compare = ["compare", str(apart), f"--output_dir={compared}"]
-    assert cli.main(compare) == cli.USAGE_ERROR
+    assert imported(apart, "plain", *files) == 0
+    assert cli.main(["compare", str(apart), f"--output_dir={compared}"]) == cli.USAGE_ERROR
     assert "FILE=MODEL with --data.name NAME, or with --probe" in capsys.readouterr().err
-    assert cli.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
-    compare = ["compare", str(out), f"--output_dir={compared}"]
-    assert cli.main(compare) == 0
+    assert imported(out, "plain", *files, "--data.name=legs") == 0
+    assert cli.main(["compare", str(out), f"--output_dir={compared}"]) == 0
     found = {(r["metric"], r["subset"]): r["value"] for r in read_results(compared / "results.csv")}
     assert float(found["difference", "model0 − model1"]) == pytest.approx(5 / 6 - 2 / 6)
 

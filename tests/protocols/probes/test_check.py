@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,16 +11,27 @@ from probelight.protocols import cli
 from tests.fixtures.wordnet import ANIMALS, write_wordnet
 
 
-def test_findings_are_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = [
+@pytest.fixture
+def findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+    """The lines of `probes validate`, which finds something in a file of these items."""
+
+    def validate(*records: Record, options: Sequence[str] = ()) -> list[str]:
+        write_ai2(tmp_path / "train.jsonl", records)
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["probes", "validate", str(tmp_path / "train.jsonl"), *options])
+        assert stop.value.code == 1
+        return capsys.readouterr().out.splitlines()
+
+    return validate
+
+
+def test_findings_are_counted_and_shown(
+    tmp_path: Path, findings: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = findings(
         Record("1", "what barks, a dog?", ("dog", "cat"), 0, {"cluster": "dog.n.01"}),
         Record("2", "what purrs?", ("dog", "cat"), 1, {"cluster": "cat.n.01"}),
-    ]
-    write_ai2(tmp_path / "train.jsonl", records)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["probes", "validate", str(tmp_path / "train.jsonl")])
-    assert stop.value.code == 1
-    said = capsys.readouterr().out.splitlines()
+    )
     assert said[0] == "answer in the stem: 1"
     assert said[1].endswith("train.jsonl:1: 'dog'")
     assert said[2].endswith("1 findings in 2 items (train)")
@@ -31,28 +42,21 @@ def test_findings_are_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFi
     ]
 
 
-def test_an_asked_word_that_tells_the_answer_is_found(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_asked_word_that_tells_the_answer_is_found(findings: Callable[..., list[str]]) -> None:
     stem = "In 'the moon was waning', 'waning' is best defined as"
     choices = ("the act of going", "the act of wanes")
     notes = {"surface_form": "waning", "cluster": "wane.n.01"}
-    write_ai2(tmp_path / "dev.jsonl", [Record("1", stem, choices, 1, notes)])
-    with pytest.raises(SystemExit):
-        cli.main(["probes", "validate", str(tmp_path / "dev.jsonl")])
-    assert capsys.readouterr().out.splitlines()[0] == "asked word in the right answer: 1"
+    said = findings(Record("1", stem, choices, 1, notes))
+    assert said[0] == "asked word in the right answer: 1"
 
 
-def test_a_calf_may_be_a_vertebrate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_calf_may_be_a_vertebrate(tmp_path: Path, findings: Callable[..., list[str]]) -> None:
     (folder := tmp_path / "wordnet").mkdir()
     write_wordnet(folder, ANIMALS)
     choices = ("animal", "vertebrate", "bird")
     stems = {name: f"A swan and a {name} are both a type of [MASK]." for name in ("calf", "clam")}
     items = [Record(name, stem, choices, 0) for name, stem in stems.items()]
-    write_ai2(tmp_path / "dev.jsonl", items)
-    with pytest.raises(SystemExit):
-        cli.main(["probes", "validate", str(tmp_path / "dev.jsonl"), f"--wordnet_dir={folder}"])
-    said = capsys.readouterr().out.splitlines()
+    said = findings(*items, options=[f"--wordnet_dir={folder}"])
     assert said[0] == "animal of unsaid kind: 1"
     assert "calf may be of kind 'vertebrate'" in said[1]
 
