@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from probelight.probes.importers.items import write_ai2
@@ -26,11 +27,9 @@ def leaky(number: int) -> Record:
 
 @pytest.fixture
 def probe(tmp_path: Path) -> tuple[Path, Path]:
-    rows = [
-        f"{word} {' '.join(str(float(n == at)) for at in range(6))}" for n, word in enumerate(WORDS)
-    ]
     vectors = tmp_path / "vectors.txt"
-    vectors.write_text("\n".join(rows) + "\n")
+    one_hot = zip(WORDS, np.eye(6).tolist(), strict=True)
+    vectors.write_text("".join(f"{word} {' '.join(map(str, own))}\n" for word, own in one_hot))
     write_ai2(tmp_path / "leaky.jsonl", [leaky(n) for n in range(60)])
     return tmp_path / "leaky.jsonl", vectors
 
@@ -95,29 +94,25 @@ def test_a_transformer_is_given_the_choices_alone(
     assert row["num_groups"] == "18"  # by the questions, which it did not see
 
 
+UNEVEN = "--training.fit.patience=null --training.transformer.patience=1"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("hypernymy_small", "give --output_dir"),
-        ("hypernymy_small --output_dir=never --baselines=", "give --baselines"),
-        (
-            "hypernymy_small --output_dir=never --baselines=choice_onl",
-            "did you mean 'choice_only'",
-        ),
-        ("hypernymy_small --output_dir=never --baselines=mlm_baseline", "mlm_baseline"),
-        (
-            "hypernymy_small --output_dir=never --training.fit.patience=null "
-            "--training.transformer.patience=1",
-            "needs training.fit.patience",
-        ),
-        (
-            "hypernymy_small,configs/probe/hypernymy_small.yaml --output_dir=never",
-            "two probes are called 'hypernymy_small'",
-        ),
-        ("hypernym --output_dir=never", "did you mean 'hypernymy'"),
-        ("FOLDER --output_dir=never", "no train, dev or test file"),
+        ("SMALL --baselines=", "give --baselines"),
+        ("SMALL --baselines=choice_onl", "did you mean 'choice_only'"),
+        ("SMALL --baselines=mlm_baseline", "mlm_baseline"),
+        (f"SMALL {UNEVEN}", "needs training.fit.patience"),
+        ("SMALL,configs/probe/SMALL.yaml", "two probes are called 'hypernymy_small'"),
+        ("hypernym", "did you mean 'hypernymy'"),
+        ("FOLDER", "no train, dev or test file"),
     ],
 )
 def test_mistakes(options: str, words: str, tmp_path: Path, refused: Callable[..., str]) -> None:
-    line = options.replace("FOLDER", str(tmp_path))
-    assert words in refused(f"probes audit {line}")
+    line = options.replace("FOLDER", str(tmp_path)).replace("SMALL", "hypernymy_small")
+    assert words in refused(f"probes audit {line} --output_dir=never")
+
+
+def test_an_output_folder_is_needed(refused: Callable[..., str]) -> None:
+    assert "give --output_dir" in refused("probes audit hypernymy_small")

@@ -30,13 +30,15 @@ def test_rules_are_measured_on_what_is_not_counted() -> None:
     rows = list(rule_rows(DATA, TRAIN, Row(protocol="audit")))
     chance, *measured = rows
     assert (chance.metric, chance.value, chance.split) == ("chance", 0.5, "test")
-    by_rule = {row.scoring: row for row in measured}
-    assert by_rule["the longest answer"].value == 0.5
-    assert by_rule["the shortest answer"].value == 0.5
-    # "one" is in the wrong answer of one train item, "not" in those of both.
-    assert by_rule["words that are right in train"].value == 1.0
-    assert by_rule["the answer at place 1"].value == 1.0
-    assert by_rule["the answer at place 2"].value == 0.0
+    by_hand = {
+        "the longest answer": 0.5,
+        "the shortest answer": 0.5,
+        # "one" is in the wrong answer of one train item, "not" in those of both.
+        "words that are right in train": 1.0,
+        "the answer at place 1": 1.0,
+        "the answer at place 2": 0.0,
+    }
+    assert {row.scoring: row.value for row in measured}.items() >= by_hand.items()
     assert all((row.num_items, row.num_groups) == (10, 5) for row in measured)
 
 

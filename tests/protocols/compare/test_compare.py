@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from probelight.results.row import Row
 
 FIRST = "1111111111110000"
 SECOND = "1110000000001000"
+
+
+RowsOf = Callable[..., list[Row]]
 
 
 def values(rows: list[Row]) -> dict[tuple[str, str], float]:
@@ -49,30 +53,31 @@ def test_two_folders_from_the_command_line(
 
 
 @pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No page is made."""
-    monkeypatch.setattr(
-        "probelight.reports.build.build_report", lambda folder: folder / "report.html"
-    )
+def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RowsOf:
+    """`rows_of(out, *folders, **more)`: the rows of a comparison, of which no page is made."""
+    build = "probelight.reports.build.build_report"
+    monkeypatch.setattr(build, lambda folder: folder / "report.html")
 
+    def compared(out: str, *folders: str, **more: Any) -> list[Row]:
+        compare([tmp_path / name for name in folders], tmp_path / out, **more)
+        return load_results(tmp_path / out).rows
 
-def rows_of(folder: Path, *folders: Path, **more: Any) -> list[Row]:
-    compare(list(folders), folder, **more)
-    return load_results(folder).rows
+    return compared
 
 
 def subsets(rows: list[Row], kind: str) -> set[str]:
     return {row.subset_text for row in rows if row.subset and row.subset.kind == kind}
 
 
-@pytest.mark.usefixtures("quiet")
-def test_p_values_are_adjusted_over_all_comparisons(leave: Any, tmp_path: Path) -> None:
+def test_p_values_are_adjusted_over_all_comparisons(
+    leave: Any, tmp_path: Path, rows_of: RowsOf
+) -> None:
     rights = {"x": "1" * 10 + "0" * 10, "y": "0" * 20, "z": "1" * 4 + "0" * 16}
     for model, right in rights.items():
         leave.zero_shot(tmp_path / "a", model, right)
         leave.zero_shot(tmp_path / "a", model, right[::-1], probe="turned")
-    rows = rows_of(tmp_path / "out", tmp_path / "a")
-    assert rows_of(tmp_path / "out", tmp_path / "a") == rows  # the same command goes on
+    rows = rows_of("out", "a")
+    assert rows_of("out", "a") == rows  # the same command goes on
     raw = [row.value for row in rows if row.metric == "p_value"]
     mine = [row.value for row in rows if row.metric == "adjusted_p_value"]
     assert sorted(raw) == pytest.approx([2 / 2**10] * 2 + [2 / 2**6] * 2 + [2 / 2**4] * 2)
@@ -82,14 +87,15 @@ def test_p_values_are_adjusted_over_all_comparisons(leave: Any, tmp_path: Path) 
     assert {row.num_items for row in rows} == {20}
 
 
-@pytest.mark.usefixtures("quiet")
-def test_curves_meet_at_each_size_with_all_seeds(leave: Any, tmp_path: Path) -> None:
+def test_curves_meet_at_each_size_with_all_seeds(
+    leave: Any, tmp_path: Path, rows_of: RowsOf
+) -> None:
     for model, shift in (("x", 3), ("y", 0)):
         for size in (62, 1000):
             rights = {seed: "1" * (4 + seed + shift) + "0" * (16 - seed - shift) for seed in (1, 2)}
             leave.curve(tmp_path / model, model, size, rights, groups=[i // 2 for i in range(20)])
     leave.curve(tmp_path / "y", "y", 125, {1: "1" * 20})
-    rows = rows_of(tmp_path / "out", tmp_path / "x", tmp_path / "y")
+    rows = rows_of("out", "x", "y")
     runs = load_results(tmp_path / "out").of("compare")
     facts = [run.detail(ComparisonDetails) for run in runs]
     settings = ["mlp, 1,000 examples", "mlp, 62 examples"]
@@ -101,24 +107,24 @@ def test_curves_meet_at_each_size_with_all_seeds(leave: Any, tmp_path: Path) -> 
     assert any("mlp, 125 examples in y" in notice for run in runs for notice in run.notices)
 
 
-@pytest.mark.usefixtures("quiet")
 def test_settings_of_one_model_are_compared_where_nothing_else_is(
-    leave: Any, tmp_path: Path
+    leave: Any, tmp_path: Path, rows_of: RowsOf
 ) -> None:
     for dose, right in ((50, "1100"), (1000, "1110")):
         for seed in (1, 2):
             leave.inoculation(tmp_path / "a", dose, seed, right, "1000")
-    rows = rows_of(tmp_path / "out", tmp_path / "a", probes="task")
+    rows = rows_of("out", "a", probes="task")
     assert len(subsets(rows, "versus")) == 1
     assert subsets(rows, "model") == {"m (50 examples)", "m (1,000 examples)"}
     assert {row.probe for row in rows} == {"task"}
 
 
-@pytest.mark.usefixtures("quiet")
-def test_a_model_in_two_folders_is_called_by_them_too(leave: Any, tmp_path: Path) -> None:
+def test_a_model_in_two_folders_is_called_by_them_too(
+    leave: Any, tmp_path: Path, rows_of: RowsOf
+) -> None:
     for place, after in (("a", "1100"), ("b", "1110")):
         leave.inoculation(tmp_path / place, 50, 1, after, "1000")
-    rows = rows_of(tmp_path / "out", tmp_path / "a", tmp_path / "b")
+    rows = rows_of("out", "a", "b")
     assert subsets(rows, "model") == {"m (a)", "m (b)"}
     runs = load_results(tmp_path / "out").of("compare")
     details = {run.probe: run.detail(ComparisonDetails) for run in runs}
@@ -128,13 +134,12 @@ def test_a_model_in_two_folders_is_called_by_them_too(leave: Any, tmp_path: Path
     assert any("counted once: 2 of 8 systems" in notice for notice in runs[0].notices)
 
 
-@pytest.mark.usefixtures("quiet")
-def test_what_is_said_of_groups(leave: Any, tmp_path: Path) -> None:
+def test_what_is_said_of_groups(leave: Any, tmp_path: Path, rows_of: RowsOf) -> None:
     leave.zero_shot(tmp_path / "a", "x", "110011", num_groups=3)
     leave.zero_shot(tmp_path / "b", "y", "110000")
     leave.zero_shot(tmp_path / "a", "x", "110011", probe="p", groups=[0, 0, 1, 1, 2, 2])
     leave.zero_shot(tmp_path / "b", "y", "110000", probe="p", groups=[0, 0, 0, 0, 1, 1])
-    rows = rows_of(tmp_path / "out", tmp_path / "a", tmp_path / "b")
+    rows = rows_of("out", "a", "b")
     said = [notice for run in load_results(tmp_path / "out").runs for notice in run.notices]
     assert len([one for one in said if "before groups of items were recorded" in one]) == 1
     assert len([one for one in said if "grouped in several ways" in one]) == 1
@@ -184,15 +189,13 @@ def test_what_cannot_be_compared(
         compare(**{"folders": paths, "output_dir": tmp_path / "out", **more})
 
 
-@pytest.mark.usefixtures("quiet")
-def test_what_is_in_two_folders_counts_once(leave: Any, tmp_path: Path) -> None:
+def test_what_is_in_two_folders_counts_once(leave: Any, tmp_path: Path, rows_of: RowsOf) -> None:
     for place, models in (("a", {"x": "1101"}), ("b", {"x": "1101", "y": "1000"})):
         for model, right in models.items():
             leave.zero_shot(tmp_path / place, model, right)
-    both = tmp_path / "a", tmp_path / "b"
-    for name, folders in (("forth", both), ("back", both[::-1])):
-        assert subsets(rows_of(tmp_path / name, *folders), "versus") == {"x − y"}
-    [run] = load_results(tmp_path / "back").of("compare")
+    for folders in ("ab", "ba"):
+        assert subsets(rows_of(f"out {folders}", *folders), "versus") == {"x − y"}
+    [run] = load_results(tmp_path / "out ba").of("compare")
     assert "counted once: 1 of 3 systems" in run.notices[0]
     copy = leave.zero_shot(tmp_path / "c", "x", "1101")
     with pytest.raises(UsageError, match="counted once: 1 of 2 systems"):

@@ -61,41 +61,35 @@ def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
     write_lists(outputs, "ROLE-1500", [["", "signed"], ["left", "x"]])
     for name in ("TEMP", "GEN"):
-        pets = [["animal"], ["animal"], ["x", "text"], ["book"]]
+        pets = [["animal"], ["animal", "x"], ["x", "text"], ["book"]]  # the first word counts
         write_lists(outputs, f"NEG-1500-SIMP-{name}", pets)
     found = diagnose(outputs, write_released(tmp_path / "mirror"), tmp_path / "out")
     assert "50.0 (1/2)" in capsys.readouterr().out
-    # football is second; cake (0.5) is below toast (0.6).
-    assert of(found, "cprag", "accuracy@1") == {
-        "": "1/2", "high constraint": "0/1", "low constraint": "1/1",
-    }  # fmt: skip
-    assert of(found, "cprag", "sensitivity") == {
-        "": "1/2", "high constraint": "1/1", "low constraint": "0/1",
-    }  # fmt: skip
     assert of(found, "cprag", "accuracy@1", "other")[""] == "0/2"
     assert of(found, "role", "accuracy@1")[""] == "2/4"
-    assert of(found, "role", "sensitivity") == {"": "1/2"}
-    assert of(found, "neg_simp", "accuracy@1") == {"": "1/2"}
-    assert of(found, "neg_simp", "sensitivity") == {
-        "": "2/4", "affirmative": "2/2", "negative": "0/2",
+    by_hand = {
+        # football is second; cake (0.5) is below toast (0.6).
+        ("cprag", "accuracy@1"): {"": "1/2", "high constraint": "0/1", "low constraint": "1/1"},
+        ("cprag", "sensitivity"): {"": "1/2", "high constraint": "1/1", "low constraint": "0/1"},
+        ("role", "sensitivity"): {"": "1/2"},
+        ("neg_simp", "accuracy@1"): {"": "1/2"},
+        ("neg_simp", "sensitivity"): {"": "2/4", "affirmative": "2/2", "negative": "0/2"},
+        # Diving: true above false in both; rockets: 0.1 below 0.3, and 0.1 below 0.2.
+        ("neg_nat", "sensitivity"): {
+            "": "2/4", "affirmative": "1/2", "negative": "1/2",
+            "natural": "2/2", "affirmative natural": "1/1", "negative natural": "1/1",
+            "less natural": "0/2",
+            "affirmative less natural": "0/1", "negative less natural": "0/1",
+        },
+        ("neg_nat", "accuracy@1"): {},
+        ("role_1500", "accuracy@1"): {"": "2/2"},
+        ("neg_1500_simp_temp", "accuracy@1"): {"": "1/2"},
+        ("neg_1500_simp_temp", "negation_sensitivity"): {"": "1/2"},
     }  # fmt: skip
-    # Diving: true above false in both; rockets: 0.1 below 0.3, and 0.1 below 0.2.
-    assert of(found, "neg_nat", "sensitivity") == {
-        "": "2/4",
-        "affirmative": "1/2",
-        "negative": "1/2",
-        "natural": "2/2",
-        "less natural": "0/2",
-        "affirmative natural": "1/1",
-        "negative natural": "1/1",
-        "affirmative less natural": "0/1",
-        "negative less natural": "0/1",
-    }
-    assert of(found, "neg_nat", "accuracy@1") == {}
-    assert of(found, "role_1500", "accuracy@1") == {"": "2/2"}
-    for probe in ("neg_1500_simp_temp", "neg_1500_simp_gen"):
-        assert of(found, probe, "accuracy@1") == {"": "1/2"}
-        assert of(found, probe, "negation_sensitivity") == {"": "1/2"}
+    for (probe, metric), counted in by_hand.items():
+        assert of(found, probe, metric) == counted
+    for metric in ("accuracy@1", "negation_sensitivity"):
+        assert of(found, "neg_1500_simp_gen", metric) == {"": "1/2"}
 
 
 @pytest.mark.parametrize(
@@ -136,26 +130,25 @@ def test_counts_on_the_recorded_outputs_are_the_published_ones(
     tmp_path: Path, data_mirror: Path
 ) -> None:
     found = diagnose(data_mirror / "lm-diagnostics/recorded", data_mirror, tmp_path / "out")
+    published = {
+        ("cprag", "sensitivity"): {
+            "": "25/34", "high constraint": "11/18", "low constraint": "14/16",
+        },
+        ("cprag", "article_obedience"): {"": "5/5", "behind a": "5/5"},
+        ("neg_simp", "accuracy@1"): {"": "7/18"},
+        ("neg_simp", "accuracy@5"): {"": "18/18"},
+        ("neg_simp", "sensitivity"): {"": "18/36", "affirmative": "18/18", "negative": "0/18"},
+        # All errors repeat the subject (section 9.1); few words are "an ant is not a ant" (9.3).
+        ("neg_simp", "repeated_subject"): {"": "11/11"},
+        ("neg_simp", "article_obedience"): {"": "42/44", "behind a": "34/36", "behind an": "8/8"},
+        ("neg_simp", "unchanged_by_not"): {"": "18/22"},
+    }  # fmt: skip
     bert = "bert-base-uncased"
-    assert of(found, "cprag", "accuracy@1", bert)[""] == "8/34"
-    assert of(found, "cprag", "accuracy@5", bert)[""] == "18/34"
-    assert of(found, "cprag", "sensitivity", bert) == {
-        "": "25/34", "high constraint": "11/18", "low constraint": "14/16",
-    }  # fmt: skip
-    assert of(found, "cprag", "sensitivity_margin", bert)[""] == "15/34"
-    assert of(found, "neg_simp", "accuracy@1", bert) == {"": "7/18"}
-    assert of(found, "neg_simp", "accuracy@5", bert) == {"": "18/18"}
-    assert of(found, "neg_simp", "sensitivity", bert) == {
-        "": "18/36", "affirmative": "18/18", "negative": "0/18",
-    }  # fmt: skip
+    for (probe, metric), counted in published.items():
+        assert of(found, probe, metric, bert) == counted
+    whole = {"accuracy@1": "8/34", "accuracy@5": "18/34", "sensitivity_margin": "15/34"}
+    assert {metric: of(found, "cprag", metric, bert)[""] for metric in whole} == whole
     assert of(found, "neg_simp", "sensitivity_margin", bert)["affirmative"] == "17/18"
-    # All errors repeat the subject (section 9.1), and few words are "an ant is not a ant" (9.3).
-    assert of(found, "neg_simp", "repeated_subject", bert) == {"": "11/11"}
-    assert of(found, "neg_simp", "article_obedience", bert) == {
-        "": "42/44", "behind a": "34/36", "behind an": "8/8",
-    }  # fmt: skip
-    assert of(found, "neg_simp", "unchanged_by_not", bert) == {"": "18/22"}
-    assert of(found, "cprag", "article_obedience", bert) == {"": "5/5", "behind a": "5/5"}
 
 
 @pytest.mark.paper_data

@@ -49,11 +49,8 @@ def test_all_sets_as_a_plain_loop_has_them(scorer: Scorer, plain: Plain, tmp_pat
         for i, prompt in enumerate(data.prompts):
             expected = plain(prompt.context)
             assert list(outputs.predictions[i]) == list(expected)[:20]
-            assert outputs.probabilities[i] == (
-                pytest.approx(expected[prompt.target], abs=1e-6)
-                if prompt.target in expected
-                else None
-            )
+            known = expected.get(prompt.target)
+            assert outputs.probabilities[i] == (known and pytest.approx(known, abs=1e-6))
         assert outputs.split == {w for own in words_of(data).values() for w in own} & {
             "monopoly", "vegetable", "tipped", "dangerous",
         }  # fmt: skip
@@ -167,8 +164,9 @@ def line(words: list[str], **more: Any) -> dict[str, Any]:
 
 
 def test_one_set_in_lists(tmp_path: Path) -> None:
+    model = "some/model (random weights)"
     lines = [line(["it's", '"', "\\"]), line(["a", "b", "c"], split=["t"])]
-    write_recorded_files(tmp_path, SETS["role_1500"], "some/model (random weights)", lines)
+    write_recorded_files(tmp_path, SETS["role_1500"], model, lines)
     data = load_set("role_1500", write_released(tmp_path / "mirror"))
     [one] = find_recorded(tmp_path, ["ROLE-1500"])
     assert one.model == "some-model (random weights)"
@@ -177,9 +175,7 @@ def test_one_set_in_lists(tmp_path: Path) -> None:
     assert outputs.predictions == (("it's", '"', "\\"), ("a", "b", "c"))
     assert outputs.split == {"t"}
     # A model of that name that splits nothing.
-    write_recorded_files(
-        tmp_path, SETS["role_1500"], "some/model (random weights)", [line(["a"])] * 2
-    )
+    write_recorded_files(tmp_path, SETS["role_1500"], model, [line(["a"])] * 2)
     [one] = find_recorded(tmp_path, ["ROLE-1500"])
     assert one.split is None
 
@@ -189,8 +185,7 @@ def test_what_no_form_can_say_is_refused(tmp_path: Path) -> None:
         write_recorded_files(tmp_path, SETS["cprag"], "m", [line([])])
     assert not list(tmp_path.iterdir())
     (tmp_path / "modelsplit-cprag-m").write_text("word\n")
-    (tmp_path / "modelpreds-cprag-n").write_text("a\n")
-    (tmp_path / "modeltgtprobs-cprag-n").write_text("0.1\n")
+    write_recorded(tmp_path, model="n", end="")
     with pytest.raises(UsageError, match="there are no outputs of m on cprag it belongs to"):
         find_recorded(tmp_path, ["cprag"])
     assert file_name("a/b\\c\nd") == "a-b-c-d"

@@ -95,12 +95,9 @@ def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str],
         whole = tokenizer(f"a cat is {one.text} than a dog .").input_ids
         assert [piece.id for piece in one.pieces] == whole[len(ids) :]
         rows = model(torch.tensor([whole])).logits[0].double().log_softmax(dim=-1)
-        places = range(len(ids), len(whole))
-        assert one.log_likelihood == pytest.approx(
-            sum(float(rows[at - 1, whole[at]]) for at in places), abs=1e-4
-        )
-        assert one.num_tokens == len(places)
-        assert one.space == "in its first piece"
+        by_hand = [float(rows[at - 1, whole[at]]) for at in range(len(ids), len(whole))]
+        assert one.log_likelihood == pytest.approx(sum(by_hand), abs=1e-4)
+        assert (one.num_tokens, one.space) == (len(by_hand), "in its first piece")
     spelled = {(s.text, s.note): [piece.id for piece in s.pieces] for s in small.spellings}
     assert spelled == {
         ("Smaller", ""): tokenizer(" Smaller").input_ids,
@@ -182,15 +179,10 @@ def loaded(folder: Path, name: str, *ids: str) -> LoadedSet:
     return LoadedSet(name, "", load_file(path, "mc_mlm"), is_own=True)
 
 
-@pytest.mark.parametrize(
-    ("item", "position"),
-    [("sky", 2), (" sky ", 2), ("sky@2", 2), ("@2", 2), ("7", 1), ("grün", 3), ("a@b", 4)],
-)
-def test_an_item_is_found_by_id_by_id_and_line_or_by_line(
-    item: str, position: int, tmp_path: Path
-) -> None:
+def test_an_item_is_found_by_id_by_id_and_line_or_by_line(tmp_path: Path) -> None:
     sets = [loaded(tmp_path, "colours", "7", "sky", "grün", "a@b")]
-    assert find_item(sets, item)[1].position == position
+    lines = {"sky": 2, " sky ": 2, "sky@2": 2, "@2": 2, "7": 1, "grün": 3, "a@b": 4}
+    assert {item: find_item(sets, item)[1].position for item in lines} == lines
 
 
 @pytest.mark.parametrize(

@@ -33,17 +33,13 @@ def says(*answers: Answer) -> Imported:
 KINDS = probe(CAT, OAK)
 
 
-def test_by_ids_in_the_order_of_items_and_choices() -> None:
-    found = fitted(says(SAYS_OAK, SAYS_CAT), KINDS)
-    assert found == ([[2.0, 1.0], [-4.0, 0.5, 3.0]], "ids")
-
-
-def test_by_texts_where_no_id_is_one_of_the_probe() -> None:
+def test_by_ids_or_texts_in_the_order_of_items_and_choices() -> None:
+    scores = [[2.0, 1.0], [-4.0, 0.5, 3.0]]
+    assert fitted(says(SAYS_OAK, SAYS_CAT), KINDS) == (scores, "ids")
+    # By texts where no id is one of the probe.
     cat = replace(SAYS_CAT, id="0", texts=("Say: A cat is", "A cat\nis  [MASK]."))
-    oak = replace(
-        SAYS_OAK, id="", texts=("An oak is [MASK].",), choices=("animal ", "plant", "cat")
-    )
-    assert fitted(says(cat, oak), KINDS) == ([[2.0, 1.0], [-4.0, 0.5, 3.0]], "texts")
+    oak = replace(SAYS_OAK, id="", texts=(OAK.stem,), choices=("animal ", "plant", "cat"))
+    assert fitted(says(cat, oak), KINDS) == (scores, "texts")
 
 
 def test_pairs_are_known_by_their_sentences() -> None:
@@ -148,15 +144,14 @@ SAID = Answer(where="f:1", choices=("a", "b\u00e4 "), scores=(0.0, 0.25))
 
 def test_what_is_kept() -> None:
     assert with_kept_scores([SAID], "as_given") == (SAID,)
-    assert with_kept_scores([SAID], "logarithm")[0].scores == (
-        -math.inf,
-        pytest.approx(-math.log(4)),
-    )
+    logarithm = (-math.inf, pytest.approx(-math.log(4)))
+    assert with_kept_scores([SAID], "logarithm")[0].scores == logarithm
     assert with_kept_scores([SAID], "per_character")[0].scores == (0.0, 0.125)
 
 
-def test_what_cannot_be_kept_is_refused() -> None:
-    with pytest.raises(RecordError, match=r"f:1: --scores logarithm: 1\.5 is no probability"):
-        with_kept_scores([Answer(where="f:1", scores=(0.5, 1.5))], "logarithm")
-    with pytest.raises(RecordError, match="f:1: --scores per_character: the texts of the choices"):
-        with_kept_scores([Answer(where="f:1", scores=(0.5, 1.5))], "per_character")
+@pytest.mark.parametrize(
+    "words", [r"logarithm: 1\.5 is no probability", "per_character: the texts of the choices"]
+)
+def test_what_cannot_be_kept_is_refused(words: str) -> None:
+    with pytest.raises(RecordError, match=f"f:1: --scores {words}"):
+        with_kept_scores([Answer(where="f:1", scores=(0.5, 1.5))], words.partition(":")[0])
