@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import os
-import shlex
 from pathlib import Path
 
 import pytest
 
-from probelight.io.errors import ConfigError, UsageError
 from probelight.protocols.cli.arguments import Known, read_arguments
 
 KNOWN = Known(
@@ -72,43 +69,3 @@ def test_a_place_in_a_list_of_a_file_is_known(tmp_path: Path) -> None:
     assert read.place("grid.rows[0].seeds[1]") == f"{path}: grid.rows[0].seeds[1]"
     read = read_arguments([f"--config={path}", "--grid.rows=[]"], KNOWN)
     assert read.place("grid.rows[0].seeds[1]") == "--grid.rows[0].seeds[1]"
-
-
-@pytest.mark.parametrize("option", ["--config", "--model", "--grid.full"])
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: 1\na: 2\n", "line 2: .*the key 'a' is given twice"),
-        ("- a\n", "give a mapping of keys to values"),
-        ("a: " + "[" * 2000, "values within values"),
-        (None, "a device or a pipe, where a file on the disk is needed"),
-    ],
-    ids=["twice", "list", "depth", "pipe"],
-)
-def test_every_file_is_read_by_the_guarded_reader(
-    option: str, text: str | None, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "a.yaml"
-    os.mkfifo(path) if text is None else path.write_text(text)
-    with pytest.raises(ConfigError, match=rf"a\.yaml: .*{message}"):
-        words(option, str(path))
-
-
-@pytest.mark.parametrize(
-    ("line", "error", "message"),
-    [
-        ("--config {}/curv.yaml", ConfigError, r"curv\.yaml: .* no such file .*'curve\.yaml'"),
-        ("--grid {}/curv.yaml", ConfigError, r"curv\.yaml: .* no such file .*'curve\.yaml'"),
-        ("--model gpt2", UsageError, r"^--model gpt2: .* give --model\.name_or_path gpt2$"),
-        ("--config", UsageError, "its value is missing"),
-        ("--config=", UsageError, "its value is missing"),
-        ("-c ''", UsageError, "its value is missing"),
-        ("--model", UsageError, "its value is missing"),
-    ],
-)
-def test_what_is_no_file_is_answered_with_what_was_meant(
-    line: str, error: type[Exception], message: str, tmp_path: Path
-) -> None:
-    (tmp_path / "curve.yaml").touch()
-    with pytest.raises(error, match=message):
-        words(*shlex.split(line.format(tmp_path)))

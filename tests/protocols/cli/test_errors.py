@@ -72,10 +72,15 @@ MISTAKES = [
     (f"{ZERO_SHOT} --ranks=maybe", "--ranks maybe: give true or false"),
     (f"{ZERO_SHOT} --config={ROOT}", f"{ROOT}: a folder, where a file is needed"),
     (f"{ZERO_SHOT} --config=", "zero-shot: error: --config: its value is missing"),
+    (f"{ZERO_SHOT} --config", "zero-shot: error: --config: its value is missing"),
     (f"{FIT} --config ''", "fit: error: --config: its value is missing"),
     (
         f"{ZERO_SHOT} --config=configs/model/embeded.yaml",
         "configs/model/embeded.yaml: there is no such file (did you mean 'embedded.yaml'?)",
+    ),
+    (
+        f"curve {OUT} --grid={ROOT}/configs/experiment/fit_esm.yaml",
+        "fit_esm.yaml: there is no such file (did you mean 'fit_esim.yaml'?)",
     ),
     (f"curve {OUT} --lr 0.1", "no option --lr (did you mean --grid.learning_rate?)"),
     (f"curve {OUT} --grid.sizes=62,x", "--grid.sizes x: give a whole number"),
@@ -160,14 +165,14 @@ def test_a_mistake_in_a_config_names_the_file_and_the_key(
     assert message in line
 
 
-@pytest.mark.parametrize("command", ["zero-shot", "fit"])
+@pytest.mark.parametrize("option", ["zero-shot --config", "fit --config", "curve --grid.full"])
 def test_a_config_that_is_a_device_is_not_read(
-    command: str, refused: Refused, tmp_path: Path
+    option: str, refused: Refused, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.yaml"
     path.symlink_to("/dev/zero")
     message = "a device or a pipe, where a file on the disk is needed"
-    assert f"error: {path}: {message}" in refused(f"{command} --config {path}")
+    assert f"error: {path}: {message}" in refused(f"{option} {path}")
 
 
 @pytest.mark.parametrize(("command", "code"), [(["sweep"], 2), (["sweep", "--help"], 0)])

@@ -10,20 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.networks import Batch
-from probelight.protocols.engine.settings import Fit
-from probelight.protocols.engine.training import FitPlan, fit
-from probelight.protocols.jobs.job import RunContext, TrainerSettings
-from probelight.results.run_folder import RunFolder
+from tests.protocols.engine.test_resuming import Stop, start
 
 NUM_ITEMS, STEP, EPOCHS = 11, 4, 2  # steps of 4, 4 and 3 items
-
-
-class Stop(RuntimeError):
-    """Ends a fit where a kill would."""
 
 
 class Linear(ChoiceModule):
@@ -84,20 +76,11 @@ class Questions(ResumableData):
         return DataLoader(batches, batch_size=None)
 
 
-def train(folder: Path, accumulate: int, stop_at: int | None = None) -> tuple[Linear, list[Any]]:
-    settings = TrainerSettings(
-        accelerator="cpu",
-        threads=1,
-        progress_bar=False,
-        checkpoint_every=1,
-        accumulate=accumulate,
-    )
-    run, module = RunFolder(folder / "runs", "run", {"a": 1}), Linear(stop_at)
-    keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
-    plan = FitPlan(Fit(epochs=EPOCHS, batch_size=STEP), 2, [keep], "tiny")
-    data = Questions(settings.micro_batch(STEP))
-    fit(module, data, run, plan, RunContext(settings))
-    return module, [(scores["epoch"], scores["step"]) for scores in keep.history]
+def train(folder: Path, accumulate: int, stop_at: int | None = None) -> Linear:
+    module, data = Linear(stop_at), Questions(STEP // accumulate)
+    history = start(folder, module, EPOCHS, data, accumulate=accumulate)
+    assert [(scores["epoch"], scores["step"]) for scores in history] == [(1, 3), (2, 6)]
+    return module
 
 
 def assert_close(one: Linear, two: Linear) -> None:
@@ -107,18 +90,14 @@ def assert_close(one: Linear, two: Linear) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Linear:
-    module, history = train(tmp_path_factory.mktemp("whole"), accumulate=1)
-    assert history == [(1, 3), (2, 6)]
-    return module
+    return train(tmp_path_factory.mktemp("whole"), accumulate=1)
 
 
 @pytest.mark.parametrize("accumulate", [2, 4])
 def test_each_item_weighs_the_same_however_a_step_is_made(
     accumulate: int, whole: Linear, tmp_path: Path
 ) -> None:
-    module, history = train(tmp_path, accumulate)
-    assert history == [(1, 3), (2, 6)]
-    assert_close(module, whole)
+    assert_close(train(tmp_path, accumulate), whole)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 4), (4, 1), (2, 4), (4, 2)])
@@ -130,7 +109,5 @@ def test_a_run_may_go_on_with_another_accumulate(
         folder = tmp_path / str(stop_at)
         with pytest.raises(Stop):
             train(folder, before, stop_at)
-        module, history = train(folder, after)
-        assert history == [(1, 3), (2, 6)]
-        assert_close(module, whole)
-    assert train(folder, before)[1] == [(1, 3), (2, 6)]
+        assert_close(train(folder, after), whole)
+    train(folder, before)  # a finished run

@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
@@ -20,6 +21,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from probelight.callbacks.last_state import LastState, read_state
+from probelight.datamodules.loaders import ResumableData
 from probelight.protocols.engine import training
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
@@ -28,6 +30,9 @@ from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.tiny_training import Points, Regression
 
 SETTINGS = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)
+
+
+Place = tuple[str, int, int, int]  # method, epoch, loader, batch
 
 
 class Stop(RuntimeError):
@@ -44,9 +49,9 @@ class Validated(Points):
 
 
 class Interrupted(Regression):
-    """Meets a signal or an exception at a place: (method, epoch, loader, batch)."""
+    """Meets a signal or an exception at a place."""
 
-    def __init__(self, fault: str = "", place: tuple[str, int, int, int] | None = None) -> None:
+    def __init__(self, fault: str = "", place: Place | None = None) -> None:
         super().__init__(learning_rate=0.01, seed=0, seconds=0.0)
         self.fault, self.place = fault, place
 
@@ -73,18 +78,29 @@ class Interrupted(Regression):
 
 def start(
     folder: Path,
-    module: Interrupted,
+    module: pl.LightningModule,
     epochs: int = 3,
-    data: Points | None = None,
+    data: ResumableData | None = None,
+    callbacks: Sequence[pl.Callback] = (),
     **settings: Any,
 ) -> list[Scores]:
     """Starts or goes on; the scores of every validation."""
     run = RunFolder(folder / "runs", "run", {"a": 1})
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
-    plan = FitPlan(Fit(epochs=epochs, batch_size=8), 0, [keep], "tiny")
-    data = data or Validated(0)
-    fit(module, data, run, plan, RunContext(replace(SETTINGS, **settings)))
+    plan = FitPlan(Fit(epochs=epochs, batch_size=8), 0, [keep, *callbacks], "tiny")
+    fit(module, data or Validated(0), run, plan, RunContext(replace(SETTINGS, **settings)))
     return keep.history
+
+
+STOPS = {"SIGTERM": SIGTERMException, "SIGINT": KeyboardInterrupt, "exception": Stop}
+
+
+def stop(folder: Path, fault: str, place: Place, **options: Any) -> Path:
+    """Fits in `stopped` until the fault; returns the folder of its checkpoints."""
+    with pytest.raises(STOPS[fault]):
+        start(folder / "stopped", Interrupted(fault, place), **options)
+    [run] = folder.glob("stopped/runs/*")
+    return run / "checkpoints"
 
 
 def outcome(module: Interrupted, folder: Path) -> list[Tensor]:
@@ -118,19 +134,16 @@ def assert_goes_on(folder: Path, **options: Any) -> None:
     ],
 )
 def test_sigterm_in_a_validation_does_not_lose_it(
-    epochs: int, place: tuple[str, int, int, int], checkpoint_every: int | None, tmp_path: Path
+    epochs: int, place: Place, checkpoint_every: int | None, tmp_path: Path
 ) -> None:
     options: Any = {"epochs": epochs, "checkpoint_every": checkpoint_every}
-    with pytest.raises(SIGTERMException):
-        start(tmp_path / "stopped", Interrupted("SIGTERM", place), **options)
+    stop(tmp_path, "SIGTERM", place, **options)
     assert_goes_on(tmp_path, **options)
 
 
 def test_sigterm_in_a_training_step_saves_the_state_behind_it(tmp_path: Path) -> None:
-    place = ("training", 1, 0, 1)
-    with pytest.raises(SIGTERMException):
-        start(tmp_path / "stopped", Interrupted("SIGTERM", place), checkpoint_every=None)
-    assert state_of(tmp_path / "stopped")["global_step"] == 6
+    checkpoints = stop(tmp_path, "SIGTERM", ("training", 1, 0, 1), checkpoint_every=None)
+    assert read_state(checkpoints / "last.ckpt")["global_step"] == 6
     assert_goes_on(tmp_path)
 
 
@@ -138,19 +151,18 @@ def test_sigterm_in_a_training_step_saves_the_state_behind_it(tmp_path: Path) ->
 def test_wherever_the_clock_had_a_state_written_the_end_is_the_same(
     minutes: int, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, options = ("training", 2, 0, 1), {"checkpoint_every": None}
-    stopped = Interrupted("exception", place)
+    stopped = Interrupted("exception", LATE)
 
     def clock() -> float:
         return 60.0 * stopped.trainer.global_step  # a step takes a minute
 
     monkeypatch.setattr(training, "LastState", partial(LastState, clock=clock))
     with pytest.raises(Stop):
-        start(tmp_path / "stopped", stopped, **options, checkpoint_minutes=minutes)
+        start(tmp_path / "stopped", stopped, checkpoint_every=None, checkpoint_minutes=minutes)
     monkeypatch.undo()
-    if step:
-        assert state_of(tmp_path / "stopped")["global_step"] == step
-    assert_goes_on(tmp_path, **options)
+    states = list(tmp_path.glob("stopped/runs/*/checkpoints/last.ckpt"))
+    assert [read_state(path)["global_step"] for path in states] == ([step] if step else [])
+    assert_goes_on(tmp_path, checkpoint_every=None)
     assert not list(tmp_path.glob("whole/runs/*/checkpoints/last.ckpt*"))  # it took no two minutes
 
 
@@ -164,22 +176,17 @@ def test_gradients_that_are_being_accumulated_are_not_lost(
     second = [] if fault == "SIGTERM" else [(1, 1)]
     for epoch, batch in [(0, 1), (1, 0), *second, (1, 3), (2, 2)]:
         place = ("training", epoch, 0, batch)
-        with pytest.raises((SIGTERMException, Stop)):
-            start(tmp_path / "stopped", Interrupted(fault, place), **options)
+        stop(tmp_path, fault, place, **options)
     assert_goes_on(tmp_path, **options)
 
 
-def state_of(folder: Path) -> dict[str, Any]:
-    """The state that the next start goes on from."""
-    [path] = folder.glob("runs/*/checkpoints/last.ckpt")
-    return read_state(path)
+# In the third epoch, whose model is not written yet; the second one's is the best.
+LATE = ("training", 2, 0, 1)
 
 
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_kill_while_the_best_model_was_written_is_mended(renamed: bool, tmp_path: Path) -> None:
-    with pytest.raises(Stop):
-        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
-    [best] = (tmp_path / "stopped").glob("runs/*/checkpoints/best")
+    best = stop(tmp_path, "exception", LATE) / "best"
     shutil.copytree(best, best.with_name("best.999.tmp"))
     if renamed:
         best.replace(best.with_name("best.999.old"))
@@ -205,9 +212,7 @@ def swap(best: Path) -> None:
 def test_a_run_whose_best_model_is_lost_starts_anew(
     damage: Callable[[Path], object], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(Stop):
-        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
-    [best] = (tmp_path / "stopped").glob("runs/*/checkpoints/best")
+    best = stop(tmp_path, "exception", LATE) / "best"
     assert json.loads((best / "chosen.json").read_text())["epoch"] == 2
     damage(best)
     with pytest.warns(RuntimeWarning, match=f"best.*{message}.*The run starts anew"):
@@ -215,14 +220,10 @@ def test_a_run_whose_best_model_is_lost_starts_anew(
 
 
 def test_a_best_model_from_behind_the_state_is_written_again(tmp_path: Path) -> None:
-    with pytest.raises(Stop):
-        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
-    [state] = (tmp_path / "stopped").glob("runs/*/checkpoints/last.ckpt")
+    state = stop(tmp_path, "exception", LATE) / "last.ckpt"
     kept = state.read_bytes()
     # The last validation is complete; without the state behind it, it is done again.
-    place = ("validation", 2, 1, 3)
-    with pytest.raises(SIGTERMException):
-        start(tmp_path / "stopped", Interrupted("SIGTERM", place))
+    stop(tmp_path, "SIGTERM", ("validation", 2, 1, 3))
     state.write_bytes(kept)
     assert_goes_on(tmp_path)
 

@@ -25,20 +25,16 @@ from probelight.protocols import cli
 from probelight.protocols.engine import predictions
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import predict
-from probelight.protocols.engine.settings import Fit, ModelSettings
-from probelight.protocols.engine.training import FitPlan, fit
-from probelight.protocols.jobs.job import RunContext
-from probelight.results.run_folder import RunFolder
+from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.checkout import ROOT
 from tests.protocols.conftest import sentences
 from tests.protocols.engine.test_resuming import (
     SETTINGS,
     Interrupted,
     assert_goes_on,
-    assert_same,
     start,
+    stop,
 )
-from tests.protocols.jobs.tiny_training import Points, Regression
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +43,9 @@ def _heeded() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
 class Sender(Callback):
@@ -59,30 +58,20 @@ class Sender(Callback):
         setattr(self, hook, send)
 
 
-def fitted(folder: Path, *callbacks: Callback) -> tuple[RunFolder, Regression]:
-    run = RunFolder(folder / "runs", "run", {"a": 1})
-    module = Regression(0.01, 0, 0.0)
-    plan = FitPlan(Fit(epochs=2, batch_size=8), 0, callbacks, "tiny")
-    fit(module, Points(0), run, plan, RunContext(SETTINGS))
-    return run, module
-
-
 def test_ctrl_c_in_a_fit_is_a_keyboard_interrupt_and_the_run_goes_on(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        start(tmp_path / "stopped", Interrupted("SIGINT", ("training", 1, 0, 1)))
+    stop(tmp_path, "SIGINT", ("training", 1, 0, 1))
     assert signal.getsignal(signal.SIGINT) is before
     assert_goes_on(tmp_path)
 
 
 @pytest.mark.parametrize("hook", ["on_train_end", "on_fit_end", "teardown"])
 def test_sigterm_in_the_last_hooks_keeps_the_finished_fit(hook: str, tmp_path: Path) -> None:
-    _, expected = fitted(tmp_path / "whole")
     with pytest.raises(SIGTERMException):
-        fitted(tmp_path / "stopped", Sender(hook, signal.SIGTERM))
-    run, resumed = fitted(tmp_path / "stopped")
-    assert read_state(run.checkpoint_dir / "last.ckpt")["global_step"] == 8
-    assert_same(list(resumed.parameters()), list(expected.parameters()))
+        start(tmp_path / "stopped", Interrupted(), callbacks=[Sender(hook, signal.SIGTERM)])
+    [state] = tmp_path.glob("stopped/runs/*/checkpoints/last.ckpt")
+    assert read_state(state)["global_step"] == 12
+    assert_goes_on(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -92,18 +81,18 @@ def test_sigterm_before_the_first_step_ends_a_fit(
     hook: str, code: int | None, tmp_path: Path
 ) -> None:
     with pytest.raises(SystemExit if code else SIGTERMException) as stopped:
-        fitted(tmp_path, Sender(hook, signal.SIGTERM))
+        start(tmp_path, Interrupted(), callbacks=[Sender(hook, signal.SIGTERM)])
     assert stopped.value.code == code
 
 
 @pytest.mark.parametrize(
-    ("signum", "stop"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+    ("signum", "ended_by"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
 )
 @pytest.mark.parametrize("by_lightning", [False, True])
 def test_a_prediction_is_not_ended_in_silence(
     by_lightning: bool,
     signum: int,
-    stop: type[BaseException],
+    ended_by: type[BaseException],
     curve_model: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -114,11 +103,11 @@ def test_a_prediction_is_not_ended_in_silence(
         monkeypatch.setattr(scoring, "answer_batch", signalled)
     else:
         monkeypatch.setattr(answering, "answer_batch", signalled)
-    with pytest.raises(stop):
+    with pytest.raises(ended_by):
         predict(scorer, {"a": sentences(6, 0)}, SETTINGS)
 
 
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("signum", "code"), CODES)
 @pytest.mark.parametrize("answer", ["none", "swallowed", "another exception"])
 def test_a_stopped_command_says_so_whatever_a_library_makes_of_it(
     signum: int,
@@ -151,7 +140,7 @@ class Finalised:
         os.kill(os.getpid(), self.signum)
 
 
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("signum", "code"), CODES)
 def test_a_signal_within_a_finaliser_ends_the_command_soon(
     signum: int, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,29 +156,23 @@ def test_a_signal_within_a_finaliser_ends_the_command_soon(
     assert time.monotonic() - began < 5
 
 
-def run_signalled(module: str, place: str, signum: int, *arguments: str) -> Any:
-    """`train.py` that signals itself when a function of a module is called."""
+@pytest.mark.parametrize(("signum", "code"), CODES)
+@pytest.mark.parametrize(
+    ("module", "function"), [("difflib", "get_close_matches"), ("sys", "exit")]
+)
+def test_a_signal_outside_of_a_command_has_the_same_exit_code(
+    module: str, function: str, signum: int, code: int
+) -> None:
+    """The command is not known: before the one that is run begins, and after it has ended."""
     program = f"""
 import os, runpy, sys
-sys.argv[0] = {str(ROOT / "train.py")!r}
 import {module} as module
-def stop(*_, **__):
-    os.kill(os.getpid(), {int(signum)})
-module.{place} = stop
-runpy.run_path(sys.argv[0], run_name="__main__")
+sys.argv = ["train.py", "zeroshot"]
+module.{function} = lambda *_, **__: os.kill(os.getpid(), {int(signum)})
+runpy.run_path("train.py", run_name="__main__")
 """
-    done = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(done, cwd=ROOT, capture_output=True, text=True)
-
-
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("place", ["difflib.get_close_matches", "sys.exit"])
-def test_a_signal_outside_of_a_command_has_the_same_exit_code(
-    place: str, signum: int, code: int
-) -> None:
-    # A command that is not known: before the one that is run begins, and after it has ended.
-    module, function = place.split(".")
-    done = run_signalled(module, function, signum, "zeroshot")
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == code
     assert SENTENCES[code] in done.stderr
     assert "Traceback" not in done.stderr
@@ -202,13 +185,10 @@ def test_a_signal_outside_of_a_command_has_the_same_exit_code(
 def test_all_processes_of_a_stopped_run_end(
     signum: int, code: int, whole_group: bool, inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:
-    config = {**inoculation_config, "original": {**inoculation_config["original"], "epochs": 500}}
-    config["trainer"] = {
-        **inoculation_config["trainer"],
-        **{"devices": 2, "strategy": "ddp", "num_workers": 1},
-    }
+    inoculation_config["original"]["epochs"] = 500
+    inoculation_config["trainer"] |= {"devices": 2, "strategy": "ddp", "num_workers": 1}
     path = tmp_path / "config.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(inoculation_config))
     arguments = ["inoculate", f"--config={path}", f"--output_dir={tmp_path / 'out'}"]
     process = subprocess.Popen(
         [sys.executable, ROOT / "train.py", *arguments],
