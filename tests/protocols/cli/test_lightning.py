@@ -21,6 +21,7 @@ from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import read_metrics
 from tests.fixtures.checkout import ROOT
+from tests.protocols.conftest import Refused
 
 CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
 QUICK = ["--trainer.accelerator=cpu", "--data.num_train=64", "--trainer.enable_progress_bar=true"]
@@ -46,15 +47,13 @@ def test_fit_leaves_its_config_state_metrics_and_result(fitted: Path) -> None:
     assert "val/accuracy" in (fitted / "metrics.csv").read_text()
 
 
-def test_fit_goes_on_from_its_folder(fitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = (fitted / "metrics.csv").read_text()
+def test_a_complete_fit_is_left_alone_and_one_without_its_result_leaves_the_same_again(
+    fitted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics, before = (fitted / "metrics.csv").read_text(), RunRecord.read(fitted / "result.json")
     assert cli.main(command("fit", fitted)) == 0
     assert "complete" in capsys.readouterr().out
-    assert (fitted / "metrics.csv").read_text() == before
-
-
-def test_a_fit_whose_result_was_lost_leaves_the_same_again(fitted: Path) -> None:
-    before = RunRecord.read(fitted / "result.json")
+    assert (fitted / "metrics.csv").read_text() == metrics
     (fitted / "result.json").unlink()
     assert cli.main(command("fit", fitted)) == 0
     again = RunRecord.read(fitted / "result.json")
@@ -64,21 +63,14 @@ def test_a_fit_whose_result_was_lost_leaves_the_same_again(fitted: Path) -> None
 
 def test_the_result_is_a_record_with_the_last_and_the_best_validation(fitted: Path) -> None:
     record = RunRecord.read(fitted / "result.json")
-    assert (record.model, record.probe, record.seeds) == (
-        "MaskedChoice dictionary-lm",
-        "age_small",
-        (0,),
-    )
+    assert (record.model, record.probe) == ("MaskedChoice dictionary-lm", "age_small")
+    assert record.seeds == (0,)
     assert len(record.data) == 2  # train and dev
     found = {(row.metric, row.extra): (row.value, row.epoch) for row in record.rows}
-    logged = [
-        (value, int(epoch) + 1)
-        for _, epoch, metric, value in read_metrics(fitted / "metrics.csv")
-        if metric == "val/accuracy"
-    ]
-    assert len(logged) == 2
-    assert found["accuracy", "last"] == logged[-1]
-    assert found["accuracy", "best"] == max(logged, key=itemgetter(0))
+    metrics = read_metrics(fitted / "metrics.csv")
+    first, last = [(v, int(epoch) + 1) for _, epoch, name, v in metrics if name == "val/accuracy"]
+    assert found["accuracy", "last"] == last
+    assert found["accuracy", "best"] == max(first, last, key=itemgetter(0))
 
 
 def test_a_report_shows_what_a_fit_scored(fitted: Path, tmp_path: Path) -> None:
@@ -112,12 +104,11 @@ def test_predictions_are_those_that_validation_counts(fitted: Path, tmp_path: Pa
 
 
 def test_a_model_of_another_kind_is_refused_in_one_line(
-    curve_lm: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    curve_lm: Callable[[str], Path], refused: Refused, tmp_path: Path
 ) -> None:
     model = curve_lm("gpt2")
     given = command("fit", tmp_path / "out", f"--model.model_name_or_path={model}")
-    assert cli.main(given) == cli.FAILURE
-    [line] = [own for own in capsys.readouterr().err.splitlines() if own.startswith("train.py")]
+    line = refused(given, cli.FAILURE)
     assert line.startswith(f"train.py fit: failed: {model}: gpt2 (GPT2Config) is a causal")
     assert "Subtypes" not in line
 
@@ -132,20 +123,15 @@ def test_a_config_and_a_state_from_before_the_modules_moved_are_read(
     state["hyper_parameters"]["_class_path"] = old["model"]
     torch.save(state, tmp_path / "old.ckpt")
     config = yaml.safe_load((fitted / "config.yaml").read_text())
+    given = []
     for name, class_path in old.items():
         config[name]["class_path"] = class_path
-    given = []
     if by == "options":
-        model, data = config.pop("model")["init_args"], config.pop("data")["init_args"]
-        given = [f"--model={old['model']}", "--data", old["data"]]
-        given += [
-            f"--model.learning_rate={model['learning_rate']}",
-            f"--data.probe={data['probe']}",
-        ]
-        given += [
-            "--data.eval_split=dev",
-            "--trainer.callbacks+=callbacks.agreed_stop.AgreedStop",
-        ]
+        rate = config.pop("model")["init_args"]["learning_rate"]
+        probe = config.pop("data")["init_args"]["probe"]
+        given = [f"--model={old['model']}", f"--model.learning_rate={rate}"]
+        given += ["--data", old["data"], f"--data.probe={probe}", "--data.eval_split=dev"]
+        given += ["--trainer.callbacks+=callbacks.agreed_stop.AgreedStop"]
     (tmp_path / "old.yaml").write_text(yaml.safe_dump(config))
     given += [f"--config={tmp_path / 'old.yaml'}", f"--ckpt_path={tmp_path / 'old.ckpt'}"]
     assert cli.main(["predict", *given, f"--output_dir={tmp_path}"]) == 0
@@ -182,44 +168,34 @@ def test_what_it_would_find_late_is_refused_by_name(settings: dict[str, Any], sa
     assert said in str(refused.value)
 
 
+SMALL = "--trainer.max_epochs=1 --data.num_train=32 --trainer.limit_val_batches=1"
+
+
 @pytest.mark.parametrize(
-    ("name", "more"),
+    ("name", "options", "batch_size", "decay"),
     [
-        ("fit_mlm_baseline", ["--trainer.max_epochs=3", "--data.num_train=64"]),
-        (
-            "fit_esim",
-            [
-                "--trainer.max_epochs=1",
-                "--data.num_train=32",
-                "--trainer.limit_val_batches=1",
-                "--model.init_args.hidden_size=8",
-            ],
-        ),
+        ("fit_mlm_baseline", "", 16, 0.1),
+        ("fit_esim", "--model.init_args.hidden_size=8", 32, None),
     ],
 )
-def test_fit(name: str, more: list[str], tmp_path: Path) -> None:
-    config = ROOT / "configs" / "experiment" / f"{name}.yaml"
-    command = ["fit", f"--config={config}", f"--output_dir={tmp_path}", "--trainer.accelerator=cpu"]
-    assert cli.main([*command, *more]) == 0
+def test_fit_with_the_authors_settings(
+    name: str, options: str, batch_size: int, decay: float | None, tmp_path: Path
+) -> None:
+    path = ROOT / "configs" / "experiment" / f"{name}.yaml"
+    command = ["fit", f"--config={path}", f"--output_dir={tmp_path}", "--trainer.accelerator=cpu"]
+    assert cli.main([*command, *SMALL.split(), *options.split()]) == 0
     result = json.loads((tmp_path / "result.json").read_text())
     assert 0 <= result["facts"]["scores"]["val/accuracy"] <= 1
     ran = yaml.safe_load((tmp_path / "config.yaml").read_text())
     [stop] = ran["trainer"]["callbacks"]
     assert stop["class_path"].endswith("EarlyStopping")
     assert (stop["init_args"]["patience"], stop["init_args"]["monitor"]) == (10, "val/accuracy")
-
-
-@pytest.mark.parametrize(
-    ("name", "batch_size", "decay"), [("fit_mlm_baseline", 16, 0.1), ("fit_esim", 32, None)]
-)
-def test_the_authors_settings(name: str, batch_size: int, decay: float | None) -> None:
-    path = ROOT / "configs" / "experiment" / f"{name}.yaml"
     config = yaml.safe_load(path.read_text())
-    given = config["model"]["init_args"]
-    assert (given["learning_rate"], given["max_grad_norm"]) == (4e-4, 10.0)
-    assert given.get("weight_decay") == decay
-    assert config["trainer"]["max_epochs"] == 75
+    model = config["model"]["init_args"]
+    assert (model["learning_rate"], model["max_grad_norm"]) == (4e-4, 10.0)
+    assert model.get("weight_decay") == decay
     assert config["data"]["init_args"]["batch_size"] == batch_size
+    assert config["trainer"]["max_epochs"] == 75
 
 
 LOGGED = [
@@ -245,10 +221,6 @@ def test_each_metric_of_the_validation_has_its_last_and_its_best_value() -> None
         ("f1", "last", 0.2, 1),  # nobody knows which value is better
     ]
     assert {row.split for row in rows} == {"val"}
-
-
-def test_without_a_log_there_is_the_last_value_alone_and_no_nan() -> None:
-    rows = list(validation_rows(Row(), {"val/accuracy": 0.5, "val/loss": math.nan}, ()))
-    assert [(row.metric, row.extra, row.value, row.epoch) for row in rows] == [
-        ("accuracy", "last", 0.5, None)
-    ]
+    # Without a log there is the last value alone, and no NaN.
+    [row] = validation_rows(Row(), {"val/accuracy": 0.5, "val/loss": math.nan}, ())
+    assert (row.metric, row.extra, row.value, row.epoch) == ("accuracy", "last", 0.5, None)
