@@ -47,20 +47,20 @@ def test_the_tokens_of_each_choice_are_counted_in_the_order_of_the_records(token
     assert encoder.num_tokens([]) == []
 
 
-def test_of_several_masks_the_last_is_the_place(tokenizer: Any) -> None:
-    encoder = LikelihoodEncoder(tokenizer)
-    batch = encoder.encode([Record("t", "[MASK] [MASK] .", ("dog",), 0)]).collate([0])
-    assert batch["input_ids"][0].tolist() == tokenizer("[MASK] dog .")["input_ids"]
-    assert tokenizer.decode(batch["input_ids"][batch["answer_mask"]]).strip() == "dog"
-
-
-def test_the_tokens_are_those_of_the_running_text(tokenizer: Any) -> None:
-    batch = LikelihoodEncoder(tokenizer).encode([MLM]).collate([0])
-    for row, text in zip(
-        batch["pair_index"][0],
-        ("a cat is much larger , not really .", "a cat is smaller , not really ."),
-        strict=True,
-    ):
+@pytest.mark.parametrize(
+    ("record", "texts"),
+    [
+        (MLM, ["a cat is much larger , not really .", "a cat is smaller , not really ."]),
+        (Record("t", "[MASK] [MASK] .", ("dog",), 0), ["[MASK] dog ."]),  # the last is the place
+    ],
+)
+def test_the_tokens_are_those_of_the_running_text(
+    record: Record, texts: list[str], tokenizer: Any
+) -> None:
+    encoded = LikelihoodEncoder(tokenizer).encode([record])
+    assert _answers(tokenizer, encoded, 0) == list(record.choices)
+    batch = encoded.collate([0])
+    for row, text in zip(batch["pair_index"][0], texts, strict=True):
         length = int(batch["attention_mask"][row].sum())
         assert batch["input_ids"][row][:length].tolist() == tokenizer(text)["input_ids"]
 

@@ -179,15 +179,10 @@ def test_it_learns_to_find_the_word_that_is_asked_for(
     trainer = quiet_trainer(max_epochs=12, check_val_every_n_epoch=12)
     trainer.fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}, batch_size=10))
     assert float(trainer.callback_metrics["val/accuracy"]) > 0.9
-    assert isinstance(trainer.optimizers[0], torch.optim.Adam)
-
-
-def test_without_a_monitor_the_rate_stays(vectors: str, quiet_trainer: Callable[..., Any]) -> None:
-    module = _small(vectors)
-    trainer = quiet_trainer(max_epochs=3)
-    trainer.fit(module, ChoiceDataModule(RECORDS, {}, batch_size=10))
-    assert trainer.optimizers[0].param_groups[0]["lr"] == 4e-4
-    assert trainer.lr_scheduler_configs == []
+    [optimizer] = trainer.optimizers
+    assert isinstance(optimizer, torch.optim.Adam)
+    # Without a monitor the rate stays.
+    assert (optimizer.param_groups[0]["lr"], trainer.lr_scheduler_configs) == (1e-2, [])
 
 
 def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_path: Path) -> None:

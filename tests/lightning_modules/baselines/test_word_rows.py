@@ -88,10 +88,3 @@ def test_the_words_are_part_of_the_fingerprint() -> None:
     one.ids(["a"])
     other.ids(["b"])
     assert model_fingerprint(one) != model_fingerprint(other)
-
-
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    rows = WordRows(VectorRows(WordVectors(str(tmp_path / "no.txt"), 2)), trainable=False)
-    assert "no.txt is not there" in rows.notices[0]
-    rows.ids(["cat"])
-    assert rows.unknown(["cat"]) == {"cat"}
