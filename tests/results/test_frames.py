@@ -8,14 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probelight.results.frames import (
-    ITEMS,
-    NUMBERS,
-    WHOLE,
-    items_frame,
-    results_frame,
-    with_columns,
-)
+from probelight.results import frames
+from probelight.results.frames import ITEMS, NUMBERS, items_frame, results_frame
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
@@ -69,7 +63,7 @@ def test_whole_numbers_stay_whole_and_what_is_not_there_is_missing() -> None:
 def test_without_runs_the_columns_and_their_types_are_there() -> None:
     empty = Results("made", ())
     assert list(results_frame(empty)) == list(NUMBERS)
-    assert {str(results_frame(empty)[name].dtype) for name in WHOLE} == {"Int64"}
+    assert {str(results_frame(empty)[name].dtype) for name in frames.WHOLE} == {"Int64"}
     assert str(results_frame(empty).value.dtype) == "float64"
     assert list(items_frame(empty)) == list(ITEMS)
 
@@ -99,7 +93,7 @@ def test_the_same_results_are_read_once() -> None:
 def test_columns_of_other_rows_are_missing_where_no_row_is_of_the_place() -> None:
     frame = pd.DataFrame({"path": ["a", "a", "b"], "seed": [1, None, 1], "value": [3, 4, 5]})
     rows = pd.DataFrame({"path": ["a", "a"], "seed": [None, 1], "value": [6, 7], "more": [8, 9]})
-    found = with_columns(frame, rows, {"value": "other"}, ["path", "seed"])
+    found = frames.with_columns(frame, rows, {"value": "other"}, ["path", "seed"])
     assert found.columns.tolist() == ["path", "seed", "value", "other"]
     assert found.other.tolist()[:2] == [7, 6]  # no seed is the same as no seed
     assert found.other.isna().tolist() == [False, False, True]

@@ -134,10 +134,7 @@ def test_parts_of_a_new_kind_and_statements_of_a_polarity_alone() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "template=has",
-        {},
-        {"kind": "template"},
-        {"kind": "nothing"},
+        *("template=has", {}, {"kind": "template"}, {"kind": "nothing"}),
         {"kind": "untouched", "x": 1},
         {"kind": "clusters", "size": "5"},
         {"kind": "clusters", "size": True},

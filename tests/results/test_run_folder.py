@@ -103,9 +103,8 @@ def test_results_are_the_rows_of_the_finished_runs(tmp_path: Path) -> None:
     folder = CommandFolder(tmp_path, {})
     folder.run("unfinished", {"a": 1})
     for value in (0.25, 0.75):
-        folder.run("done", {"value": value}).finish(
-            replace(RECORD, rows=(Row(metric="m", value=value),))
-        )
+        record = replace(RECORD, rows=(Row(metric="m", value=value),))
+        folder.run("done", {"value": value}).finish(record)
     rows = read_results(folder.write_results())
     assert sorted(row["value"] for row in rows) == ["0.25", "0.75"]
     assert all(json.loads((tmp_path / row["run_dir"] / "result.json").read_text()) for row in rows)

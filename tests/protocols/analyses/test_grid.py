@@ -15,11 +15,7 @@ from probelight.build.prediction_grids import age_grids
 from probelight.io.errors import UsageError
 from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.protocols import cli
-from probelight.protocols.analyses.grid import (
-    grid_job,
-    grid_matrix,
-    grid_rows,
-)
+from probelight.protocols.analyses.grid import grid_job, grid_matrix, grid_rows
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run

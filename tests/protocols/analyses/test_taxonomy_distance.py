@@ -94,11 +94,11 @@ def test_the_command_reads_the_predictions_of_a_run(
 ) -> None:
     if not (DEFAULT_DIR / "index.sense").exists():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")
-    quiet = ["--trainer.progress_bar", "false"]
-    zero_shot = ["zero-shot", "--probes", "taxonomy_small,age_small", "--output_dir"]
-    assert cli.main([*zero_shot, str(tmp_path / "zero"), *quiet]) == 0
-    command = ["taxonomy-distance", "--results", str(tmp_path / "zero"), "--output_dir"]
-    assert cli.main([*command, str(tmp_path / "out")]) == 0
+    zero_shot = ["zero-shot", "--probes=taxonomy_small,age_small", "--trainer.progress_bar=false"]
+    assert cli.main([*zero_shot, f"--output_dir={tmp_path / 'zero'}"]) == 0
+    command = ["taxonomy-distance", f"--results={tmp_path / 'zero'}"]
+    command.append(f"--output_dir={tmp_path / 'out'}")
+    assert cli.main(command) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     values = {(row["metric"], row["subset"]): float(row["value"]) for row in rows}
     [path] = tmp_path.glob("out/runs/*/distances.jsonl")
@@ -112,7 +112,7 @@ def test_the_command_reads_the_predictions_of_a_run(
         "bovid": [1, None],  # the Old World buffalo; the American one is a bison
         "ungulate": [4, 5],  # ruminants and even-toed ungulates; odd-toed ones
     }
-    assert cli.main([*command, str(tmp_path / "out")]) == 0
+    assert cli.main(command) == 0
     assert "complete" in capsys.readouterr().out
 
 

@@ -35,8 +35,7 @@ def test_a_file_is_divided_by_groups(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_split_files_is_taken_as_it_is(tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
+    (folder := tmp_path / "own").mkdir()
     for split, first in {"train": 0, "dev": 40, "test": 38}.items():
         write_ai2(folder / f"{split}.jsonl", items(first, 40 if split == "train" else 24, "[MASK]"))
     config = config_of(str(folder))

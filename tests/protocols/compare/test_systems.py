@@ -38,11 +38,9 @@ def test_an_item_that_is_asked_twice_is_two(leave: Any, tmp_path: Path) -> None:
 
 
 def test_runs_of_one_seed_are_pairs_where_they_have_one_sample(leave: Any, tmp_path: Path) -> None:
-    answers = {}
-    for place, size in (("a", 62), ("b", 62), ("c", 125)):
-        answers[place] = read(leave.curve(tmp_path / place, place, size, {1: "10", 2: "01"}))
-    systems, _ = systems_of([one for own in answers.values() for one in own])
-    one, same, larger = systems
+    sizes, by_seed = {"a": 62, "b": 62, "c": 125}, {1: "10", 2: "01"}
+    curves = [read(leave.curve(tmp_path / n, n, size, by_seed)) for n, size in sizes.items()]
+    (one, same, larger), _ = systems_of([run for runs in curves for run in runs])
     assert same_samples(one, same)
     assert not same_samples(one, larger)
     [asked] = read(leave.zero_shot(tmp_path / "d", "d", "10"))
