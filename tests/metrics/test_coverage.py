@@ -29,11 +29,7 @@ SIZES = (5, 10, 20, 40, 15, 8)  # items of a group, over and over
 Ints = NDArray[np.int64]
 
 
-def grouping(num_groups: int) -> Ints:
-    return np.repeat(np.arange(num_groups), np.resize(SIZES, num_groups))
-
-
-def uneven(num_groups: int, singles: float) -> Ints:
+def grouping(num_groups: int, singles: float = 0.0) -> Ints:
     """Groups of which a share has one item, and the others from 5 to 40."""
     alone = round(num_groups * singles)
     large = np.resize(SIZES, num_groups - alone)
@@ -234,7 +230,7 @@ def test_the_smallest_difference_is_found_about_as_often_as_said(
 
 def test_of_uneven_groups_that_share_their_outcome() -> None:
     # Four of five groups have one item: what the others share is seen within them alone.
-    rng, groups = np.random.default_rng(11), uneven(64, 0.8)
+    rng, groups = np.random.default_rng(11), grouping(64, 0.8)
     assert held(0.8, accuracy_of(rng, groups, 0.8, 1)) >= 0.93
 
 
@@ -247,7 +243,7 @@ def test_of_an_accuracy_by_uneven_groups(
     num_groups: int, singles: float, alike: float, share: float
 ) -> None:
     rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), 12])
-    groups = uneven(num_groups, singles)
+    groups = grouping(num_groups, singles)
     assert held(share, accuracy_of(rng, groups, share, alike), 1000) >= 0.93
 
 
@@ -260,7 +256,7 @@ def test_of_a_paired_difference_by_uneven_groups(
     num_groups: int, singles: float, flips: float, alike: float
 ) -> None:
     rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), 13])
-    groups = uneven(num_groups, singles)
+    groups = grouping(num_groups, singles)
     assert held(-flips / 3, difference_of(rng, groups, flips, alike, alike), 1000) >= 0.93
 
 
@@ -275,7 +271,7 @@ def test_of_a_mean_over_seeds_by_uneven_groups(
 ) -> None:
     # Items are known or not with their groups; each seed loses some of what is known, or few.
     rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), num_seeds, 14])
-    groups = uneven(num_groups, singles)
+    groups = grouping(num_groups, singles)
 
     def draw() -> Interval:
         known = rng.random(len(groups)) < chances(rng, 0.8, alike, num_groups)[groups]

@@ -204,9 +204,8 @@ def test_words_go_on_over_lines_and_blocks(tmp_path: Path, monkeypatch: pytest.M
 def test_what_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(b"a red\xff round\n")
-    assert scan_text(scan(), path) == [
-        f"{path}: 1 places are not UTF-8; they end words like a blank"
-    ]
+    notice = f"{path}: 1 places are not UTF-8; they end words like a blank"
+    assert scan_text(scan(), path) == [notice]
     for data, said in (
         (b"", "no words"),
         (b" ?!\n", "no words"),

@@ -26,10 +26,8 @@ def written(path: Path, *lines: str) -> Path:
 
 def test_english_statements_of_the_relations_asked_for(tmp_path: Path) -> None:
     path = written(tmp_path / "assertions.csv.gz", *LINES)
-    used, at = (
-        Edge("UsedFor", "fountain pen", "writing", 2.828),
-        Edge("AtLocation", "pen", "desk", 1),
-    )
+    used = Edge("UsedFor", "fountain pen", "writing", 2.828)
+    at = Edge("AtLocation", "pen", "desk", 1)
     assert list(read_conceptnet(path, ["UsedFor", "AtLocation"])) == [used, at]
     assert list(read_conceptnet(path, ["AtLocation"])) == [at]
     path.write_bytes(bz2.compress(gzip.decompress(path.read_bytes())))
