@@ -50,8 +50,7 @@ COMMANDS = (
 ELSEWHERE = """
 import json, sys
 from pathlib import Path
-from probelight.protocols.jobs.job import RunContext
-from probelight.protocols.jobs.job import make_run
+from probelight.protocols.jobs.job import RunContext, make_run
 from probelight.results.run_folder import RunFolder
 for path, runner, told in json.load(sys.stdin):
     run = RunFolder.at(Path(path))
@@ -82,45 +81,41 @@ class World:
             options.append(f"--data.{split}={path}")
         return options
 
-    def command(self, name: str) -> list[str]:
-        """The command of a name, without folder and trainer."""
-        if name == "named sets":
-            sets = f"--probes={self.pairs}:dev,{self.asked}:dev"
-            return ["zero-shot", sets, "--ranks=true", self.model, self.mirror]
-        if name == "a file":
-            path = self.folder / "my.own.jsonl"
-            write_ai2(path, sentences(8, 3))
-            return ["zero-shot", f"--data.path={path}", "--data.setup=mc_mlm", self.model]
-        if name == "heads on files":
-            return ["curve", *self.files("mc_mlm"), self.model, *POINTS]
-        if name == "networks behind a first stage":
-            stage = [f"--first_stage={self.asked}:dev", "--grid.full.epochs=1"]
-            controls = "--grid.controls=[standard, no_language]"
-            probe = f"--probes={self.asked}"
-            return ["curve", probe, *stage, controls, self.model, self.mirror, *POINTS]
-        if name == "phrasings":
-            (self.folder / "otherwise.yaml").write_text(self.pairs.read_text())
-            names = f"--phrasings={self.pairs},{self.folder / 'otherwise.yaml'}"
-            return ["curve", names, self.model, self.mirror, *POINTS]
-        if name == "inoculation with files":
-            sizes = ["--dose=8", "--epochs=1", "--probe.selection_items=20"]
-            return ["inoculate", *self.task(), *self.files("mc_qa"), *sizes, self.model]
-        if name == "original task":
-            first = {"name": "before", "sets": [str(self.original / "second.yaml")], "epochs": 1}
-            return ["original", *self.task(), f"--original.first={json.dumps(first)}", self.model]
-        if name == "grids":
-            values = ["--grid.panels=[A, sizes]", "--grid.first_age=20", "--grid.last_age=22"]
-            return ["grid", *values]
+    def commands(self) -> dict[str, list[str]]:
+        """Each command, without folder and trainer, and the files that it reads."""
+        path, wordnet = self.folder / "my.own.jsonl", self.folder / "wordnet"
+        write_ai2(path, sentences(8, 3))
+        wordnet.mkdir()
+        write_wordnet(wordnet, ANIMALS)
+        (self.folder / "otherwise.yaml").write_text(self.pairs.read_text())
+        (self.folder / "a.txt").write_text("older\t5\nyear\t4\n")
+        (self.folder / "b.txt").write_text("older\t1\nanimal\t5\n")
+        tiny = [self.model, self.mirror]
+        first = {"name": "before", "sets": [str(self.original / "second.yaml")], "epochs": 1}
+        sets = f"--probes={self.pairs}:dev,{self.asked}:dev"
+        phrasings = f"--phrasings={self.pairs},{self.folder / 'otherwise.yaml'}"
+        stage = [f"--probes={self.asked}", f"--first_stage={self.asked}:dev"]
+        stage += ["--grid.full.epochs=1", "--grid.controls=[standard, no_language]"]
+        sizes = ["--dose=8", "--epochs=1", "--probe.selection_items=20"]
+        ages = ["--grid.first_age=20", "--grid.last_age=22"]
         results = f"--results={self.answered()}"
-        if name == "distances":
-            folder = self.folder / "wordnet"
-            folder.mkdir()
-            return ["taxonomy-distance", results, f"--wordnet={write_wordnet(folder, ANIMALS)}"]
-        options = ["unigrams", results, "--measure=zero_shot", "--model_a=a", "--model_b=b"]
-        for one, text in (("a", "older\t5\nyear\t4\n"), ("b", "older\t1\nanimal\t5\n")):
-            (self.folder / f"{one}.txt").write_text(text)
-            options.append(f"--counts_{one}={self.folder / f'{one}.txt'}")
-        return options
+        counts = [f"--counts_{one}={self.folder / one}.txt" for one in "ab"]
+        models = ["--measure=zero_shot", "--model_a=a", "--model_b=b"]
+        before = f"--original.first={json.dumps(first)}"
+        return {
+            "named sets": ["zero-shot", sets, "--ranks=true", *tiny],
+            "a file": ["zero-shot", f"--data.path={path}", "--data.setup=mc_mlm", self.model],
+            "heads on files": ["curve", *self.files("mc_mlm"), self.model, *POINTS],
+            "networks behind a first stage": ["curve", *stage, *tiny, *POINTS],
+            "phrasings": ["curve", phrasings, *tiny, *POINTS],
+            "inoculation with files": [
+                *("inoculate", *self.task(), *self.files("mc_qa"), *sizes, self.model),
+            ],
+            "original task": ["original", *self.task(), before, self.model],
+            "grids": ["grid", "--grid.panels=[A, sizes]", *ages],
+            "distances": ["taxonomy-distance", results, f"--wordnet={wordnet}"],
+            "words": ["unigrams", results, *models, *counts],
+        }
 
     def task(self) -> list[str]:
         sets = f"[{self.original / 'first.yaml'}]"
@@ -141,9 +136,8 @@ class World:
                 run.finish(RunRecord(**about, rows=(row,)))
         return folder
 
-    def run(self, name: str) -> None:
+    def run(self, name: str, command: list[str]) -> None:
         """Runs a command, and leaves the configs of its runs elsewhere."""
-        command = self.command(name)
         trainer = [] if command[0] in ("taxonomy-distance", "unigrams") else QUIET
         assert cli.main([*command, *trainer, f"--output_dir={self.out(name)}"]) == 0
 
@@ -171,10 +165,10 @@ def world(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("probelight.protocols.jobs.run.make_run", noted)
-        for name in COMMANDS:
-            found.run(name)
-    command = [sys.executable, "-c", ELSEWHERE]
-    subprocess.run(command, cwd=ROOT, input=json.dumps(found.told), text=True, check=True)
+        for name, command in found.commands().items():
+            found.run(name, command)
+    process = [sys.executable, "-c", ELSEWHERE]
+    subprocess.run(process, cwd=ROOT, input=json.dumps(found.told), text=True, check=True)
     return found
 
 
