@@ -11,11 +11,11 @@ import pytest
 MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
 
 pytest_plugins = [
+    "tests.fixtures.results",
     "tests.fixtures.causal",
     "tests.fixtures.hub_cache",
     "tests.fixtures.inoculations",
     "tests.fixtures.items",
-    "tests.fixtures.results",
     "tests.fixtures.small_disk",
     "tests.fixtures.training",
     "tests.fixtures.wordnet",

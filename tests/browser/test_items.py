@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +18,7 @@ from probelight.reports.page.items import MOST_IN_PAGE, items_of
 from probelight.reports.sections import made_sections
 from probelight.results.load import Results, load_results
 from tests.fixtures.items import HOSTILE, lines, write_lines
-from tests.fixtures.results import WriteRun
+from tests.fixtures.results import write_run, zero_shot_rows
 
 pytestmark = pytest.mark.browser
 AFTER = "after 100 examples"
@@ -167,10 +166,8 @@ def test_a_link_says_what_is_searched_for(answered: Results, tmp_path: Path, tab
     assert tab.page.input_value("#items [name=q]") == ""
 
 
-def test_a_page_begins_with_a_few_items(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, tab: Tab
-) -> None:
-    run = write_run(tmp_path, "z", rows.zero_shot("p", 5, 8, 2))
+def test_a_page_begins_with_a_few_items(tmp_path: Path, tab: Tab) -> None:
+    run = write_run(tmp_path, "z", zero_shot_rows("p", 5, 8, 2))
     write_lines(run, lines("p", "+-" * 20))
     tab.page.goto(written(load_results(tmp_path), tmp_path / "out").as_uri())
     tab.page.locator("#items .item").first.wait_for()
@@ -284,9 +281,7 @@ def test_with_the_keyboard_alone(answered: Results, tmp_path: Path, tab: Tab) ->
 
 
 @pytest.mark.slow
-def test_twenty_thousand_items_stay_quick(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, tab: Tab
-) -> None:
+def test_twenty_thousand_items_stay_quick(tmp_path: Path, tab: Tab) -> None:
     draw = random.Random(0)
     words = ["".join(draw.choices("etaoinshrdlu", k=draw.randint(2, 9))) for _ in range(5_000)]
     asked: list[dict[str, Any]] = [
@@ -308,7 +303,7 @@ def test_twenty_thousand_items_stay_quick(
             best = scores.index(max(scores))
             said = {"scores": scores, "prediction": best, "correct": float(best == item["answer"])}
             answers.append(item | said)
-        made = rows.zero_shot("long", 5, 8, 5, model=f"m{model}")
+        made = zero_shot_rows("long", 5, 8, 5, model=f"m{model}")
         write_lines(write_run(tmp_path, f"m{model}", made), answers)
     path = written(load_results(tmp_path), tmp_path / "out")
     tab.page.goto(path.as_uri())

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from probelight.reports.build import build_report
+from tests.fixtures.results import write_run, zero_shot_rows
 
 pytestmark = pytest.mark.browser
-WriteRun = Callable[..., Path]
 ITEM: dict[str, Any] = {"set": "p", "id": "a&b", "position": 1, "question": "What is <b>it</b>?"}
 ITEM |= {"choices": ["this", "that"], "scores": [2.0, 1.0], "prediction": 0, "tied": 1}
 ITEM |= {"answer": 0, "correct": 1.0}
@@ -30,10 +28,8 @@ def test_the_first_screen_holds_the_grid_and_the_plot(browser: Any, demo_folder:
     page.close()
 
 
-def test_an_example_leads_to_its_item(
-    browser: Any, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    run = write_run(tmp_path, "a", rows.zero_shot("p", 40, 100, 2))
+def test_an_example_leads_to_its_item(browser: Any, tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", zero_shot_rows("p", 40, 100, 2))
     text = "".join(json.dumps(one) + "\n" for one in (ITEM, {**ITEM, "position": 2}))
     (run / "predictions.jsonl").write_text(text)
     page = browser.new_page()
@@ -45,12 +41,10 @@ def test_an_example_leads_to_its_item(
     page.close()
 
 
-def test_a_long_grid_scrolls_in_itself_and_its_heads_stay(
-    browser: Any, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_a_long_grid_scrolls_in_itself_and_its_heads_stay(browser: Any, tmp_path: Path) -> None:
     for skill in range(12):
         for model in range(12):
-            own = rows.zero_shot(f"skill_{skill}", 40, 100, 2, model=f"model-{model}")
+            own = zero_shot_rows(f"skill_{skill}", 40, 100, 2, model=f"model-{model}")
             write_run(tmp_path, f"{skill}-{model}", own)
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(build_report(tmp_path).as_uri())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from probelight.reports.build import build_report
 from probelight.reports.page.html import to_html
 from probelight.reports.page.items import MOST_IN_PAGE, items_of
 from probelight.results.load import Results
-from tests.fixtures.results import WriteRun
+from tests.fixtures.results import write_run, zero_shot_rows
 
 pytestmark = pytest.mark.browser
 DESKTOP, PHONE = 1300, 390
@@ -93,11 +92,9 @@ def test_on_paper_tables_are_whole_and_what_is_folded_is_there(
         assert page.locator("details.long:not([open])").count() == 0
 
 
-def test_a_table_of_many_models_is_whole_on_a_page_across(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, opened: Any
-) -> None:
+def test_a_table_of_many_models_is_whole_on_a_page_across(tmp_path: Path, opened: Any) -> None:
     for place in range(5):
-        found = rows.zero_shot("a_probe", 5, 10, 2, model=f"model-of-a-long-name-{place}")
+        found = zero_shot_rows("a_probe", 5, 10, 2, model=f"model-of-a-long-name-{place}")
         write_run(tmp_path, str(place), found)
     page = opened(build_report(tmp_path).as_uri(), ACROSS)
     page.emulate_media(media="print")

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ from probelight.protocols import cli
 from probelight.results.load import load_results
 from probelight.results.record import artifacts_of
 from tests.fixtures.items import lines, write_lines
+from tests.fixtures.results import write_run, zero_shot_rows
 
-WriteRun = Callable[..., Path]
 Damage = Callable[[Path], object]
 
 
@@ -79,10 +78,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.fixture
-def folders(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> tuple[Path, Path]:
+def folders(tmp_path: Path) -> tuple[Path, Path]:
     """Two runs on the same items, each in a folder."""
     for name, right in (("one", "++-+"), ("two", "+--+")):
-        made = rows.zero_shot("age", right.count("+"), 4, 2, model=f"model_{name}")
+        made = zero_shot_rows("age", right.count("+"), 4, 2, model=f"model_{name}")
         run = write_run(tmp_path / name, name, made)
         write_lines(run, lines("age", right))
         changed(files=artifacts_of(run))(run / "result.json")

@@ -5,14 +5,11 @@ from pathlib import Path
 import pytest
 
 from probelight.protocols import cli
-from tests.fixtures.results import WriteRun, zero_shot_rows
+from tests.fixtures.results import write_run, zero_shot_rows
 
 
 def test_the_report_says_where_the_page_is(
-    tmp_path: Path,
-    write_run: WriteRun,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_run(tmp_path / "out", "one", zero_shot_rows("age_small", 2, 4, 2))
     monkeypatch.chdir(tmp_path)

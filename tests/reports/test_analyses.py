@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from probelight.reports.analyses import fits_table, taxonomy_distance_table, unigrams_table
@@ -11,11 +9,10 @@ from probelight.results.load import Results, Run, load_results
 from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.report import named, present, records
+from tests.fixtures.results import accuracy, write_run
 
-WriteRun = Callable[..., Path]
 
-
-def taxonomy_rows(rows: SimpleNamespace, seed: int | None, chosen: int) -> list[dict[str, Any]]:
+def taxonomy_rows(seed: int | None, chosen: int) -> list[dict[str, Any]]:
     common: dict[str, Any] = {
         "protocol": "taxonomy_distance",
         "model": "m",
@@ -26,18 +23,16 @@ def taxonomy_rows(rows: SimpleNamespace, seed: int | None, chosen: int) -> list[
         "seed": seed,
     }
     return [
-        {**rows.accuracy(chosen, 40, **common), "metric": "nearer_chosen"},
+        {**accuracy(chosen, 40, **common), "metric": "nearer_chosen"},
         {**common, "metric": "nearer_chosen_by_guessing", "value": 0.4, "num_items": 40},
-        rows.accuracy(10, 40, **common, subset=subsets.nearer_distractor(True)),
-        rows.accuracy(15, 20, **common, subset=subsets.nearer_distractor(False)),
+        accuracy(10, 40, **common, subset=subsets.nearer_distractor(True)),
+        accuracy(15, 20, **common, subset=subsets.nearer_distractor(False)),
     ]
 
 
-def test_each_seed_has_its_share_with_the_papers(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "zero", taxonomy_rows(rows, None, 30))
-    write_run(tmp_path, "trained", taxonomy_rows(rows, 1, 28) + taxonomy_rows(rows, 2, 20))
+def test_each_seed_has_its_share_with_the_papers(tmp_path: Path) -> None:
+    write_run(tmp_path, "zero", taxonomy_rows(None, 30))
+    write_run(tmp_path, "trained", taxonomy_rows(1, 28) + taxonomy_rows(2, 20))
     table = present(taxonomy_distance_table(load_results(tmp_path)))
     texts = [[cell.text for cell in row] for row in table.rows]
     first = ["taxonomy_conjunction", "m"]
@@ -53,9 +48,7 @@ def test_each_seed_has_its_share_with_the_papers(
     assert (second["by_guessing"], second["num_items"], second["num_train"]) == (0.4, 40, 62)
 
 
-def test_the_note_has_the_correlation_with_interval_and_p(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_the_note_has_the_correlation_with_interval_and_p(tmp_path: Path) -> None:
     common = {"protocol": "unigrams", "model": "a against b"}
     found: list[dict[str, Any]] = [
         {**common, "probe": "p", "subset": subsets.one_model("a"), "num_items": 1200,

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from probelight.reports.build import build_report
-
-WriteRun = Callable[..., Path]
 
 
 def test_everything_is_written(demo_report: Path) -> None:

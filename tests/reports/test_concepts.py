@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -24,8 +23,8 @@ from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
 from tests.fixtures import items
 from tests.fixtures.items import write_lines
-from tests.fixtures.report import named, records
-from tests.fixtures.results import WriteRun
+from tests.fixtures.report import named, present, records
+from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
 # Concepts with 3, 2, 2 and 1 questions.
 ASKED = ("dog", "cat", "dog", "oak", "cat", "elm", "dog", "oak")
@@ -47,16 +46,14 @@ def lines(name: str, right: str, asked: Sequence[str] = ASKED) -> list[dict[str,
 
 
 @pytest.fixture
-def by_concept(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> Results:
+def by_concept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
     """A zero-shot run, and two seeds of an inoculation with k = 100; three concepts are enough."""
     monkeypatch.setattr("probelight.reports.concepts.FEW", 3)
-    zero = write_run(tmp_path, "z", rows.zero_shot("hypernymy", 5, 8, 2, model="m"))
+    zero = write_run(tmp_path, "z", zero_shot_rows("hypernymy", 5, 8, 2, model="m"))
     write_lines(zero, lines("hypernymy", "+-+-=++-"))
     facts = {"original_task": "science", "selection": "train", "report_split": "test"}
     for seed, after in enumerate(("+++++---", "+-+-+-++")):
-        made = rows.inoculation(seed=seed, model="m")
+        made = inoculation_rows(seed=seed, model="m")
         run = write_run(tmp_path, f"s{seed}", made, report_items=None, **facts)
         before = lines("report_probe_before", "--+--?--")
         other = [{**lines("report_original", "+", ["dog"])[0], "question": "Other?"}]
@@ -84,24 +81,20 @@ def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Res
     assert zero.is_several.sum() == 7
 
 
-def test_other_items_are_not_averaged_with(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, by_concept: Results
-) -> None:
-    run = write_run(tmp_path, "s9", rows.inoculation(seed=9, model="m"), original_task="science")
+def test_other_items_are_not_averaged_with(tmp_path: Path, by_concept: Results) -> None:
+    run = write_run(tmp_path, "s9", inoculation_rows(seed=9, model="m"), original_task="science")
     write_lines(run, lines("report_probe", "++++++", ["dog"] * 2 + ["cat"] * 2 + ["oak"] * 2))
     found = [own[own.dose == 100] for own in asked_of(load_results(tmp_path))]
     assert [(own.place.nunique(), own.run.nunique()) for own in found[:2]] == [(6, 1), (8, 2)]
 
 
-def test_what_is_left_out_is_named(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, by_concept: Results
-) -> None:
-    few = write_run(tmp_path, "few", rows.zero_shot("few", 1, 2, 2))
+def test_what_is_left_out_is_named(tmp_path: Path, by_concept: Results) -> None:
+    few = write_run(tmp_path, "few", zero_shot_rows("few", 1, 2, 2))
     write_lines(few, lines("few", "++", ["dog", "dog"]))
-    without = write_run(tmp_path, "none", rows.zero_shot("none", 1, 2, 2))
+    without = write_run(tmp_path, "none", zero_shot_rows("none", 1, 2, 2))
     none = [{k: v for k, v in line.items() if k != "group"} for line in lines("none", "+", ["dog"])]
     write_lines(without, none)
-    cut = write_run(tmp_path, "cut", rows.zero_shot("cut", 1, 2, 2))
+    cut = write_run(tmp_path, "cut", zero_shot_rows("cut", 1, 2, 2))
     (cut / "predictions.jsonl").write_text(json.dumps(none[0]) + '\n{"set"')
     results = load_results(tmp_path)
     assert len(asked_of(results)) == 2
@@ -146,8 +139,7 @@ def test_strict_is_not_told_of_concepts_that_lack_questions(by_concept: Results)
 
 
 def test_the_table_has_a_row_a_dose(by_concept: Results) -> None:
-    table = clusters_table(by_concept)
-    assert table is not None
+    table = present(clusters_table(by_concept))
     assert [(row[0].text, row[1].text, row[2].text) for row in table.rows] == [
         ("hypernymy", "0", "2"), ("hypernymy", "100", "2"), ("hypernymy", "0", "1"),
     ]  # fmt: skip
@@ -160,8 +152,7 @@ def test_the_table_has_a_row_a_dose(by_concept: Results) -> None:
 
 
 def test_the_csv_has_every_concept_with_several_questions(by_concept: Results) -> None:
-    table = concepts_table(by_concept)
-    assert table is not None
+    table = present(concepts_table(by_concept))
     found = [
         (r["dose"], r["concept"], r["num_questions"], r["share_before"], r["share_after"])
         for r in records(table)
@@ -182,8 +173,7 @@ def test_the_surest_are_shown_with_their_questions(
     monkeypatch.setattr(concepts, "OF_EACH", 1)
     monkeypatch.setattr(concepts, "MOST_QUESTIONS", 2)
     monkeypatch.setattr(concepts, "MOST_MODELS", 1)
-    table = concepts_table(by_concept)
-    assert table is not None
+    table = present(concepts_table(by_concept))
     # 2.5 of 3 is surer than 1.5 of 2.
     shown = [(row[1].text, row[2]) for row in table.rows]
     dog, oak = Cell("dog", "3 questions"), Cell("oak", "2 questions")
@@ -197,8 +187,7 @@ def test_the_surest_are_shown_with_their_questions(
 
 
 def test_a_concept_that_is_known_whole_is_not_among_the_least_known(by_concept: Results) -> None:
-    table = concepts_table(by_concept)
-    assert table is not None
+    table = present(concepts_table(by_concept))
     zero = [(row[1].text, row[2].text) for row in table.rows if "dev" in row[0].detail]
     assert ("least", "dog") not in zero
     assert ("most", "oak") not in zero

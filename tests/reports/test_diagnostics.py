@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,8 @@ from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import named, present, records, texts_of
-from tests.fixtures.results import accuracy
+from tests.fixtures.results import accuracy, write_run
 
-WriteRun = Callable[..., Path]
 ROLE: dict[str, Any] = {"probe": "role"}
 SIMP: dict[str, Any] = {"probe": "neg_simp"}
 
@@ -36,9 +34,7 @@ def texts(table: Table | None) -> list[list[str]]:
     return [[cell.text for cell in line] for line in present(table).rows]
 
 
-def test_runs_are_set_by_set_and_those_of_one_name_have_their_folder(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_runs_are_set_by_set_and_those_of_one_name_have_their_folder(tmp_path: Path) -> None:
     for name, probe in (("a", "neg_nat"), ("b", "neg_nat"), ("c", "role"), ("d", "cprag")):
         write_run(tmp_path, name, [accuracy(1, 2, protocol="diagnose", model="m", probe=probe)])
     [cprag, role, first, second] = labelled_runs(load_results(tmp_path))
@@ -49,9 +45,7 @@ def test_runs_are_set_by_set_and_those_of_one_name_have_their_folder(
     assert first[1] != second[1]
 
 
-def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(tmp_path: Path) -> None:
     rows = [
         share(1, 2, "sensitivity", **ROLE, perturbation="generic_both"),
         share(1, 5, "sensitivity", **ROLE, subset=subsets.cloze(0.77)),
@@ -61,7 +55,7 @@ def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(
         share(4, 34, "accuracy@5", perturbation="shuffled"),
         share(1, 34, "accuracy@5_sd", perturbation="shuffled") | {"value": 0.02},
     ]
-    results = results_of(tmp_path, write_run, rows)
+    results = results_of(tmp_path, rows)
     headings = [("accuracy@5", "@5 %"), ("accuracy@10", "@10 %")]  # as numbers, not as texts
     assert [*at_each_k(results, "accuracy").items()] == headings
     found = diagnosed(results)
@@ -73,10 +67,9 @@ def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(
     assert found.set_index("metric").sd["accuracy@5"] == 0.02
 
 
-def test_accuracies_of_each_part_of_a_set(tmp_path: Path, write_run: WriteRun) -> None:
+def test_accuracies_of_each_part_of_a_set(tmp_path: Path) -> None:
     results = results_of(
         tmp_path,
-        write_run,
         [
             share(8, 34),
             share(4, 18, subset=subsets.constraint("high")),
@@ -105,14 +98,12 @@ def test_accuracies_of_each_part_of_a_set(tmp_path: Path, write_run: WriteRun) -
     assert to_csv(table).startswith("model,probe,subset,perturbation,num_items,")
 
 
-def test_a_mean_over_shuffles_has_its_spread_and_no_count(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_a_mean_over_shuffles_has_its_spread_and_no_count(tmp_path: Path) -> None:
     shuffled: dict[str, Any] = {"perturbation": "shuffled"}
     spread = share(1, 34, "accuracy@1_sd", **shuffled) | {"value": 0.031}
     rows = [share(8, 34), share(5, 34, **shuffled), spread]
     rows.append(share(5, 34, perturbation="another_one"))
-    table = present(accuracy_table(results_of(tmp_path, write_run, rows)))
+    table = present(accuracy_table(results_of(tmp_path, rows)))
     assert texts(table) == [
         ["CPRAG-102", "23.5 (8/34)"],
         ["CPRAG-102", "14.7 ± 3.1"],
@@ -122,14 +113,14 @@ def test_a_mean_over_shuffles_has_its_spread_and_no_count(
     assert records(table)[1]["accuracy@1_sd"] == 0.031
 
 
-def test_what_survives_has_a_table_of_its_own(tmp_path: Path, write_run: WriteRun) -> None:
+def test_what_survives_has_a_table_of_its_own(tmp_path: Path) -> None:
     shuffled: dict[str, Any] = {"perturbation": "shuffled"}
     rows = [
         share(8, 34),
         share(4, 8, "survival@1", **shuffled) | {"value": 0.51},
         share(12, 18, "survival@5", **shuffled),
     ]
-    results = results_of(tmp_path, write_run, rows)
+    results = results_of(tmp_path, rows)
     table = present(survival_table(results))
     assert texts(table) == [["CPRAG-102", "51.0 (n = 8)", "66.7 (12/18)"]]
     assert table.rows[0][0].detail == "1st sentence shuffled"
@@ -137,21 +128,21 @@ def test_what_survives_has_a_table_of_its_own(tmp_path: Path, write_run: WriteRu
     assert first_words_table(results) is None
 
 
-def test_sensitivities_with_and_without_the_margin(tmp_path: Path, write_run: WriteRun) -> None:
+def test_sensitivities_with_and_without_the_margin(tmp_path: Path) -> None:
     negative = subsets.statements("negative")
     rows = [
         share(18, 36, "sensitivity", **SIMP),
         share(0, 18, "sensitivity", **SIMP, subset=negative),
         share(0, 18, "sensitivity_margin", **SIMP, subset=negative),
     ]
-    table = sensitivity_table(results_of(tmp_path, write_run, rows))
+    table = sensitivity_table(results_of(tmp_path, rows))
     assert texts(table) == [
         ["NEG-136-SIMP", "50.0 (18/36)", "–"],
         ["NEG-136-SIMP", "0.0 (0/18)", "0.0 (0/18)"],
     ]
 
 
-def test_what_else_was_measured_is_in_the_third_table(tmp_path: Path, write_run: WriteRun) -> None:
+def test_what_else_was_measured_is_in_the_third_table(tmp_path: Path) -> None:
     rows = [
         share(8, 34),
         share(42, 44, "article_obedience", **SIMP),
@@ -160,7 +151,7 @@ def test_what_else_was_measured_is_in_the_third_table(tmp_path: Path, write_run:
         share(1, 2, "some_new_measure", perturbation="shuffled"),
         share(1, 2, "some_new_measure_sd", perturbation="shuffled") | {"value": 0.07},
     ]
-    table = present(first_words_table(results_of(tmp_path, write_run, rows)))
+    table = present(first_words_table(results_of(tmp_path, rows)))
     assert texts(table) == [
         ["CPRAG-102", "some new measure", "50.0 ± 7.0"],
         ["NEG-136-SIMP", "first word that “a” or “an” asks for", "95.5 (42/44)"],
@@ -170,11 +161,9 @@ def test_what_else_was_measured_is_in_the_third_table(tmp_path: Path, write_run:
     assert [line[0].detail for line in table.rows[:3]] == ["1st sentence shuffled", "", "behind an"]
 
 
-def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(tmp_path: Path) -> None:
     runs = [[share(right, 4, model=model)] for model, right in (("m", 1), ("m", 2), ("other", 3))]
-    table = present(accuracy_table(results_of(tmp_path, write_run, *runs)))
+    table = present(accuracy_table(results_of(tmp_path, *runs)))
     [*_, first, second, other] = [heading.group for heading in table.columns]
     assert other == "other"
     assert first.startswith("m (runs/run0-")
@@ -184,24 +173,24 @@ def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(
     assert len(table.runs[0]) == 3
 
 
-def test_nothing_without_diagnostics(tmp_path: Path, write_run: WriteRun) -> None:
-    results = results_of(tmp_path, write_run, [share(1, 2) | {"protocol": "zero_shot"}])
+def test_nothing_without_diagnostics(tmp_path: Path) -> None:
+    results = results_of(tmp_path, [share(1, 2) | {"protocol": "zero_shot"}])
     for make in (accuracy_table, sensitivity_table, survival_table, first_words_table):
         assert make(results) is None
     assert (words_tables(results), summary(results)) == ([], "")
 
 
-def test_a_run_on_no_diagnostic_set_is_named(tmp_path: Path, write_run: WriteRun) -> None:
-    results = results_of(tmp_path, write_run, [share(1, 2, probe="age_comparison")])
+def test_a_run_on_no_diagnostic_set_is_named(tmp_path: Path) -> None:
+    results = results_of(tmp_path, [share(1, 2, probe="age_comparison")])
     [run] = results.runs
     assert summary(results) == f"Not shown: {run.path}: its record names no diagnostic set."
     assert accuracy_table(results) is None
 
 
-def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path, write_run: WriteRun) -> None:
+def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path) -> None:
     rows = [share(25, 34, "sensitivity"), share(20, 44, "sensitivity", **ROLE)]
     other = [share(1, 34, "sensitivity", model="o"), share(1, 34, model="o")]
-    assert summary(results_of(tmp_path, write_run, rows[:1], rows[1:], other)) == (
+    assert summary(results_of(tmp_path, rows[:1], rows[1:], other)) == (
         "How often good completions are preferred is above chance: m on CPRAG-102. "
         "How often good completions are preferred is below chance: o on CPRAG-102. "
         "How often good completions are preferred is not distinguishable from chance: m on ROLE-88."
@@ -219,20 +208,20 @@ def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path, write_run: Wr
     ],
 )
 def test_sensitivity_to_negation_takes_both_polarities(
-    affirmative: int, negative: int, verdict: str, tmp_path: Path, write_run: WriteRun
+    affirmative: int, negative: int, verdict: str, tmp_path: Path
 ) -> None:
     simp: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
     rows = [
         share(affirmative, 18, **simp, subset=subsets.statements("affirmative")),
         share(negative, 18, **simp, subset=subsets.statements("negative")),
     ]
-    assert summary(results_of(tmp_path, write_run, rows)) == f"{verdict}: m on NEG-136-SIMP."
-    assert summary(results_of(tmp_path / "alone", write_run, rows[:1])) == ""
+    assert summary(results_of(tmp_path, rows)) == f"{verdict}: m on NEG-136-SIMP."
+    assert summary(results_of(tmp_path / "alone", rows[:1])) == ""
 
 
-def write(folder: Path, name: str, probe: str, lines: list[dict[str, Any]], run: WriteRun) -> None:
+def write(folder: Path, name: str, probe: str, lines: list[dict[str, Any]]) -> None:
     row = accuracy(1, 2, protocol="diagnose", model=name[0], probe=probe)
-    path = run(folder, name, [row | {"metric": "accuracy@1"}]) / "predictions.jsonl"
+    path = write_run(folder, name, [row | {"metric": "accuracy@1"}]) / "predictions.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -240,12 +229,12 @@ def line(context: str, words: str, *expected: str) -> dict[str, Any]:
     return {"context": context, "expected": expected, "predictions": words.split()}
 
 
-def test_a_context_has_a_row_and_a_model_a_column(tmp_path: Path, write_run: WriteRun) -> None:
+def test_a_context_has_a_row_and_a_model_a_column(tmp_path: Path) -> None:
     first = [line("He is a", "b c d e f g", "x", "e"), line("He is a", "b c d e f g")]
     not_a = [line("He is not a", "h")]
-    write(tmp_path, "m-1", "neg_simp", [*first, *not_a], write_run)
-    write(tmp_path, "o-1", "neg_simp", [line("He is a", "k", "x", "e"), *not_a], write_run)
-    write(tmp_path, "m-2", "role", [line("She", "l", "z")], write_run)
+    write(tmp_path, "m-1", "neg_simp", [*first, *not_a])
+    write(tmp_path, "o-1", "neg_simp", [line("He is a", "k", "x", "e"), *not_a])
+    write(tmp_path, "m-2", "role", [line("She", "l", "z")])
     role, simp = map(present, words_tables(load_results(tmp_path)))
     assert (role.name, simp.name) == ("diagnostics_words_role", "diagnostics_words_neg_simp")
     assert texts(simp) == [
@@ -260,10 +249,10 @@ def test_a_context_has_a_row_and_a_model_a_column(tmp_path: Path, write_run: Wri
     }  # fmt: skip
 
 
-def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path, write_run: WriteRun) -> None:
+def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path) -> None:
     lines = [line(f"context {number}", "a", "b") for number in range(1001)]
-    write(tmp_path, "m", "role_1500", lines, write_run)
-    write(tmp_path, "o", "cprag", lines[:100], write_run)
+    write(tmp_path, "m", "role_1500", lines)
+    write(tmp_path, "o", "cprag", lines[:100])
     small, large = map(present, words_tables(load_results(tmp_path)))
     assert (small.name, len(small.rows)) == ("diagnostics_words_cprag", 100)
     assert len(large.rows) == 100
@@ -271,34 +260,28 @@ def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path, write_run: W
     assert "Shown are 100 of 100 different contexts" in small.note
 
 
-def test_a_context_that_is_asked_twice_expects_both_words(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_a_context_that_is_asked_twice_expects_both_words(tmp_path: Path) -> None:
     lines = [line("She had", "a b", "b"), line("He had", "c"), line("She had", "a b", "x", "b")]
-    write(tmp_path, "m", "role_1500", lines, write_run)
+    write(tmp_path, "m", "role_1500", lines)
     [table] = words_tables(load_results(tmp_path))
     assert texts(table) == [["She had", "b, x", "a, b"], ["He had", "–", "c"]]
 
 
-def test_lines_of_an_earlier_version_show_what_they_have(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
-    write(tmp_path, "m", "neg_nat", [{"context": "It is", "predictions": ["a"]}], write_run)
-    write(tmp_path, "o", "neg_nat", [{"context": "It is"}, {"target": "b"}], write_run)
+def test_lines_of_an_earlier_version_show_what_they_have(tmp_path: Path) -> None:
+    write(tmp_path, "m", "neg_nat", [{"context": "It is", "predictions": ["a"]}])
+    write(tmp_path, "o", "neg_nat", [{"context": "It is"}, {"target": "b"}])
     [table] = words_tables(load_results(tmp_path))
     assert texts(table) == [["It is", "a"]]  # of nothing expected, and of no words, is no column
 
 
-def test_the_figure_has_models_next_to_each_other_and_the_papers(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_the_figure_has_models_next_to_each_other_and_the_papers(tmp_path: Path) -> None:
     one = [
         share(8, 34),
         share(4, 18, subset=subsets.constraint("high")),
         share(9, 34, "accuracy@5"),
     ]
     other = [share(5, 34, model="o"), share(3, 34, model="o", perturbation="truncated")]
-    figure = present(accuracy_figure(results_of(tmp_path, write_run, one, other)))
+    figure = present(accuracy_figure(results_of(tmp_path, one, other)))
     shown = texts_of(figure)
     assert {"23.5", "12.4–40.0", "26.5", "14.7", "8.8", "CPRAG-102", "m", "o"} <= {*shown}
     assert {"@1", "@5", "2nd sentence cut, @1", "BERT-B (paper)"} <= {*shown}
@@ -306,14 +289,14 @@ def test_the_figure_has_models_next_to_each_other_and_the_papers(
     assert "Ettinger" in figure.caption
 
 
-def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path, write_run: WriteRun) -> None:
+def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path) -> None:
     affirmative = subsets.statements("affirmative")
     rows = [
         share(18, 36, "sensitivity", probe="neg_simp"),
         share(17, 18, "sensitivity", probe="neg_simp", subset=affirmative),
         share(3, 18, "sensitivity_margin", probe="neg_simp", subset=affirmative),
     ]
-    figure = present(sensitivity_figure(results_of(tmp_path, write_run, rows)))
+    figure = present(sensitivity_figure(results_of(tmp_path, rows)))
     shown = texts_of(figure)
     assert {"affirmative", "94.4", "affirmative, by 0.01", "16.7"} <= {*shown}
     crosses = [line for line in figure.canvas.axes[0].lines if line.get_marker() in ("x", "+")]
@@ -322,7 +305,7 @@ def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path, write_run:
     assert "50.0" not in shown
 
 
-def test_what_depends_on_the_scorer_has_no_figure(tmp_path: Path, write_run: WriteRun) -> None:
-    results = results_of(tmp_path, write_run, [share(1, 2, "unchanged_by_not")])
+def test_what_depends_on_the_scorer_has_no_figure(tmp_path: Path) -> None:
+    results = results_of(tmp_path, [share(1, 2, "unchanged_by_not")])
     assert accuracy_figure(results) is None
     assert sensitivity_figure(results) is None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,9 +22,9 @@ from probelight.reports.difficulty import (
 from probelight.reports.figure import ON_LIGHT
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
-from tests.fixtures.report import records, texts_of
+from tests.fixtures.report import present, records, texts_of
+from tests.fixtures.results import inoculation_rows, write_run
 
-WriteRun = Callable[..., Path]
 RANDOM, SISTER, UP_DOWN = (0, "random", 0), (1, "sister", 1), (2, "up/down", 1)
 
 
@@ -35,9 +33,9 @@ def places(frame: pd.DataFrame, names: list[str]) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
-def with_few(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> Results:
+def with_few(tmp_path: Path) -> Results:
     """A run whose cells are of 4, 3 and 3 and of 12 and 5 items."""
-    made = rows.inoculation()
+    made = inoculation_rows()
     like = {k: made[-1][k] for k in made[-1] if k not in ("metric", "value", "num_items")}
     for (hops, kind, away), right, size in (
         ((1, "sister", 1), 1, 4),
@@ -76,8 +74,7 @@ def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty
 
 
 def test_table_has_a_column_a_dose(by_difficulty: Results) -> None:
-    table = difficulty_table(by_difficulty)
-    assert table is not None
+    table = present(difficulty_table(by_difficulty))
     assert [c.label for c in table.columns][-2:] == ["before (k = 0)", "k = 100"]
     texts = [[cell.text for cell in row[1:]] for row in table.rows]
     assert texts == [
@@ -90,8 +87,7 @@ def test_table_has_a_column_a_dose(by_difficulty: Results) -> None:
 
 
 def test_few_items_are_merged_with_the_next_distances(with_few: Results) -> None:
-    table = difficulty_table(with_few)
-    assert table is not None
+    table = present(difficulty_table(with_few))
     texts = [[cell.text for cell in row[2:]] for row in table.rows]
     # 1 + 2 + 3 of 4 + 3 + 3, and 3 + 5 of 12 + 5; what has no neighbour is as it is.
     assert texts == [

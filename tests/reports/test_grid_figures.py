@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib as mpl
 import pytest
@@ -15,19 +13,15 @@ from probelight.results.load import Results, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
 from tests.fixtures.report import present, records
 
-WriteRun = Callable[..., Path]
-
 
 def test_nothing_without_grids() -> None:
     empty = Results("empty", ())
     assert (age_grid_figure(empty), size_grid_figure(empty)) == (None, None)
 
 
-def test_the_page_has_a_section_with_both(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_grid(tmp_path, write_run, rows, "A", [20, 30], always_smaller)
-    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, always_smaller)
+def test_the_page_has_a_section_with_both(tmp_path: Path) -> None:
+    write_grid(tmp_path, "A", [20, 30], always_smaller)
+    write_grid(tmp_path, "sizes", OBJECTS, always_smaller)
     page = build_report(tmp_path).read_text()
     assert "What m knew before training" in page
     assert "Predictions over all pairs of values" in page
@@ -38,22 +32,18 @@ def test_the_page_has_a_section_with_both(
         assert (tmp_path / "tables" / f"{name}.csv").exists()
 
 
-def test_the_same_panel_over_other_values_opens_a_row_of_its_own(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_grid(tmp_path / "in", write_run, rows, "A", [20, 30], always_smaller)
-    write_grid(tmp_path / "out", write_run, rows, "A", [200, 300], always_smaller, "m ")
-    write_grid(tmp_path / "more", write_run, rows, "A", [200, 300], always_smaller, "m", "released")
+def test_the_same_panel_over_other_values_opens_a_row_of_its_own(tmp_path: Path) -> None:
+    write_grid(tmp_path / "in", "A", [20, 30], always_smaller)
+    write_grid(tmp_path / "out", "A", [200, 300], always_smaller, "m ")
+    write_grid(tmp_path / "more", "A", [200, 300], always_smaller, "m", "released")
     figure = present(age_grid_figure(load_results(tmp_path)))
     assert "m · paper wording" in figure.svg
     assert "m · released wording" in figure.svg
     assert figure.svg.count("A  50.0%") == 3
 
 
-def test_a_users_matplotlibrc_has_no_say(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_grid(tmp_path, write_run, rows, "A", [20, 30], always_smaller)
+def test_a_users_matplotlibrc_has_no_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_grid(tmp_path, "A", [20, 30], always_smaller)
     results = load_results(tmp_path)
     before = present(age_grid_figure(results))
     monkeypatch.setitem(mpl.rcParams, "image.cmap", "jet")
@@ -70,8 +60,8 @@ def test_the_shades_jump_at_a_half_and_are_ordered_in_grey() -> None:
     assert grey[0] - grey[1] < 0.2
 
 
-def test_a_tie_is_shown_as_one(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
-    write_grid(tmp_path, write_run, rows, "sizes", ["nail", "pen"], lambda i, j: 0.5)
+def test_a_tie_is_shown_as_one(tmp_path: Path) -> None:
+    write_grid(tmp_path, "sizes", ["nail", "pen"], lambda i, j: 0.5)
     (path,) = tmp_path.glob("runs/*/grid.json")
     held = json.loads(path.read_text())
     path.write_text(json.dumps({**held, "prediction": [[None, None], [None, None]]}))
@@ -83,13 +73,11 @@ def test_a_tie_is_shown_as_one(tmp_path: Path, write_run: WriteRun, rows: Simple
     assert "✗" not in figure.svg
 
 
-def test_figures_have_the_answers(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_figures_have_the_answers(tmp_path: Path) -> None:
     for name in "ABCD":
-        write_grid(tmp_path, write_run, rows, name, [20, 30, 40], always_smaller, "roberta-large")
-    write_grid(tmp_path, write_run, rows, "A", [20, 30], always_smaller, "other")
-    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, as_in_table_4, "roberta-large")
+        write_grid(tmp_path, name, [20, 30, 40], always_smaller, "roberta-large")
+    write_grid(tmp_path, "A", [20, 30], always_smaller, "other")
+    write_grid(tmp_path, "sizes", OBJECTS, as_in_table_4, "roberta-large")
     results = load_results(tmp_path)
     ages, sizes = present(age_grid_figure(results)), present(size_grid_figure(results))
     for text in (">other<", ">roberta-large<", "paper 98", "paper 12", "paper always older"):

@@ -4,9 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,14 +17,11 @@ from tests.fixtures.report import labels, named, present, records
 
 
 @pytest.fixture
-def written(
-    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
-) -> Callable[..., Results]:
+def written(tmp_path: Path) -> Callable[..., Results]:
     """Write a grid, as `write_grid` does, and read all that were written."""
 
     def write(*grid: Any, mode: str = "zero_shot") -> Results:
-        made = SimpleNamespace(accuracy=partial(rows.accuracy, mode=mode))
-        write_grid(tmp_path, write_run, made, *grid)
+        write_grid(tmp_path, *grid, mode=mode)
         return load_results(tmp_path)
 
     return write

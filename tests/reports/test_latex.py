@@ -5,6 +5,7 @@ import pytest
 
 from probelight.reports.latex import escaped, to_latex
 from probelight.reports.table import Column, Table, accuracy, prose, table, text, whole
+from tests.fixtures.report import present
 
 SCORES = [
     {"probe": "a_b", "split": "dev", "model": "m_1", "accuracy": 0.613, "num_items": 60},
@@ -16,8 +17,7 @@ COLUMNS = [text("probe", "probe", "split"), accuracy("accuracy %"), whole("n", "
 
 
 def made(records: list[dict[str, object]], columns: list[Column], note: str = "") -> str:
-    found = table("some_scores", "Scores of 100%", note, records, columns)
-    assert found is not None
+    found = present(table("some_scores", "Scores of 100%", note, records, columns))
     return to_latex(found)
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -18,9 +16,9 @@ import pytest
 from probelight.reports.build import build_report
 from probelight.reports.latex import to_latex
 from probelight.reports.table import Cell, Column, Table
+from tests.fixtures.results import write_run, zero_shot_rows
 
 pytestmark = pytest.mark.slow
-WriteRun = Callable[..., Path]
 HOSTILE = r"\input{x} & 5% $ # _ { } ~ ^ \\ < > | -- [MASK] * ` ' " + '" − ± → α Σ é ł 中 😀 \x1b'
 ENGINES = ("pdflatex", "xelatex")
 
@@ -53,17 +51,13 @@ def document(folder: Path) -> Path:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_all_tables_are_set_and_no_character_is_missing(
-    engine: str,
-    demo_folder: Path,
-    tmp_path: Path,
-    write_run: WriteRun,
-    rows: SimpleNamespace,
+    engine: str, demo_folder: Path, tmp_path: Path
 ) -> None:
     if not shutil.which(engine):
         pytest.skip(f"{engine} is not installed")
     for number in range(12):
         model = f"org/{number}_{HOSTILE.partition('中')[0]}"
-        write_run(demo_folder, f"m{number}", rows.zero_shot("p", 5, 10, 2, model=model))
+        write_run(demo_folder, f"m{number}", zero_shot_rows("p", 5, 10, 2, model=model))
     folder = build_report(demo_folder, tmp_path / "out").parent
     for table in (hostile("short", 2), hostile("long", 40)):
         (folder / "tables" / f"{table.name}.tex").write_text(to_latex(table), encoding="ascii")

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,11 +27,10 @@ from tests.fixtures import subsets
 from tests.fixtures.curves import shares
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.grids import OBJECTS, always_smaller, write_grid
-from tests.fixtures.report import labels, named, records
+from tests.fixtures.report import labels, named, present, records
+from tests.fixtures.results import inoculation_rows, write_curve, write_run, zero_shot_rows
 
 TALMOR, RICHARDSON, ETTINGER = "Talmor et al. 2020", "Richardson & Sabharwal 2020", "Ettinger 2020"
-WriteCurves = Callable[..., None]
-WriteRun = Callable[..., Path]
 Found = list[dict[str, Any]]
 AGES: dict[str, Any] = {"model": "roberta-large", "train": "train of age_comparison"}
 BERT: dict[str, Any] = {"model": "bert-base-uncased"}
@@ -99,17 +97,16 @@ def test_what_has_published_numbers_is_shown_with_them() -> None:
     assert [set(probes) for probes in lists if probes not in of_talmor] == [set(trained.probe)] * 3
 
 
-def test_the_demo_has_no_such_section(tmp_path: Path, write_curve_runs: WriteCurves) -> None:
-    write_curve_runs(tmp_path, shares, probe="age_small")
+def test_the_demo_has_no_such_section(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, probe="age_small")
     for results in (load_results(tmp_path), Results("empty", ())):
         assert (listed_table(results), paper_tables(results), summary(results)) == (None, [], "")
 
 
-def test_the_list_names_what_is_held(tmp_path: Path, write_curve_runs: WriteCurves) -> None:
-    write_curve_runs(tmp_path, shares, **AGES, controls=["standard"])
+def test_the_list_names_what_is_held(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, **AGES, controls=["standard"])
     results = load_results(tmp_path)
-    table = listed_table(results)
-    assert table is not None
+    table = present(listed_table(results))
     [row] = [cells for cells in table.rows if cells[3].text != "–"]
     assert [cell.text for cell in row] == [
         "Talmor et al. 2020", "table 2", "Age comparison", "3 of 40", "paper_talmor2020_table_2",
@@ -136,15 +133,10 @@ def test_the_list_names_what_is_held(tmp_path: Path, write_curve_runs: WriteCurv
     ],
 )
 def test_grids_of_models_that_the_paper_has_are_listed(
-    grid: str,
-    model: str,
-    places: dict[str, str],
-    tmp_path: Path,
-    write_run: WriteRun,
-    rows: SimpleNamespace,
+    grid: str, model: str, places: dict[str, str], tmp_path: Path
 ) -> None:
     values = OBJECTS if grid == "sizes" else [20, 30]
-    write_grid(tmp_path, write_run, rows, grid, values, always_smaller, model=model)
+    write_grid(tmp_path, grid, values, always_smaller, model=model)
     table = listed_table(load_results(tmp_path))
     listed = records(table) if table else []
     assert {row["place"]: row["shown"] for row in listed if row["shown"]} == places
@@ -153,10 +145,8 @@ def test_grids_of_models_that_the_paper_has_are_listed(
 # Learning curves and zero-shot accuracy (Talmor et al. 2020).
 
 
-def test_a_row_has_both_numbers_and_what_people_scored(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("always_never", 28, 280, 5, model="roberta-large")
+def test_a_row_has_both_numbers_and_what_people_scored(tmp_path: Path) -> None:
+    found = zero_shot_rows("always_never", 28, 280, 5, model="roberta-large")
     write_run(tmp_path, "a", found)
     table = table_of(load_results(tmp_path), "paper_talmor2020_table_5")
     ours = named(table, 0)
@@ -177,11 +167,9 @@ def test_a_row_has_both_numbers_and_what_people_scored(
     assert [len(runs) for runs in table.runs[:2]] == [1, 0]
 
 
-def test_people_see_the_papers_numbers_of_what_is_here(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_people_see_the_papers_numbers_of_what_is_here(tmp_path: Path) -> None:
     for model, known in (("roberta-base", "roberta-base"), ("mine", None)):
-        found = rows.zero_shot("always_never", 28, 280, 5, model=model)
+        found = zero_shot_rows("always_never", 28, 280, 5, model=model)
         write_run(tmp_path, model, found, hub_id=known)
     table = table_of(load_results(tmp_path), "paper_talmor2020_table_5")
     assert len(records(table)) == 40 + 1
@@ -192,8 +180,8 @@ def test_people_see_the_papers_numbers_of_what_is_here(
     assert shown[11:] == [("MLM-baseline", "zero-shot, %"), ("mine", "zero-shot, %")]
 
 
-def test_a_curve_is_compared_with_table_2(tmp_path: Path, write_curve_runs: WriteCurves) -> None:
-    write_curve_runs(tmp_path, shares, **AGES)
+def test_a_curve_is_compared_with_table_2(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, **AGES)
     table = table_of(load_results(tmp_path), "paper_talmor2020_table_2")
     # Five models of seven numbers, the baseline of five: it has no linear head.
     assert len(records(table)) == 5 * 7 + 5
@@ -230,10 +218,8 @@ def test_a_curve_is_compared_with_table_2(tmp_path: Path, write_curve_runs: Writ
     assert ours == [8] * 5
 
 
-def test_another_model_is_alone_whatever_it_is_called(
-    tmp_path: Path, write_curve_runs: WriteCurves
-) -> None:
-    write_curve_runs(tmp_path, shares, **AGES, hub_id=None)
+def test_another_model_is_alone_whatever_it_is_called(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, **AGES, hub_id=None)
     rows = talmor(tmp_path, 2)
     assert len(rows) == 5 * 7 + 5 + 5
     assert {row["paper"] for row in held(rows)} == {None}
@@ -241,10 +227,8 @@ def test_another_model_is_alone_whatever_it_is_called(
     assert summary(load_results(tmp_path)) == ""
 
 
-def test_sums_over_fewer_points_are_not_compared(
-    tmp_path: Path, write_curve_runs: WriteCurves
-) -> None:
-    write_curve_runs(tmp_path, shares, **AGES, sizes=(0, 62, 125))
+def test_sums_over_fewer_points_are_not_compared(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, **AGES, sizes=(0, 62, 125))
     assert [row["number"] for row in held(talmor(tmp_path, 2))] == ["zero-shot, %"]
 
 
@@ -258,17 +242,15 @@ def test_sums_over_fewer_points_are_not_compared(
     ],
 )
 def test_other_items_and_random_weights_have_no_table(
-    other: dict[str, Any], tmp_path: Path, write_curve_runs: WriteCurves
+    other: dict[str, Any], tmp_path: Path
 ) -> None:
-    write_curve_runs(tmp_path, shares, **{**AGES, **other})
+    write_curve(tmp_path, shares, **{**AGES, **other})
     assert talmor(tmp_path, 2) == []
 
 
-def test_baselines_with_other_vectors_have_no_difference(
-    tmp_path: Path, write_curve_runs: WriteCurves
-) -> None:
+def test_baselines_with_other_vectors_have_no_difference(tmp_path: Path) -> None:
     for vectors in ("glove.6B.50d", "word_vectors"):
-        write_curve_runs(tmp_path, shares, **{**AGES, "model": f"MLM-baseline ({vectors})"})
+        write_curve(tmp_path, shares, **{**AGES, "model": f"MLM-baseline ({vectors})"})
     rows = talmor(tmp_path, 2)
     known = by_number(rows, "MLM-baseline")["MLP WS, %"]
     assert known["difference"] == pytest.approx(0.9 - 0.58)
@@ -276,10 +258,8 @@ def test_baselines_with_other_vectors_have_no_difference(
     assert (other["ours"], other["paper"]) == (pytest.approx(0.9), None)
 
 
-def test_zero_shot_needs_no_curve(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("always_never", 28, 280, 5, model="bert-base-uncased")
+def test_zero_shot_needs_no_curve(tmp_path: Path) -> None:
+    found = zero_shot_rows("always_never", 28, 280, 5, model="bert-base-uncased")
     write_run(tmp_path, "a", found)
     [row] = held(talmor(tmp_path, 5))
     assert (row["number"], row["paper"], row["people"]) == ("zero-shot, %", 0.11, 0.91)
@@ -303,36 +283,29 @@ def test_zero_shot_needs_no_curve(
     ],
 )
 def test_a_part_of_the_released_items_is_not_the_papers(
-    probe: str,
-    table: int,
-    data: list[tuple[str, int]],
-    tmp_path: Path,
-    write_run: WriteRun,
-    rows: SimpleNamespace,
+    probe: str, table: int, data: list[tuple[str, int]], tmp_path: Path
 ) -> None:
-    found = rows.zero_shot(probe, 10, 100, 5, model="bert-base-uncased")
+    found = zero_shot_rows(probe, 10, 100, 5, model="bert-base-uncased")
     used = [DataFile(path="dev.jsonl", sha256=sha256, num_items=size) for sha256, size in data]
     write_run(tmp_path, "a", found, data=used, counts={"items": 100, "scored": 100})
     assert talmor(tmp_path, table) == []
 
 
-def test_other_scores_than_at_the_mask_are_alone(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("always_never", 28, 280, 5, model="bert-base-uncased")
+def test_other_scores_than_at_the_mask_are_alone(tmp_path: Path) -> None:
+    found = zero_shot_rows("always_never", 28, 280, 5, model="bert-base-uncased")
     write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in found])
     [row] = held(talmor(tmp_path, 5))
     assert (row["paper"], row["model"]) == (None, "bert-base-uncased")
     assert row["about"] == "by pseudo log likelihood"
 
 
-def test_a_paper_has_a_sentence(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+def test_a_paper_has_a_sentence(tmp_path: Path) -> None:
     # 28 of 280 against 11%, and 343 of 500 against 49%.
     for probe, right, size, chosen in (
         ("always_never", 28, 280, 5),
         ("age_comparison", 343, 500, 2),
     ):
-        found = rows.zero_shot(probe, right, size, chosen, model="bert-base-uncased")
+        found = zero_shot_rows(probe, right, size, chosen, model="bert-base-uncased")
         write_run(tmp_path, probe, found)
     assert summary(load_results(tmp_path)) == (
         "2 numbers are of the same model and items as in Talmor et al. 2020; the paper's lie in 1 "
@@ -343,14 +316,14 @@ def test_a_paper_has_a_sentence(tmp_path: Path, write_run: WriteRun, rows: Simpl
 # Diagnostics (Ettinger 2020).
 
 
-def test_table_4_with_a_model_of_ours(tmp_path: Path, write_run: WriteRun) -> None:
+def test_table_4_with_a_model_of_ours(tmp_path: Path) -> None:
     shuffled = {**BERT, "perturbation": "shuffled"}
     rows = [
         share(9, 34, **BERT),
         share(5, 34, **shuffled) | {"value": 0.15, "ci_low": None, "ci_high": None},
         share(5, 34, "accuracy@1_sd", **shuffled) | {"value": 0.03},
     ]
-    found = rows_of(results_of(tmp_path, write_run, rows), "paper_ettinger2020_table_4")
+    found = rows_of(results_of(tmp_path, rows), "paper_ettinger2020_table_4")
     assert len(found) == 24
     assert [row["number"] for row in held(found)] == [
         "k = 1, %",
@@ -364,25 +337,25 @@ def test_table_4_with_a_model_of_ours(tmp_path: Path, write_run: WriteRun) -> No
     assert {row["model"] for row in found} == {"BERT-B", "BERT-L"}
 
 
-def test_statements_of_table_12_have_rows_each(tmp_path: Path, write_run: WriteRun) -> None:
+def test_statements_of_table_12_have_rows_each(tmp_path: Path) -> None:
     own = {**BERT, "probe": "neg_simp"}
     rows = [
         share(18, 36, "sensitivity", **own),
         share(17, 18, "sensitivity", **own, subset=subsets.statements("affirmative")),
     ]
-    [row] = held(rows_of(results_of(tmp_path, write_run, rows), "paper_ettinger2020_table_12"))
+    [row] = held(rows_of(results_of(tmp_path, rows), "paper_ettinger2020_table_12"))
     assert (row["number"], row["paper"]) == ("affirmative, prefers the good one, %", 1.0)
 
 
-def test_another_set_of_that_name_has_no_table(tmp_path: Path, write_run: WriteRun) -> None:
+def test_another_set_of_that_name_has_no_table(tmp_path: Path) -> None:
     other = [DataFile(path="CPRAG-102.tsv", sha256="0" * 64)]
     write_run(tmp_path, "a", [share(9, 34, **BERT)], data=other)
     assert paper_tables(load_results(tmp_path)) == []
 
 
-def test_a_recording_is_not_known_by_its_name(tmp_path: Path, write_run: WriteRun) -> None:
+def test_a_recording_is_not_known_by_its_name(tmp_path: Path) -> None:
     rows = [{**share(9, 34, **BERT), "role": "model", "kind": "recorded"}]
-    found = rows_of(results_of(tmp_path, write_run, rows), "paper_ettinger2020_table_4")
+    found = rows_of(results_of(tmp_path, rows), "paper_ettinger2020_table_4")
     assert [row["paper"] for row in held(found)] == [None]
 
 
@@ -460,8 +433,7 @@ def test_the_papers_encoders_are_compared_with_group_1() -> None:
 )
 def test_other_baselines_are_in_the_audits_own_table_alone(other: dict[str, Any]) -> None:
     results = audit(**other)
-    listed = listed_table(results)
-    assert listed is not None
+    listed = present(listed_table(results))
     shown = {row["place"]: row["shown"] for row in records(listed) if row["shown"]}
     if other == {"hub_id": "roberta-base"}:  # an encoder, but none of the paper's
         found = rows_of(results, "paper_richardson2020_table_7_groups_1_and_2")
@@ -488,16 +460,14 @@ SCIENCE, CLUSTERS = "table_7_groups_3_and_4", "table_8"
 
 
 @pytest.fixture
-def inoculated(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> Callable[..., dict[str, Found]]:
+def inoculated(tmp_path: Path) -> Callable[..., dict[str, Found]]:
     """The tables of a run that went from 500 to 900 of 1,000, and has 200 of 800 concepts whole."""
 
     def found(
         dose: int = 3000, probe: str = "hypernymy", model: str = WWM, **facts: Any
     ) -> dict[str, Found]:
         settings = {"probe_correct": (500, 900), "original_correct": (300, 295)}
-        own = rows.inoculation(dose=dose, probe=probe, model=model, **settings)
+        own = inoculation_rows(dose=dose, probe=probe, model=model, **settings)
         write_run(tmp_path, "a", own, **{**WHOLE, **facts})
         return {
             table.name.removeprefix("paper_richardson2020_"): records(table)
@@ -540,8 +510,7 @@ def test_science_models_are_compared_before_and_after(
         "lie in 2 of 3 intervals. The largest difference is +7.3 points (table 7, groups 3 and 4: "
         "BERT (large, whole-word masking), hypernymy, test, inoculated, %)."
     )
-    listed = listed_table(results)
-    assert listed is not None
+    listed = present(listed_table(results))
     shown = {row["place"]: row["shown"] for row in records(listed) if row["shown"]}
     assert shown == {
         "table 7, groups 3 and 4": f"paper_richardson2020_{SCIENCE}", "figure 4": "inoculation",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from probelight.reports.published import ScoreKey
 from probelight.reports.released import on_paper_task, paper_model, released_file
 from probelight.results.load import Run, load_results
 from probelight.results.row import Row
-from tests.fixtures.results import record_of, role_of
+from tests.fixtures.results import record_of, role_of, write_curve
 
 
 def run(label: str, **facts: Any) -> Run:
@@ -65,13 +64,11 @@ def test_a_task_is_known_by_its_parts(parts: object, expected: bool) -> None:
     assert on_paper_task(known) is expected
 
 
-def test_a_folder_called_roberta_large_gets_no_difference(
-    tmp_path: Path, write_curve_runs: Callable[..., None]
-) -> None:
+def test_a_folder_called_roberta_large_gets_no_difference(tmp_path: Path) -> None:
     own = {"probe": "age_comparison", "train": "train of age_comparison", "model": "roberta-large"}
     for name, known in (("hub", "roberta-large"), ("folder", None)):
         folder = tmp_path / name
-        write_curve_runs(folder, lambda *_: 0.5, **own, hub_id=known)
+        write_curve(folder, lambda *_: 0.5, **own, hub_id=known)
         (found,) = standard_curves(load_results(folder))
         assert is_alike(found, ScoreKey("ws", "mlp"))
         assert found.paper_model == known

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import resolve_name
-from types import SimpleNamespace
 
 import matplotlib as mpl
 import pytest
@@ -19,8 +18,8 @@ from probelight.reports.figure import Figure
 from probelight.reports.sections import SECTIONS, Section, made_sections, made_tables
 from probelight.results.load import Results, load_results
 from tests.fixtures.report import tables
+from tests.fixtures.results import write_run, zero_shot_rows
 
-WriteRun = Callable[..., Path]
 EMPTY = Results("empty", ())
 TABLES = [name for section in SECTIONS for name in section.tables]
 FIGURES = [name for section in SECTIONS for name in section.figures]
@@ -98,10 +97,8 @@ def test_two_tables_of_one_name_are_refused(
 
 
 @pytest.mark.parametrize("make", ["printed('zero_shot', results)", "made_tables(results)"])
-def test_what_nobody_ran_is_not_loaded(
-    make: str, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2))
+def test_what_nobody_ran_is_not_loaded(make: str, tmp_path: Path) -> None:
+    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2))
     lines = [
         "import sys",
         "from pathlib import Path",
@@ -134,9 +131,7 @@ def test_nothing_to_draw_is_no_figure() -> None:
         assert not resolve_name(f"probelight.reports.{name}")(EMPTY)
 
 
-def test_single_points_and_missing_intervals_can_be_drawn(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_single_points_and_missing_intervals_can_be_drawn(tmp_path: Path) -> None:
     bare = {"metric": "accuracy", "value": 0.5, "model": "m", "probe": "p"}
     write_run(tmp_path, "a", [{**bare, "protocol": "zero_shot"}])
     write_run(tmp_path, "b", [{**bare, "protocol": "curve", "num_train": 0}])

@@ -11,11 +11,11 @@ from probelight.reports.sections import printed
 from probelight.reports.steps import step_of, steps_figures, steps_tables
 from probelight.results.load import Results, load_results
 from tests.fixtures.report import present, records, texts_of
-from tests.fixtures.results import WriteRun, accuracy, zero_shot_rows
+from tests.fixtures.results import accuracy, write_run, zero_shot_rows
 
 
 @pytest.fixture
-def results(tmp_path: Path, write_run: WriteRun) -> Results:
+def results(tmp_path: Path) -> Results:
     """A model at three steps and two other revisions, and models that are no revisions."""
 
     def add(label: str, revision: str | None, right: int, base: str = "org/name") -> None:

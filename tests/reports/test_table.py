@@ -25,7 +25,7 @@ from probelight.reports.table import (
     to_markdown,
     whole,
 )
-from tests.fixtures.report import labels, records
+from tests.fixtures.report import labels, present, records
 
 SCORE = {
     "model": "m", "split": "dev", "accuracy": 1 / 3, "ci_low": 0.25, "ci_high": 0.5,
@@ -40,8 +40,7 @@ PROBE, MODEL, SHARE = text("probe", "probe"), text("model", "model"), share("%",
 
 
 def made(found: Any, columns: list[Column], **more: Any) -> Table:
-    result = table("t", "A table", "note", found, columns, **more)
-    assert result is not None
+    result = present(table("t", "A table", "note", found, columns, **more))
     return result
 
 

@@ -2,17 +2,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from probelight.results.hits import Side, joined, read_hits, read_sides, runs_by_place, written_hits
 from probelight.results.load import load_results
+from tests.fixtures.results import curve_rows, write_run
 
-WriteRun = Callable[..., Path]
 GOOD = {"groups": [0, 0, 1], "hits": {"standard": {"1": "011", "2": "111"}}}
 
 
@@ -60,12 +58,10 @@ def test_points_of_a_curve_join_where_their_items_agree() -> None:
     assert joined([]) is None
 
 
-def test_hits_are_read_beside_their_result(
-    tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
-) -> None:
+def test_hits_are_read_beside_their_result(tmp_path: Path) -> None:
     text = json.dumps(GOOD)
     left = {"hits.json": {"size": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}}
-    found = rows.curve("p", "standard", {62: [2, 3]}, 3)
+    found = curve_rows("p", "standard", {62: [2, 3]}, 3)
     folder = write_run(tmp_path, "a", found, hits_file="hits.json", files=left)
     (folder / "hits.json").write_text(text)
     (run,) = load_results(tmp_path).runs

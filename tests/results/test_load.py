@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,24 +22,25 @@ from probelight.results.load import (
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
 from probelight.results.run_folder import PLANNED, planned_cells
+from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
-WriteRun = Callable[..., Path]
+Put = Callable[..., Path]
 
 
 @pytest.fixture
-def put(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., Path]:
+def put(tmp_path: Path) -> Callable[..., Path]:
     """Writes a zero-shot run: `put(place, key, correct, model, **facts)` gives its folder."""
 
     def write(
         place: str = "", key: str = "one", correct: int = 5, model: str = "m", **facts: Any
     ) -> Path:
-        found = rows.zero_shot("p", correct, 10, 2, model=model)
+        found = zero_shot_rows("p", correct, 10, 2, model=model)
         return write_run(tmp_path / place, key, found, **facts)
 
     return write
 
 
-def test_several_output_folders_are_read_together(tmp_path: Path, put: WriteRun) -> None:
+def test_several_output_folders_are_read_together(tmp_path: Path, put: Put) -> None:
     put("a", model="m1")
     put("deep/b", correct=6, model="m2")  # the same key of another model is another run
     (tmp_path / "result.json").write_text("not of a run")
@@ -52,9 +52,7 @@ def test_several_output_folders_are_read_together(tmp_path: Path, put: WriteRun)
     assert len(load_results(tmp_path / "a" / "runs").runs) == 1
 
 
-def test_folders_read_together_are_distinguished_by_their_names(
-    tmp_path: Path, put: WriteRun
-) -> None:
+def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, put: Put) -> None:
     for place, correct in (("old/seed", 5), ("new/seed", 5), ("new/other", 7)):
         put(place, place.partition("/")[2], correct)
     planned(tmp_path / "old" / "seed", "next")
@@ -82,7 +80,7 @@ def test_folders_read_together_are_distinguished_by_their_names(
     ],
 )
 def test_a_folder_without_results_is_named(
-    names: list[str], message: str, tmp_path: Path, put: WriteRun
+    names: list[str], message: str, tmp_path: Path, put: Put
 ) -> None:
     put("a")
     (tmp_path / "b").mkdir()
@@ -103,7 +101,7 @@ def test_a_folder_without_results_is_named(
     ],
 )
 def test_half_a_file_is_left_out_and_said(
-    tmp_path: Path, put: WriteRun, content: str, message: str
+    tmp_path: Path, put: Put, content: str, message: str
 ) -> None:
     put()
     path = tmp_path / "runs" / "bad" / "result.json"
@@ -117,7 +115,7 @@ def test_half_a_file_is_left_out_and_said(
     assert said.startswith("runs/bad/result.json: ")
 
 
-def test_same_run_twice_counts_once(tmp_path: Path, put: WriteRun) -> None:
+def test_same_run_twice_counts_once(tmp_path: Path, put: Put) -> None:
     for folder, correct in (("a", 5), ("b", 5), ("c", 7)):
         put(folder, correct=correct)
     results = load_results(tmp_path)
@@ -130,7 +128,7 @@ def test_same_run_twice_counts_once(tmp_path: Path, put: WriteRun) -> None:
     assert "OTHER numbers" in other
 
 
-def test_files_next_to_a_result_are_read(tmp_path: Path, put: WriteRun) -> None:
+def test_files_next_to_a_result_are_read(tmp_path: Path, put: Put) -> None:
     folder = put("out")
     results = load_results(tmp_path)
     (run,) = results.runs
@@ -144,7 +142,7 @@ def test_files_next_to_a_result_are_read(tmp_path: Path, put: WriteRun) -> None:
     assert results.read(run, "predictions.jsonl") == [{"a": "\u2028"}, {"a": 2}]
 
 
-def test_a_file_that_is_not_that_of_the_record_is_refused(tmp_path: Path, put: WriteRun) -> None:
+def test_a_file_that_is_not_that_of_the_record_is_refused(tmp_path: Path, put: Put) -> None:
     text = '{"values": [1]}'
     left = {"grid.json": {"size": 15, "sha256": hashlib.sha256(text.encode()).hexdigest()}}
     folder = put(files=left)
@@ -195,9 +193,7 @@ def test_a_control_is_still_that_of_its_renamed_model() -> None:
     assert (control.model, control.source.control_of) == (label, "best (one/best)")
 
 
-def test_what_the_last_plan_does_not_hold_is_left_out_and_said(
-    tmp_path: Path, put: WriteRun
-) -> None:
+def test_what_the_last_plan_does_not_hold_is_left_out_and_said(tmp_path: Path, put: Put) -> None:
     first, _ = put(key="first"), put(key="second")
     (tmp_path / PLANNED).write_text(json.dumps({"cells": [{"key": first.name}]}))
     results = load_results(tmp_path)
@@ -220,12 +216,10 @@ def test_runs_that_begin_differently_are_not_settings_of_one_choice(
     setups: tuple[str, str],
     chosen: list[tuple[bool, str]],
     tmp_path: Path,
-    write_run: WriteRun,
-    rows: SimpleNamespace,
 ) -> None:
     for setup, name, right in zip(setups, ("first", "second"), (440, 500), strict=True):
         selection = [(0.2, 0.6), (right / 1000, 0.58)]
-        found = rows.inoculation(probe_correct=(200, right), selection=selection)
+        found = inoculation_rows(probe_correct=(200, right), selection=selection)
         write_run(tmp_path, name, found, original_task="definitions", setup=setup)
     cells = inoculations(load_results(tmp_path))
     assert [(cell.chosen, cell.series.setup) for cell in cells] == chosen

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from probelight.protocols import cli
 from probelight.protocols.contamination.contamination import item_scores, run_scores
 from probelight.reports.contamination import scores_table
 from probelight.results.load import Results, Run
+from tests.fixtures.results import write_run, zero_shot_rows
 
 
 def question(number: int, stem: str, concept: str = "c") -> Record:
@@ -36,13 +36,11 @@ def answered_line(name: str, record: Record, position: int, **more: Any) -> dict
 
 
 @pytest.fixture
-def write_lines(
-    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
-) -> Callable[..., None]:
+def write_lines(tmp_path: Path) -> Callable[..., None]:
     """Writes a run of a model with its lines of predictions.jsonl into the folder `runs`."""
 
     def write(name: str, lines: list[dict[str, Any]]) -> None:
-        run = write_run(tmp_path / "runs", name, rows.zero_shot(name, 1, 3, 2, model=name))
+        run = write_run(tmp_path / "runs", name, zero_shot_rows(name, 1, 3, 2, model=name))
         (run / "predictions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
 
     return write

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,9 +13,8 @@ from probelight.reports.published import ScoreKey
 from probelight.results.load import load_results
 from probelight.results.row import Row
 from tests.fixtures import subsets
-from tests.fixtures.report import records
-
-WriteRun = Callable[..., Path]
+from tests.fixtures.report import present, records
+from tests.fixtures.results import curve_rows, write_curve, write_run
 
 
 @pytest.fixture
@@ -42,74 +39,62 @@ def test_mean_over_seeds(curve: Curve) -> None:
 
 
 def test_difference_is_paired_by_seed(curve: Curve) -> None:
-    gap = curve.difference("no_language", 62)
-    assert gap is not None
+    gap = present(curve.difference("no_language", 62))
     # Seeds 1 and 2: 262 - 249 = 13 and 281 - 262 = 19 of 500 items.
     assert gap.value == pytest.approx(16 / 500)
     assert gap.span == gap.of_seeds == pytest.approx((13 / 500, 19 / 500))
     assert gap.bounds == (None, None)
-    single = curve.difference("no_language", 0)
-    assert single is not None
+    single = present(curve.difference("no_language", 0))
     assert single.of_seeds == (pytest.approx(-7 / 500),)
     assert single.span == (None, None)
 
 
-def test_only_shared_seeds_are_compared(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.curve("p", "standard", {62: [50, 90]}, 100))
-    write_run(tmp_path, "b", rows.curve("p", "no_language", {62: [40], 125: [40]}, 100))
+def test_only_shared_seeds_are_compared(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", curve_rows("p", "standard", {62: [50, 90]}, 100))
+    write_run(tmp_path, "b", curve_rows("p", "no_language", {62: [40], 125: [40]}, 100))
     (found,) = curves(load_results(tmp_path))
-    gap = found.difference("no_language", 62)
-    assert gap is not None
+    gap = present(found.difference("no_language", 62))
     assert gap.of_seeds == (pytest.approx(0.1),)
     assert found.difference("no_language", 125) is None
     assert found.chance is None
 
 
-def test_intervals_are_over_items_and_seeds_where_hits_are_kept(
-    tmp_path: Path, write_curve_runs: Callable[..., None]
-) -> None:
+def test_intervals_are_over_items_and_seeds_where_hits_are_kept(tmp_path: Path) -> None:
     def shares(control: str, num_train: int, seed: int) -> float:
         return 0.5 if control == "no_language" else 0.6 + 0.1 * (seed - 2)
 
-    write_curve_runs(tmp_path, shares, sizes=(62,), controls=("standard", "no_language"))
+    write_curve(tmp_path, shares, sizes=(62,), controls=("standard", "no_language"))
     (found,) = curves(load_results(tmp_path))
     measured = found.line()[62].estimate
     # Items alone give 0.6 +- 0.09; three seeds 0.1 apart have a mean with a standard error of
     # 0.058, which is 0.25 with Student's quantile of 4.30 for two degrees of freedom.
     assert 0.4 < (measured.ci_high or 0) - (measured.ci_low or 1) < 0.5
     assert measured.value == pytest.approx(0.6)
-    gap = found.difference("no_language", 62)
-    assert gap is not None
+    gap = present(found.difference("no_language", 62))
     assert (gap.ci_low or 1) < 0.1 < (gap.ci_high or 0)
     assert (found.majority, found.num_seeds) == (pytest.approx(0.52), 3)
     assert list(found.line()) == [62]
 
 
-def test_learning_rates_and_modes_are_curves_of_their_own(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    mlp = rows.curve("p", "standard", {0: [50], 62: [60]}, 100)
+def test_learning_rates_and_modes_are_curves_of_their_own(tmp_path: Path) -> None:
+    mlp = curve_rows("p", "standard", {0: [50], 62: [60]}, 100)
     other_rate = {**mlp[1], "learning_rate": 1e-4, "value": 0.7}
     write_run(tmp_path, "a", [*mlp, other_rate])
-    write_run(tmp_path, "b", rows.curve("p", "standard", {62: [61]}, 100, mode="linear"))
+    write_run(tmp_path, "b", curve_rows("p", "standard", {62: [61]}, 100, mode="linear"))
     found = curves(load_results(tmp_path))
     settings = [(curve.mode, curve.learning_rate, list(curve.means())) for curve in found]
     # The untrained point has no rate and belongs to both.
     assert settings == [("linear", 1e-3, [62]), ("mlp", 1e-4, [0, 62]), ("mlp", 1e-3, [0, 62])]
 
 
-def test_other_train_rows_and_stages_are_curves_of_their_own(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_other_train_rows_and_stages_are_curves_of_their_own(tmp_path: Path) -> None:
     own, lent = "train of p", "train of q, not the probe's own"
     for name, right, facts in (
         ("a", 60, {"train": own}),
         ("b", 80, {"train": lent}),
         ("c", 70, {"train": own, "first_stage": True}),
     ):
-        [row] = rows.curve("p", "standard", {62: [right]}, 100)
+        [row] = curve_rows("p", "standard", {62: [right]}, 100)
         write_run(tmp_path / name, name, [row, {**row, "subset": subsets.template("t")}], **facts)
     results = load_results(tmp_path)
     found = curves(results)
@@ -120,22 +105,19 @@ def test_other_train_rows_and_stages_are_curves_of_their_own(
     ]
     first, *others = standard_curves(results)
     assert rivals(first, others) == []
-    parts = parts_table(results)
-    assert parts is not None
+    parts = present(parts_table(results))
     assert [record["trained"] for record in records(parts)] == [0.6, 0.7, 0.8]
 
 
-def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(tmp_path: Path) -> None:
     for name, sizes, mode in (
         ("a", {0: [50]}, "causal_likelihood"),
         ("b", {62: [60]}, "mlp"),
         ("c", {62: [61]}, "linear"),
     ):
-        [row] = rows.curve("p", "standard", sizes, 100, mode=mode)
+        [row] = curve_rows("p", "standard", sizes, 100, mode=mode)
         write_run(tmp_path, name, [row, {**row, "subset": subsets.template("t")}])
-    other = rows.curve("p", "standard", {0: [40]}, 100, mode="causal_likelihood", model="alone")
+    other = curve_rows("p", "standard", {0: [40]}, 100, mode="causal_likelihood", model="alone")
     write_run(tmp_path, "d", other)
     results = load_results(tmp_path)
     found = {(curve.model, curve.mode): curve for curve in curves(results)}
@@ -144,8 +126,7 @@ def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(
         ("dictionary-lm", "linear"): {0: 0.5, 62: 0.61},
         ("dictionary-lm", "mlp"): {0: 0.5, 62: 0.6},
     }
-    table = curve_table(results)
-    assert table is not None
+    table = present(curve_table(results))
     shown = [(r["model"], r["mode"], r["num_train"]) for r in records(table)]
     likely = "causal_likelihood"
     assert shown == [
@@ -155,8 +136,7 @@ def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(
         ("dictionary-lm", likely, 0),
         ("dictionary-lm", "mlp", 62),
     ]
-    parts = parts_table(results)
-    assert parts is not None
+    parts = present(parts_table(results))
     assert [(r["zero_shot"], r["trained"]) for r in records(parts)] == [(0.5, 0.61), (0.5, 0.6)]
 
 
@@ -182,6 +162,5 @@ def test_sums_of_points() -> None:
     assert curve.weighted_sum is not None
     assert curve.weighted_sum.value == pytest.approx(weighted)
     assert curve.scores[ScoreKey("max", "mlp")] == Estimate(0.95)
-    gap = curve.lang_gap("control")
-    assert gap is not None
+    gap = present(curve.lang_gap("control"))
     assert gap.value == pytest.approx(0.1)

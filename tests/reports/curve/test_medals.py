@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,10 +16,9 @@ from probelight.reports.curve.medals import (
 from probelight.reports.sections import made_sections
 from probelight.results.load import load_results
 from tests.fixtures.curves import shares
-from tests.fixtures.report import labels, records
+from tests.fixtures.report import labels, present, records
+from tests.fixtures.results import curve_rows, write_curve, write_run
 
-Write = Callable[..., None]
-WriteRun = Callable[..., Path]
 BASELINE = "MLM-baseline (word_vectors)"
 
 
@@ -52,48 +50,43 @@ def test_medals_by_hand(
     baseline: float,
     expected: tuple[str, tuple[bool, ...]],
     tmp_path: Path,
-    write_curve_runs: Write,
 ) -> None:
     sizes = {"sizes": (62, 125)}
-    write_curve_runs(tmp_path, line(standard, control), **sizes)
-    write_curve_runs(tmp_path, line(baseline, 0.5), model=BASELINE, **sizes)
+    write_curve(tmp_path, line(standard, control), **sizes)
+    write_curve(tmp_path, line(baseline, 0.5), model=BASELINE, **sizes)
     assert medal(tmp_path) == expected
 
 
-def test_zero_shot_alone_may_be_high(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_zero_shot_alone_may_be_high(tmp_path: Path) -> None:
     def shares(control: str, num_train: int, seed: int) -> float:
         return 0.95 if num_train == 0 and control == "standard" else 0.6
 
-    write_curve_runs(tmp_path, shares, sizes=(0, 62))
-    write_curve_runs(tmp_path, line(0.5, 0.5), model=BASELINE, sizes=(0, 62))
+    write_curve(tmp_path, shares, sizes=(0, 62))
+    write_curve(tmp_path, line(0.5, 0.5), model=BASELINE, sizes=(0, 62))
     assert medal(tmp_path)[1][0] is True
 
 
-def test_random_weights_are_a_hurdle_where_they_are_there(
-    tmp_path: Path, write_curve_runs: Write
-) -> None:
-    write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,))
-    write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
+def test_random_weights_are_a_hurdle_where_they_are_there(tmp_path: Path) -> None:
+    write_curve(tmp_path, line(0.9, 0.5), sizes=(62,))
+    write_curve(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
     assert medal(tmp_path)[0] == "full"
     assert medal(tmp_path, MedalRule(need_random=True))[0] == "not judged"
-    write_curve_runs(tmp_path, line(0.92, 0.5), model="dictionary-lm (random weights)", sizes=(62,))
+    write_curve(tmp_path, line(0.92, 0.5), model="dictionary-lm (random weights)", sizes=(62,))
     assert medal(tmp_path) == ("partial", (True, False, True))
 
 
-def test_thresholds_are_the_rules(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, line(0.7, 0.5), sizes=(62,))
-    write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
+def test_thresholds_are_the_rules(tmp_path: Path) -> None:
+    write_curve(tmp_path, line(0.7, 0.5), sizes=(62,))
+    write_curve(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
     assert medal(tmp_path, MedalRule(high=0.39))[0] == "full"
     assert medal(tmp_path, MedalRule(lang_sense=0.3))[1] == (False, True, False)
     assert medal(tmp_path, MedalRule(above_baselines=0.2))[1] == (False, False, True)
     assert medal(tmp_path, MedalRule(partial=3))[0] == "none"
 
 
-def test_what_lacks_a_control_or_a_baseline_is_not_judged(
-    tmp_path: Path, write_curve_runs: Write, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_curve_runs(tmp_path, line(0.9, 0.5), controls=["standard"], sizes=(62,))
-    write_run(tmp_path, "old", rows.curve("other", "standard", {62: [50, 60]}, 100))
+def test_what_lacks_a_control_or_a_baseline_is_not_judged(tmp_path: Path) -> None:
+    write_curve(tmp_path, line(0.9, 0.5), controls=["standard"], sizes=(62,))
+    write_run(tmp_path, "old", curve_rows("other", "standard", {62: [50, 60]}, 100))
     results = load_results(tmp_path)
     lacking = [one["lacking"] for one in judgements(results, MedalRule())]
     assert lacking == [
@@ -109,21 +102,20 @@ def test_what_lacks_a_control_or_a_baseline_is_not_judged(
     assert baselineless["lacking"] == "a no-language control"
 
 
-def test_baselines_of_other_items_do_not_count(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,))
-    write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,), num_items=80)
+def test_baselines_of_other_items_do_not_count(tmp_path: Path) -> None:
+    write_curve(tmp_path, line(0.9, 0.5), sizes=(62,))
+    write_curve(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,), num_items=80)
     (found,) = judgements(load_results(tmp_path), MedalRule())
     assert found["lacking"] == "the baselines' curves on the same items and points"
 
 
-def test_table_says_the_rule_and_what_was_met(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,))
-    write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
-    write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,), mode="linear")
+def test_table_says_the_rule_and_what_was_met(tmp_path: Path) -> None:
+    write_curve(tmp_path, line(0.9, 0.5), sizes=(62,))
+    write_curve(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
+    write_curve(tmp_path, line(0.9, 0.5), sizes=(62,), mode="linear")
     rule = tmp_path / "rule.yaml"
     rule.write_text("high: 0.25\n")
-    table = medals_table(load_results(tmp_path), rule)
-    assert table is not None
+    table = present(medals_table(load_results(tmp_path), rule))
     assert labels(table) == ["probe", "trained", "dictionary-lm: medal"]
     assert not_judged(load_results(tmp_path)) == ""
     (row,) = table.rows
@@ -160,9 +152,9 @@ def test_the_shipped_rule_is_the_default_and_another_says_what_it_changes(tmp_pa
     assert read_rule(path) == MedalRule(high=1)
 
 
-def test_the_medals_go_by_the_rule_that_was_given(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, sizes=(0, 62))
-    write_curve_runs(tmp_path, lambda *place: 0.6, model=BASELINE, sizes=(0, 62))
+def test_the_medals_go_by_the_rule_that_was_given(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, sizes=(0, 62))
+    write_curve(tmp_path, lambda *place: 0.6, model=BASELINE, sizes=(0, 62))
     results, rule = load_results(tmp_path), tmp_path / "rule.yaml"
     marks = []
     for high in (0.5, 0.9):  # from 50% by chance the mean of 90% is four fifths of the way

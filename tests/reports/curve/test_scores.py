@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,11 +18,11 @@ from probelight.reports.curve.scores import (
 from probelight.reports.published import ScoreKey, published_scores
 from probelight.results.load import Results, load_results
 from tests.fixtures.curves import shares
+from tests.fixtures.report import present
+from tests.fixtures.results import curve_rows, write_curve, write_run, zero_shot_rows
 
 ZERO_SHOT, NO_LANG = ScoreKey("zero_shot"), ScoreKey("langsense_nolang")
 WS, MAX = ScoreKey("ws", "mlp"), ScoreKey("max", "mlp")
-Write = Callable[..., None]
-WriteRun = Callable[..., Path]
 
 
 def beside_paper(one: Curve, score: ScoreKey) -> float | None:
@@ -36,8 +35,8 @@ def read(folder: Path) -> tuple[Curve, ...]:
     return standard_curves(load_results(folder))
 
 
-def test_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, model="roberta-large")
+def test_summary_by_hand(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, model="roberta-large")
     (found,) = read(tmp_path)
     assert is_complete(found.means())
     assert found.sizes == list(WEIGHTS)
@@ -51,8 +50,7 @@ def test_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
             NO_LANG: 0.4,
         }
     )
-    gap = found.lang_gap("perturbed_language")
-    assert gap is not None
+    gap = present(found.lang_gap("perturbed_language"))
     assert gap.value == pytest.approx(-0.05)
     assert gap.ci_low is not None
     assert gap.ci_high is not None
@@ -64,17 +62,15 @@ def test_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
     assert 0.22 < ws.ci_high - ws.ci_low < 0.28
 
 
-def test_the_paper_stands_beside_the_same_model_and_points(
-    tmp_path: Path, write_curve_runs: Write
-) -> None:
+def test_the_paper_stands_beside_the_same_model_and_points(tmp_path: Path) -> None:
     own = {"probe": "age_comparison", "train": "train of age_comparison"}
-    write_curve_runs(tmp_path, shares, model="roberta-large", **own)
-    write_curve_runs(tmp_path, shares, model="bert-base-uncased", **own, sizes=(0, 62, 125))
-    write_curve_runs(tmp_path, shares, model="dictionary-lm", **own)
+    write_curve(tmp_path, shares, model="roberta-large", **own)
+    write_curve(tmp_path, shares, model="bert-base-uncased", **own, sizes=(0, 62, 125))
+    write_curve(tmp_path, shares, model="dictionary-lm", **own)
     divided = {"split": "part of dev", "train": "grouped split of dev, share 0.6"}
-    write_curve_runs(tmp_path, shares, model="roberta-base", **divided)
+    write_curve(tmp_path, shares, model="roberta-base", **divided)
     lent = "train of age_small, not the probe's own"
-    write_curve_runs(tmp_path, shares, model="bert-large-uncased", train=lent)
+    write_curve(tmp_path, shares, model="bert-large-uncased", train=lent)
     found = {curve.model: curve for curve in read(tmp_path)}
     whole = found["roberta-large"]
     assert (beside_paper(whole, WS), beside_paper(whole, MAX)) == (0.98, 1.0)
@@ -88,15 +84,13 @@ def test_the_paper_stands_beside_the_same_model_and_points(
     assert beside_paper(found["roberta-base"], ZERO_SHOT) is None
 
 
-def test_parts_of_a_set_and_other_stages_stand_beside_nothing(
-    tmp_path: Path, write_curve_runs: Write
-) -> None:
+def test_parts_of_a_set_and_other_stages_stand_beside_nothing(tmp_path: Path) -> None:
     more = {"model": "roberta-large", "train": "train of encyclopedic_composition"}
     composition = {**more, "probe": "encyclopedic_composition", "mode": "full"}
-    write_curve_runs(tmp_path / "facts first", shares, **composition, first_stage=True)
-    write_curve_runs(tmp_path / "at once", shares, **composition)
+    write_curve(tmp_path / "facts first", shares, **composition, first_stage=True)
+    write_curve(tmp_path / "at once", shares, **composition)
     left_out = {"counts": {"train": 4000, "evaluation": 110}}
-    write_curve_runs(tmp_path / "part", shares, model="roberta-large", **left_out)
+    write_curve(tmp_path / "part", shares, model="roberta-large", **left_out)
     found = {name: read(tmp_path / name)[0] for name in ("facts first", "at once", "part")}
     assert beside_paper(found["facts first"], ScoreKey("ws", "full")) == 0.42
     assert beside_paper(found["at once"], ScoreKey("ws", "full")) is None
@@ -104,20 +98,20 @@ def test_parts_of_a_set_and_other_stages_stand_beside_nothing(
     assert found["part"].num_groups == 60
 
 
-def test_baselines_need_the_papers_vectors(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_baselines_need_the_papers_vectors(tmp_path: Path) -> None:
     for vectors in ("word_vectors", "glove.6B.50d"):
-        write_curve_runs(tmp_path, shares, model=f"MLM-baseline ({vectors})")
+        write_curve(tmp_path, shares, model=f"MLM-baseline ({vectors})")
     paper, other = read(tmp_path)
     assert other.model == "MLM-baseline (word_vectors)"
     assert beside_paper(other, WS) is None
     assert beside_paper(paper, WS) == 0.58
 
 
-def test_who_is_held_against_whom(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_who_is_held_against_whom(tmp_path: Path) -> None:
     names = ["roberta-large", "roberta-large (random weights)", "MLM-baseline (word_vectors)"]
     for name in names:
-        write_curve_runs(tmp_path, shares, model=name)
-    write_curve_runs(tmp_path, shares, model=names[0], mode="linear")
+        write_curve(tmp_path, shares, model=name)
+    write_curve(tmp_path, shares, model=names[0], mode="linear")
     found = read(tmp_path)
     model, linear, random, baseline = found
     assert [one.role for one in (model, random, baseline)] == ["model", "control", "baseline"]
@@ -126,13 +120,12 @@ def test_who_is_held_against_whom(tmp_path: Path, write_curve_runs: Write) -> No
     assert rivals(linear, found) == []
 
 
-def test_differences_pair_items_and_seeds(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, model="a")
-    write_curve_runs(tmp_path, lambda *place: shares(*place) - 0.1, model="b", sizes=(62, 125))
-    write_curve_runs(tmp_path, shares, model="c", num_items=60)
+def test_differences_pair_items_and_seeds(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, model="a")
+    write_curve(tmp_path, lambda *place: shares(*place) - 0.1, model="b", sizes=(62, 125))
+    write_curve(tmp_path, shares, model="c", num_items=60)
     one, other, third = read(tmp_path)
-    gap = difference("weighted_sum", one, other)
-    assert gap is not None
+    gap = present(difference("weighted_sum", one, other))
     assert gap.value == pytest.approx(0.1)
     assert gap.ci_low is not None
     assert gap.ci_high is not None
@@ -140,18 +133,14 @@ def test_differences_pair_items_and_seeds(tmp_path: Path, write_curve_runs: Writ
     own = other.scores[WS]
     assert gap.ci_high - gap.ci_low < 0.6 * ((own.ci_high or 0) - (own.ci_low or 0))
     assert difference("zero_shot", one, other) is None
-    best = difference("maximum", one, other)
-    assert best is not None
+    best = present(difference("maximum", one, other))
     assert best.value == pytest.approx(0.1)
-    unpaired = difference("weighted_sum", one, third)
-    assert unpaired is not None
+    unpaired = present(difference("weighted_sum", one, third))
     assert unpaired.ci_low is None
 
 
-def test_old_results_have_no_interval(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.curve("p", "standard", {0: [50], 62: [60, 70]}, 100))
+def test_old_results_have_no_interval(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", curve_rows("p", "standard", {0: [50], 62: [60, 70]}, 100))
     (found,) = read(tmp_path)
     assert found.weighted_sum is not None
     assert found.weighted_sum.value == pytest.approx(0.65)
@@ -160,9 +149,9 @@ def test_old_results_have_no_interval(
     assert found.lang_sense("no_language") is None
 
 
-def test_whole_networks_have_no_zero_shot(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_whole_networks_have_no_zero_shot(tmp_path: Path) -> None:
     more = {"mode": "full", "probe": "property_conjunction", "chance": 1 / 3}
-    write_curve_runs(tmp_path, shares, model="roberta-large", **more)
+    write_curve(tmp_path, shares, model="roberta-large", **more)
     (found,) = read(tmp_path)
     assert set(found.scores) == {
         ScoreKey("ws", "full"),
@@ -173,19 +162,17 @@ def test_whole_networks_have_no_zero_shot(tmp_path: Path, write_curve_runs: Writ
     assert beside_paper(found, ScoreKey("max", "full")) == 0.87
 
 
-def test_langsense_stands_beside_the_papers_mode_and_whole_control(
-    tmp_path: Path, write_curve_runs: Write
-) -> None:
+def test_langsense_stands_beside_the_papers_mode_and_whole_control(tmp_path: Path) -> None:
     own = {"model": "roberta-large", "train": "train of age_comparison"}
     for mode in ("mlp", "linear", "full"):
-        write_curve_runs(tmp_path / mode, shares, mode=mode, **own)
+        write_curve(tmp_path / mode, shares, mode=mode, **own)
     found = {mode: read(tmp_path / mode)[0] for mode in ("mlp", "linear", "full")}
     beside = {mode: beside_paper(one, NO_LANG) for mode, one in found.items()}
     # The paper's table 2 has LangSense of the MLP alone.
     assert beside == {"mlp": 0.51, "linear": None, "full": None}
     assert beside_paper(found["linear"], ScoreKey("ws", "linear")) == 0.97
 
-    write_curve_runs(tmp_path / "part", shares, **own)
+    write_curve(tmp_path / "part", shares, **own)
     for path in (tmp_path / "part").rglob("result.json"):
         result = json.loads(path.read_text())
         result["rows"] = [
@@ -210,20 +197,18 @@ def line(untrained: float, standard: float, control: float) -> Callable[[str, in
     return shares
 
 
-def test_the_paragraph_names_what_was_known_and_learned(
-    tmp_path: Path, write_curve_runs: Write, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_the_paragraph_names_what_was_known_and_learned(tmp_path: Path) -> None:
     sizes = {"sizes": (0, 62), "controls": ("standard", "no_language")}
-    write_curve_runs(tmp_path, line(0.8, 0.9, 0.5), probe="known", **sizes)
-    write_curve_runs(tmp_path, line(0.8, 0.9, 0.5), probe="known", mode="linear", **sizes)
-    write_curve_runs(tmp_path, line(0.5, 0.9, 0.5), probe="new", **sizes)
-    write_curve_runs(tmp_path, line(0.5, 0.2, 0.5), probe="wrong", **sizes)
+    write_curve(tmp_path, line(0.8, 0.9, 0.5), probe="known", **sizes)
+    write_curve(tmp_path, line(0.8, 0.9, 0.5), probe="known", mode="linear", **sizes)
+    write_curve(tmp_path, line(0.5, 0.9, 0.5), probe="new", **sizes)
+    write_curve(tmp_path, line(0.5, 0.2, 0.5), probe="wrong", **sizes)
     # A majority of 62% is within the interval of 63%; chance is below it.
-    write_curve_runs(tmp_path, line(0.63, 0.9, 0.9), probe="frequent", **sizes, num_items=240)
+    write_curve(tmp_path, line(0.63, 0.9, 0.9), probe="frequent", **sizes, num_items=240)
     for path in tmp_path.glob("runs/curve-frequent*/result.json"):
         path.write_text(path.read_text().replace('"value": 0.52', '"value": 0.62'))
     random = {"model": "dictionary-lm (random weights)"}
-    write_curve_runs(tmp_path, line(0.9, 0.6, 0.5), probe="new", **sizes, **random)
+    write_curve(tmp_path, line(0.9, 0.6, 0.5), probe="new", **sizes, **random)
     before, after = summary(load_results(tmp_path)).split(" At its largest N, ")
     assert before == (
         "Before any training, dictionary-lm was no better than always giving the most frequent "
@@ -236,17 +221,15 @@ def test_the_paragraph_names_what_was_known_and_learned(
         "and below its no language control on wrong."
     )
     # What a model knew is in the paragraph of its zero-shot runs.
-    write_run(tmp_path, "zero", rows.zero_shot("other", 30, 60, 2))
+    write_run(tmp_path, "zero", zero_shot_rows("other", 30, 60, 2))
     assert summary(load_results(tmp_path)).startswith("At its largest N, ")
 
 
-def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(tmp_path: Path) -> None:
     for probe, controls in (("p", [52, 50]), ("q", [40, 41]), ("r", [40])):
-        write_run(tmp_path, f"{probe}a", rows.curve(probe, "standard", {62: [51, 52]}, 100))
-        write_run(tmp_path, f"{probe}b", rows.curve(probe, "no_language", {62: controls}, 100))
-        write_run(tmp_path, f"{probe}c", rows.zero_shot(probe, 60, 100, 2))
+        write_run(tmp_path, f"{probe}a", curve_rows(probe, "standard", {62: [51, 52]}, 100))
+        write_run(tmp_path, f"{probe}b", curve_rows(probe, "no_language", {62: controls}, 100))
+        write_run(tmp_path, f"{probe}c", zero_shot_rows(probe, 60, 100, 2))
     chance = "not distinguishable from chance and"
     assert summary(load_results(tmp_path)) == (
         f"At its largest N, dictionary-lm was {chance} not distinguishable from its no "
@@ -255,10 +238,8 @@ def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(
     )
 
 
-def test_the_paragraph_has_baselines_alone_and_settings_of_a_probe_apart(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.curve("p", "standard", {62: [90, 90]}, 100, model="MLM-baseline (x)")
+def test_the_paragraph_has_baselines_alone_and_settings_of_a_probe_apart(tmp_path: Path) -> None:
+    found = curve_rows("p", "standard", {62: [90, 90]}, 100, model="MLM-baseline (x)")
     other = [{**row, "learning_rate": 1e-4} for row in found]
     write_run(tmp_path, "a", [*found, *other])
     assert summary(load_results(tmp_path)) == (

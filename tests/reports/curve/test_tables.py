@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,10 +15,8 @@ from probelight.reports.table import Cell, Table
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.curves import shares
-from tests.fixtures.report import labels, named, records, tables
-
-Write = Callable[..., None]
-WriteRun = Callable[..., Path]
+from tests.fixtures.report import labels, named, present, records, tables
+from tests.fixtures.results import curve_rows, write_curve, write_run
 
 
 def summary_table(folder: Path) -> Table:
@@ -30,10 +26,10 @@ def summary_table(folder: Path) -> Table:
     return table
 
 
-def test_a_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_a_summary_by_hand(tmp_path: Path) -> None:
     own = {"model": "roberta-large", "train": "train of age_comparison"}
-    write_curve_runs(tmp_path, shares, **own)
-    write_curve_runs(tmp_path, shares, mode="linear", **own)
+    write_curve(tmp_path, shares, **own)
+    write_curve(tmp_path, shares, mode="linear", **own)
     table = summary_table(tmp_path)
     assert table.name == "curve_summary_age_comparison"
     assert {len(row) for row in table.rows} == {len(table.columns)}
@@ -55,25 +51,23 @@ def test_a_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
     assert by_score["linear", "zero_shot"]["value"] == 0.5
 
 
-def test_the_terminal_has_the_papers_table_with_ours(
-    tmp_path: Path, write_curve_runs: Write
-) -> None:
-    write_curve_runs(tmp_path, shares, model="roberta-large", train="train of age_comparison")
+def test_the_terminal_has_the_papers_table_with_ours(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, model="roberta-large", train="train of age_comparison")
     names = [table.name for table in printed("curve", load_results(tmp_path))]
     assert names == ["curve_summary_age_comparison", "paper_talmor2020_table_2"]
 
 
-def test_renormalised_sums_say_so(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, model="roberta-large", sizes=(0, 62, 125))
+def test_renormalised_sums_say_so(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, model="roberta-large", sizes=(0, 62, 125))
     table = summary_table(tmp_path)
     assert named(table, 0)["points"] == Cell("62, 125")
     assert "Sums over fewer than all 7 points are renormalised" in table.note
 
 
-def test_questions_have_a_table_without_zero_shot(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_questions_have_a_table_without_zero_shot(tmp_path: Path) -> None:
     more = {"model": "roberta-large", "chance": 1 / 3, "mode": "full"}
-    write_curve_runs(tmp_path, shares, probe="property_conjunction", **more)
-    write_curve_runs(tmp_path, shares, probe="age_comparison", **more)
+    write_curve(tmp_path, shares, probe="property_conjunction", **more)
+    write_curve(tmp_path, shares, probe="age_comparison", **more)
     both = summary_tables(load_results(tmp_path))
     names = ["curve_summary_age_comparison_full", "curve_summary_property_conjunction_full"]
     assert [table.name for table in both] == names
@@ -86,22 +80,20 @@ def test_questions_have_a_table_without_zero_shot(tmp_path: Path, write_curve_ru
     assert named(both[1], 0)["trained: MAX %"].text == "90.0"
 
 
-def test_learning_rates_have_a_row_each(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.curve("p", "standard", {62: [50, 60]}, 100)
+def test_learning_rates_have_a_row_each(tmp_path: Path) -> None:
+    found = curve_rows("p", "standard", {62: [50, 60]}, 100)
     other = [{**row, "learning_rate": 1e-4} for row in found]
     write_run(tmp_path, "a", [*found, *other])
     table = summary_table(tmp_path)
     assert [row[1].detail for row in table.rows] == ["rate 0.0001", "rate 0.001"]
 
 
-def test_langsense_is_told_of_every_control(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_langsense_is_told_of_every_control(tmp_path: Path) -> None:
     def lines(control: str, num_train: int, seed: int) -> float:
         return 0.9 if control == "standard" else 0.6
 
     controls = ("standard", "no_language", "word_salad")
-    write_curve_runs(tmp_path, lines, controls=controls, sizes=(62, 125))
+    write_curve(tmp_path, lines, controls=controls, sizes=(62, 125))
     table = summary_table(tmp_path)
     row = named(table, 0)
     assert row["LangSense nolang: unclipped"].text == "+30.0"
@@ -112,9 +104,9 @@ def test_langsense_is_told_of_every_control(tmp_path: Path, write_curve_runs: Wr
     assert {"langsense_word_salad", "langsense_word_salad_unclipped"} <= set(scores)
 
 
-def test_each_mode_has_a_row(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, mode="mlp", sizes=(0, 62))
-    write_curve_runs(tmp_path, lambda *place: 0.6, mode="linear", sizes=(0, 62, 4000))
+def test_each_mode_has_a_row(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, mode="mlp", sizes=(0, 62))
+    write_curve(tmp_path, lambda *place: 0.6, mode="linear", sizes=(0, 62, 4000))
     table = summary_table(tmp_path)
     mlp, linear = named(table, 0), named(table, 1)
     assert (mlp["trained"].text, linear["trained"].text) == ("mlp", "linear")
@@ -125,12 +117,10 @@ def test_each_mode_has_a_row(tmp_path: Path, write_curve_runs: Write) -> None:
     assert table.runs[0][0].startswith("curve-")
 
 
-def test_a_row_says_how_choices_got_their_scores_without_training(
-    tmp_path: Path, write_curve_runs: Write
-) -> None:
+def test_a_row_says_how_choices_got_their_scores_without_training(tmp_path: Path) -> None:
     for mode, sizes in (("causal_likelihood", (0,)), ("mlp", (62,)), ("linear", (62,))):
-        write_curve_runs(tmp_path, shares, mode=mode, sizes=sizes)
-    write_curve_runs(tmp_path, shares, model="untrained", mode="causal_likelihood", sizes=(0,))
+        write_curve(tmp_path, shares, mode=mode, sizes=sizes)
+    write_curve(tmp_path, shares, model="untrained", mode="causal_likelihood", sizes=(0,))
     table = summary_table(tmp_path)
     mlp, linear, alone = (named(table, row) for row in range(3))
     about = "dev, zero-shot by causal likelihood"
@@ -139,28 +129,26 @@ def test_a_row_says_how_choices_got_their_scores_without_training(
     assert (alone["points"], alone["trained: WS %"]) == (Cell("–"), Cell("–"))
 
 
-def test_intervals_of_two_seeds_are_too_few(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, sizes=(0, 62), seeds=(1, 3))
+def test_intervals_of_two_seeds_are_too_few(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, sizes=(0, 62), seeds=(1, 3))
     row = named(summary_table(tmp_path), 0)
     assert row["trained: WS %"] == Cell("90.0", "too few")
     assert row["LangSense nolang: unclipped"] == Cell("+40.0", "too few")
     assert row["untrained: zero-shot %"].detail not in ("", "too few")  # nothing was trained
-    table = curve_table(load_results(tmp_path))
-    assert table is not None
+    table = present(curve_table(load_results(tmp_path)))
     assert named(table, 1)["standard: accuracy %"] == Cell("90.0", "too few")
     assert named(table, 1)["standard: seeds"] == Cell("2")
     assert named(table, 1)["no language: standard − control"] == Cell("+40.0", "too few")
     assert records(table)[1]["ci_low"] is not None
 
 
-def test_what_pre_training_gave(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, sizes=(0, 62, 125))
+def test_what_pre_training_gave(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, sizes=(0, 62, 125))
     lower = {"sizes": (0, 62), "controls": ["standard"]}
     random = "dictionary-lm (random weights)"
-    write_curve_runs(tmp_path, lambda *place: shares(*place) - 0.2, model=random, **lower)
-    write_curve_runs(tmp_path, shares, model="MLM-baseline (word_vectors)", sizes=(0, 62, 125))
-    table = against_table(load_results(tmp_path))
-    assert table is not None
+    write_curve(tmp_path, lambda *place: shares(*place) - 0.2, model=random, **lower)
+    write_curve(tmp_path, shares, model="MLM-baseline (word_vectors)", sizes=(0, 62, 125))
+    table = present(against_table(load_results(tmp_path)))
     first, second = named(table, 0), named(table, 1)
     assert first["against"] == Cell("dictionary-lm (random weights)")
     assert first["points"] == Cell("62")
@@ -172,16 +160,15 @@ def test_what_pre_training_gave(tmp_path: Path, write_curve_runs: Write) -> None
     assert records(table)[0]["weighted_sum_difference"] == pytest.approx(0.2)
 
 
-def test_nothing_to_hold_against_is_no_table(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, sizes=(62,))
+def test_nothing_to_hold_against_is_no_table(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, sizes=(62,))
     assert against_table(load_results(tmp_path)) is None
     assert parts_table(load_results(tmp_path)) is None
 
 
-def test_points_with_medians_and_stuck_runs(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, shares, mode="full", sizes=(62, 125), train_accuracy=0.58)
-    table = curve_table(load_results(tmp_path))
-    assert table is not None
+def test_points_with_medians_and_stuck_runs(tmp_path: Path) -> None:
+    write_curve(tmp_path, shares, mode="full", sizes=(62, 125), train_accuracy=0.58)
+    table = present(curve_table(load_results(tmp_path)))
     row = named(table, 0)
     assert row["standard: accuracy %"].text == "90.0"
     assert row["standard: median seed %"] == Cell("90.0", "85.0–95.0")
@@ -193,9 +180,8 @@ def test_points_with_medians_and_stuck_runs(tmp_path: Path, write_curve_runs: Wr
     record = records(table)[0]
     assert record["num_at_chance"] == 3
     assert record["seed_sd"] == pytest.approx(0.05)
-    write_curve_runs(tmp_path / "learned", shares, mode="full", sizes=(62,), train_accuracy=0.9)
-    learned = curve_table(load_results(tmp_path / "learned"))
-    assert learned is not None
+    write_curve(tmp_path / "learned", shares, mode="full", sizes=(62,), train_accuracy=0.9)
+    learned = present(curve_table(load_results(tmp_path / "learned")))
     assert named(learned, 0)["standard: at chance"] == Cell("0 of 3")
 
 
@@ -215,34 +201,29 @@ def test_curve_row_by_hand(demo_folder: Path) -> None:
     assert untrained["no language: standard − control"] == Cell("−1.4")
 
 
-def test_chance_is_given_with_and_without_the_empty_choices_of_a_model(
-    tmp_path: Path, write_curve_runs: Write, write_run: WriteRun
-) -> None:
+def test_chance_is_given_with_and_without_the_empty_choices_of_a_model(tmp_path: Path) -> None:
     """Five are scored, of which four are real."""
-    write_curve_runs(tmp_path, shares, sizes=(62,), chance=0.2)
+    write_curve(tmp_path, shares, sizes=(62,), chance=0.2)
     place = {"protocol": "zero_shot", "model": "m", "probe": "age_comparison", "split": "dev"}
-    alone = curve_table(load_results(tmp_path))
-    assert alone is not None
+    alone = present(curve_table(load_results(tmp_path)))
     assert named(alone, 0)["chance"].text == "20.0"
     assert "chance, empty choices too" not in named(alone, 0)
     write_run(tmp_path, "padded", [{**place, "metric": "floor", "value": 0.25}])
     results = load_results(tmp_path)
-    table = curve_table(results)
-    assert table is not None
+    table = present(curve_table(results))
     assert named(table, 0)["chance"].text == "25.0"
     assert named(table, 0)["chance, empty choices too"].text == "20.0"
 
 
-def test_parts_untrained_and_at_the_end(tmp_path: Path, write_curve_runs: Write) -> None:
+def test_parts_untrained_and_at_the_end(tmp_path: Path) -> None:
     parts = [
         subsets.template("has"),
         subsets.template("larger"),
         subsets.choices("older", "younger"),
     ]
     more = {"probe": "always_never", "subsets": parts, "seeds": (1,), "sizes": (0, 62, 125)}
-    write_curve_runs(tmp_path, shares, **more)
-    table = parts_table(load_results(tmp_path))
-    assert table is not None
+    write_curve(tmp_path, shares, **more)
+    table = present(parts_table(load_results(tmp_path)))
     assert [row[2].text for row in table.rows] == ["has", "larger", "older/younger"]
     first = named(table, 0)
     assert (first["n"].text, first["N"].text) == ("30", "125")

@@ -13,7 +13,7 @@ from probelight.reports.inoculation.figures import (
     trajectory_figure,
 )
 from probelight.results.load import Results, load_results
-from tests.fixtures.report import texts_of
+from tests.fixtures.report import present, texts_of
 
 
 def test_inoculation_shows_both_tasks_and_one_chance_line(demo_folder: Path) -> None:
@@ -29,8 +29,7 @@ def test_inoculation_marks_what_was_added(
         probe, original = (200, 300 + 50 * seed), (300, 290 - 20 * seed)
         own = {"probe_correct": probe, "original_correct": original}
         results = inoculated({"seed": seed, "extra": extra, **own})
-    figure = inoculation_figure(results)
-    assert figure is not None
+    figure = present(inoculation_figure(results))
     said = {text for text in texts_of(figure) if text.startswith("extra ")}
     assert said == {f"extra {extra}" for extra in seeds}
     assert "the shape of the chosen setting's extra" in figure.caption
@@ -50,8 +49,7 @@ def test_more_models_than_a_panel_can_tell_apart_are_in_several(
 ) -> None:
     for number in range(7):
         results = inoculated({"model": f"model-{number}"})
-    figure = inoculation_figure(results)
-    assert figure is not None
+    figure = present(inoculation_figure(results))
     assert figure.canvas is not None
     assert len(figure.canvas.axes) == 2
     said = " ".join(texts_of(figure))
@@ -60,8 +58,7 @@ def test_more_models_than_a_panel_can_tell_apart_are_in_several(
 
 
 def test_without_anything_added_the_marks_are_the_lines(demo_folder: Path) -> None:
-    figure = inoculation_figure(load_results(demo_folder))
-    assert figure is not None
+    figure = present(inoculation_figure(load_results(demo_folder)))
     assert not [text for text in texts_of(figure) if text.startswith("extra")]
     assert "extra" not in figure.caption.lower()
 
@@ -79,8 +76,7 @@ def test_inoculation_says_when_the_cost_cannot_be_read(
 def test_trajectory_names_the_original_task_and_rings_the_chosen_checkpoint(
     demo_folder: Path,
 ) -> None:
-    figure = trajectory_figure(load_results(demo_folder))
-    assert figure is not None
+    figure = present(trajectory_figure(load_results(demo_folder)))
     texts = texts_of(figure)
     assert {"hypernymy, k = 1,000", "chosen"} <= set(texts)
     assert texts.count("dictionary-lm · original task: definitions") == 2

@@ -10,7 +10,7 @@ from probelight.reports.inoculation.pareto import candidates, pareto_figure, par
 from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
 from tests.fixtures.inoculations import FAST, SLOW
-from tests.fixtures.report import texts_of
+from tests.fixtures.report import present, texts_of
 
 
 def test_front_and_choice_by_hand(sweep: Results) -> None:
@@ -27,8 +27,7 @@ def test_front_and_choice_by_hand(sweep: Results) -> None:
 
 
 def test_table_holds_the_front_and_the_csv_everything(sweep: Results) -> None:
-    table = pareto_table(sweep)
-    assert table is not None
+    table = present(pareto_table(sweep))
     texts = [[cell.text for cell in row[3:]] for row in table.rows]
     assert texts == [
         ["rate 5e-5", "3", "50.0", "40.0", "45.0", "", "6"],
@@ -72,8 +71,7 @@ def test_a_seed_looks_the_same_in_every_panel(
 
 
 def test_figure_names_its_tasks_marks_and_choice(sweep: Results) -> None:
-    figure = pareto_figure(sweep)
-    assert figure is not None
+    figure = present(pareto_figure(sweep))
     said = set(texts_of(figure))
     assert {"hypernymy, k = 100", "definitions, accuracy %", "hypernymy, accuracy %"} <= said
     assert "dictionary-lm · test" in said

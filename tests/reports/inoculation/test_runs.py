@@ -22,8 +22,7 @@ from probelight.reports.inoculation.runs import (
 from probelight.results.hits import Side, read_sides
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
-
-WriteRun = Callable[..., Path]
+from tests.fixtures.results import inoculation_rows, write_run
 
 
 def test_demo_is_gathered(demo_folder: Path) -> None:
@@ -102,10 +101,8 @@ def test_parts_are_kept_apart(inoculated: Callable[..., Results]) -> None:
     assert one.measured["original_accuracy_before"].value == 0.6
 
 
-def test_run_without_report_is_no_cell(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = [row for row in rows.inoculation() if row["split"] == "selection"]
+def test_run_without_report_is_no_cell(tmp_path: Path) -> None:
+    found = [row for row in inoculation_rows() if row["split"] == "selection"]
     write_run(tmp_path, "a", found)
     assert inoculations(load_results(tmp_path)) == []
 
@@ -127,9 +124,6 @@ def test_namesakes_of_another_setup_are_lines_of_their_own(
     for setup in setups:
         results = inoculated(setup=setup)
     assert [series.setup for series in doses(inoculations(results))] == named
-
-
-WriteRun = Callable[..., Path]
 
 
 GROUPS = [item // 2 for item in range(200)]
@@ -215,11 +209,9 @@ def test_damaged_files_are_named(damage: dict[str, Any], said: str) -> None:
         read_sides({**hits(1), **damage}, "hits.json")
 
 
-def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
-        found = rows.inoculation(
+        found = inoculation_rows(
             probe_correct=(120, 100),
             original_correct=(120, 100),
             num_probe=200,

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -10,8 +9,7 @@ from probelight.reports.table import Cell
 from probelight.results.load import Results
 from tests.fixtures import subsets
 from tests.fixtures.report import findings, labels, named, records, tables
-
-WriteRun = Callable[..., Path]
+from tests.fixtures.results import accuracy, inoculation_rows, write_run
 
 
 def test_inoculation_row_by_hand(demo_folder: Path) -> None:
@@ -81,17 +79,15 @@ def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., Resu
     assert (record["probe_accuracy_min"], record["probe_accuracy_max"]) == (0.3, 0.4)
 
 
-def test_seeds_are_averaged_on_untouched_items_too(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_seeds_are_averaged_on_untouched_items_too(tmp_path: Path) -> None:
     # Of the second dose one seed lacks the rows, so there is no mean.
     for dose, seed, untouched in ((100, 1, 20), (100, 2, 30), (500, 1, 40), (500, 2, None)):
-        found = rows.inoculation(dose=dose, seed=seed)
+        found = inoculation_rows(dose=dose, seed=seed)
         part = {**found[-1], "subset": subsets.UNTOUCHED, "split": "report"}
         if untouched is not None:
             found += [
-                rows.accuracy(10, 100, **{**part, "metric": "probe_accuracy_before"}),
-                rows.accuracy(untouched, 100, **{**part, "metric": "probe_accuracy"}),
+                accuracy(10, 100, **{**part, "metric": "probe_accuracy_before"}),
+                accuracy(untouched, 100, **{**part, "metric": "probe_accuracy"}),
             ]
         write_run(tmp_path, f"{dose}-{seed}", found)
     table = tables(tmp_path)["inoculation_seeds"]
@@ -105,13 +101,11 @@ def test_seeds_are_averaged_on_untouched_items_too(
     assert records(table)[1]["probe_accuracy_group_not_in_train"] is None
 
 
-def test_original_task_reports_its_report_split(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_original_task_reports_its_report_split(tmp_path: Path) -> None:
     common = {"protocol": "original", "model": "m", "probe": "science", "epoch": 2, "seed": 1}
     found = [
-        rows.accuracy(40, 100, **common, split="selection"),
-        rows.accuracy(45, 100, **common, split="report"),
+        accuracy(40, 100, **common, split="selection"),
+        accuracy(45, 100, **common, split="report"),
     ]
     write_run(tmp_path, "a", found)
     (row,) = tables(tmp_path)["original_task"].rows
@@ -119,14 +113,12 @@ def test_original_task_reports_its_report_split(
     assert row[3].text == "45.0"
 
 
-def test_parts_of_an_inoculation(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.inoculation(datasets={"easy": (300, 150, 120)})
+def test_parts_of_an_inoculation(tmp_path: Path) -> None:
+    found = inoculation_rows(datasets={"easy": (300, 150, 120)})
     clean = {**found[-1], "subset": subsets.UNTOUCHED, "split": "report"}
     found += [
-        rows.accuracy(10, 100, **{**clean, "metric": "probe_accuracy_before"}),
-        rows.accuracy(20, 100, **{**clean, "metric": "probe_accuracy"}),
+        accuracy(10, 100, **{**clean, "metric": "probe_accuracy_before"}),
+        accuracy(20, 100, **{**clean, "metric": "probe_accuracy"}),
     ]
     write_run(tmp_path, "a", found)
     table = tables(tmp_path)["inoculation_parts"]
@@ -137,16 +129,14 @@ def test_parts_of_an_inoculation(
     ]
 
 
-def test_large_clusters_are_one_row_of_the_parts(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.inoculation()
+def test_large_clusters_are_one_row_of_the_parts(tmp_path: Path) -> None:
+    found = inoculation_rows()
     report = {**found[-1], "split": "report"}
     for size, before, after, number in ((4, 8, 16, 40), (5, 3, 4, 12), (7, 0, 2, 5), (12, 0, 0, 3)):
         own = {**report, "subset": subsets.clusters(size)}
         found += [
-            rows.accuracy(before, number, **{**own, "metric": "strict_cluster_accuracy_before"}),
-            rows.accuracy(after, number, **{**own, "metric": "strict_cluster_accuracy"}),
+            accuracy(before, number, **{**own, "metric": "strict_cluster_accuracy_before"}),
+            accuracy(after, number, **{**own, "metric": "strict_cluster_accuracy"}),
         ]
     facts = {"original_task": "definitions", "selection": "paper", "report_split": "dev"}
     write_run(tmp_path, "a", found, **facts)
@@ -166,11 +156,9 @@ def test_large_clusters_are_one_row_of_the_parts(
     assert sizes == [f"clusters of {size}" for size in (4, 5, 7, 12)]
 
 
-def test_cost_of_a_data_set_is_read_by_its_own_chance(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_cost_of_a_data_set_is_read_by_its_own_chance(tmp_path: Path) -> None:
     sets = {"easy": (300, 150, 120), "hard": (200, 50, 40), "plain": (100, 20, 10)}
-    found = rows.inoculation(datasets=sets)
+    found = inoculation_rows(datasets=sets)
     report = {**found[-1], "split": "report", "metric": "chance_original"}
     # 50% and 25% before; of "plain" no chance was written, and the whole task was above its own.
     found += [
@@ -265,10 +253,8 @@ def test_many_inoculations_are_told_briefly(
     assert findings(tmp_path)[0].endswith("The tables have 2 more.")
 
 
-def test_an_interval_of_two_groups_is_too_little(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.inoculation()
+def test_an_interval_of_two_groups_is_too_little(tmp_path: Path) -> None:
+    found = inoculation_rows()
     groups = {"probe_accuracy": 2, "original_accuracy_after": 3}
     write_run(tmp_path, "a", [{**row, "num_groups": groups.get(row["metric"])} for row in found])
     row = named(tables(tmp_path)["inoculation"], 0)

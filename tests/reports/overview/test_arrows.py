@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from matplotlib.patches import FancyArrowPatch
@@ -14,14 +13,14 @@ from probelight.reports.overview import arrows
 from probelight.reports.overview.arrows import arrows_figure
 from probelight.reports.page.html import inline_svg
 from probelight.results.load import Results, load_results
-from tests.fixtures.report import texts_of
+from tests.fixtures.report import present, texts_of
+from tests.fixtures.results import inoculation_rows, write_run
 
 Inoculated = Callable[..., Results]
 
 
 def whiskers_of(dose: Dose) -> list[tuple[int, float, float, bool]]:
-    ends = arrows.ends_of(dose)
-    assert ends is not None
+    ends = present(arrows.ends_of(dose))
     return arrows.whiskers_of(dose, ends[0])
 
 
@@ -48,8 +47,7 @@ def test_many_arrows_have_no_labels_and_the_rest_is_said(
 ) -> None:
     monkeypatch.setattr(arrows, "MOST", 2)
     monkeypatch.setattr(arrows, "MOST_LABELLED", 1)
-    found = arrows_figure(inoculated(*({"dose": dose} for dose in (1, 2, 3))))
-    assert found is not None
+    found = present(arrows_figure(inoculated(*({"dose": dose} for dose in (1, 2, 3)))))
     assert not [text for text in texts_of(found) if text.startswith("k =")]
     assert found.caption.endswith("The first 2 of 3 are drawn.")
 
@@ -59,9 +57,7 @@ def test_an_inoculation_that_moved_nothing_has_its_mark_alone(inoculated: Inocul
     assert "k = 100" in texts_of(arrows_figure(inoculated(still)))
 
 
-def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
-    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
-) -> None:
+def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(tmp_path: Path) -> None:
     """Of 100 items each: 30 more are right, then 4 more and 4 fewer; of 100 others 2 or 40 fewer.
 
     The gain of 30 has an interval of about 21 to 39 points, that of none one of about 5 on either
@@ -76,7 +72,7 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
     same = "1" * 16 + "0" * 4 + "1" * 4 + "0" * 76
     for dose, after, lost in ((10, high, 40), (20, high, 2), (30, same, 40), (40, same, 2)):
         right = (20, after.count("1"))
-        found = rows.inoculation(
+        found = inoculation_rows(
             dose=dose, num_probe=100, probe_correct=right, original_correct=(300, 300 - 5 * lost)
         )
         run = write_run(tmp_path, f"k{dose}", found, hits_file="hits.json", original_task="o")
@@ -93,8 +89,7 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
     assert at == 1
     assert 20 + 20 < low_end < 20 + 23
     assert 20 + 37 < high_end < 20 + 41
-    figure = arrows_figure(load_results(tmp_path))
-    assert figure is not None
+    figure = present(arrows_figure(load_results(tmp_path)))
     assert figure.canvas is not None
     axis = figure.canvas.axes[0]
     drawn = [patch for patch in axis.patches if isinstance(patch, FancyArrowPatch)]
@@ -118,11 +113,9 @@ def test_without_inoculations_there_is_no_plot(demo_folder: Path, tmp_path: Path
     assert arrows_figure(load_results(demo_folder)) is None
 
 
-def test_chance_is_that_of_the_real_choices_with_the_other_beside_it(
-    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
-) -> None:
+def test_chance_is_that_of_the_real_choices_with_the_other_beside_it(tmp_path: Path) -> None:
     """Five are scored, of which four are real."""
-    found = rows.inoculation()
+    found = inoculation_rows()
     report = {**found[-1], "num_items": None}
     floors = [
         {**report, "metric": f"floor_{task}", "value": 0.25} for task in ("probe", "original")

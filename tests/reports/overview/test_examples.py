@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from probelight.reports.overview.examples import Example
@@ -11,8 +9,9 @@ from probelight.reports.overview.grid import grid
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import share
+from tests.fixtures.report import present
+from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
-WriteRun = Callable[..., Path]
 SIMP: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
 STATEMENTS = [
     share(18, 18, **SIMP, subset=subsets.statements("affirmative")),
@@ -40,8 +39,7 @@ def write_lines(run: Path, *lines: dict[str, Any]) -> None:
 
 
 def examples(folder: Path) -> list[Example | None]:
-    found = grid(load_results(folder))
-    assert found is not None
+    found = present(grid(load_results(folder)))
     shown = [example for *_, example in found["rows"]]
     assert found["has_examples"] == any(shown)
     return shown
@@ -57,10 +55,8 @@ def the_example(folder: Path) -> Example:
 ITEMS = [item("far", [3, 1]), item("lost", [0, 1]), item("near", [1.5, 1]), item("nan", [None, 1])]
 
 
-def test_the_example_is_the_item_of_the_median_margin(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    run = write_run(tmp_path, "a", rows.zero_shot("p_small", 40, 100, 2))
+def test_the_example_is_the_item_of_the_median_margin(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", zero_shot_rows("p_small", 40, 100, 2))
     write_lines(run, *ITEMS)
     assert the_example(tmp_path) == Example(
         question="near",
@@ -73,19 +69,15 @@ def test_the_example_is_the_item_of_the_median_margin(
     )
 
 
-def test_of_four_margins_the_lower_of_the_two_in_the_middle_counts(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    run = write_run(tmp_path, "a", rows.zero_shot("p", 40, 100, 2))
+def test_of_four_margins_the_lower_of_the_two_in_the_middle_counts(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", zero_shot_rows("p", 40, 100, 2))
     write_lines(run, *ITEMS[:3], item("x", [2, 1]))
     assert the_example(tmp_path).question == "near"
 
 
-def test_other_models_answer_the_same_item(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_other_models_answer_the_same_item(tmp_path: Path) -> None:
     for number in range(6):
-        run = write_run(tmp_path, str(number), rows.zero_shot("p", 40, 100, 2, model=f"m{number}"))
+        run = write_run(tmp_path, str(number), zero_shot_rows("p", 40, 100, 2, model=f"m{number}"))
         # The second model gets it wrong, and the third says nothing.
         scores: list[list[float | None]] = [[1.5, 1], [0, 1], [None, None]]
         write_lines(run, ITEMS[0], ITEMS[1], item("near", scores[min(number, 2)]))
@@ -94,10 +86,8 @@ def test_other_models_answer_the_same_item(
     assert (shown.silent, shown.more_models) == (("m2", "m3"), 2)
 
 
-def test_a_long_item_is_cut_but_for_what_is_asked_and_answered(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    run = write_run(tmp_path, "a", rows.zero_shot("p", 40, 100, 2))
+def test_a_long_item_is_cut_but_for_what_is_asked_and_answered(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", zero_shot_rows("p", 40, 100, 2))
     write_lines(run, item("ä" * 300 + " what?", [0, 0, 0, 0, 0, 0, 0, 1], answer=6))
     shown = the_example(tmp_path)
     assert len(shown.question) <= 260
@@ -106,11 +96,9 @@ def test_a_long_item_is_cut_but_for_what_is_asked_and_answered(
     assert shown.more_choices == 2
 
 
-def test_what_an_inoculation_taught_is_shown_as_answered_after_it(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_what_an_inoculation_taught_is_shown_as_answered_after_it(tmp_path: Path) -> None:
     facts = {"original_task": "definitions"}
-    run = write_run(tmp_path, "a", rows.inoculation(probe_correct=(200, 440)), **facts)
+    run = write_run(tmp_path, "a", inoculation_rows(probe_correct=(200, 440)), **facts)
     before = item("q", [0, 1], set="report_probe_before")
     other = item("original", [0, 1], set="report_original")
     write_lines(run, before, other, item("q", [1, 0], set="report_probe"))
@@ -119,17 +107,13 @@ def test_what_an_inoculation_taught_is_shown_as_answered_after_it(
     assert shown.choices[0] == ("c0", True, ("dictionary-lm",))
 
 
-def test_a_damaged_file_leaves_its_row_without_an_example(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    run = write_run(tmp_path, "a", rows.zero_shot("p", 40, 100, 2))
+def test_a_damaged_file_leaves_its_row_without_an_example(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", zero_shot_rows("p", 40, 100, 2))
     (run / "predictions.jsonl").write_text('{"set": "p"', encoding="utf-8")
     assert examples(tmp_path) == [None]
 
 
-def test_statements_and_negations_have_a_context_of_their_own(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_statements_and_negations_have_a_context_of_their_own(tmp_path: Path) -> None:
     run = write_run(tmp_path, "a", STATEMENTS)
     is_, is_not = context("A trout is a", 0.5, "fish b c d", "fish"), "A trout is not a"
     write_lines(run, is_, context(is_not, 0.3, "fish b"), is_, context(is_not, 0.1, "fish b"))
@@ -148,9 +132,7 @@ def test_statements_and_negations_have_a_context_of_their_own(
     assert negation.address.endswith("item=@2")
 
 
-def test_several_models_say_one_word_each_of_the_context_in_the_middle(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_several_models_say_one_word_each_of_the_context_in_the_middle(tmp_path: Path) -> None:
     for model, words in (("m", "b c"), ("n", "")):
         run = write_run(tmp_path, model, [share(25, 34, "sensitivity", model=model)])
         texts = [("low", 0.1), ("high", 0.9), ("middle", 0.5), ("none", None)]
@@ -162,7 +144,7 @@ def test_several_models_say_one_word_each_of_the_context_in_the_middle(
     assert shown.silent == ("n",)
 
 
-def test_a_diagnostic_without_contexts_has_no_example(tmp_path: Path, write_run: WriteRun) -> None:
+def test_a_diagnostic_without_contexts_has_no_example(tmp_path: Path) -> None:
     write_run(tmp_path, "a", STATEMENTS)
     assert examples(tmp_path) == [None, None]
     [damaged] = (tmp_path / "runs").iterdir()

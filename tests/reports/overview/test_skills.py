@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,9 +16,15 @@ from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.grids import write_grid
+from tests.fixtures.results import (
+    accuracy,
+    inoculation_rows,
+    write_curve,
+    write_run,
+    zero_shot_rows,
+)
 
 Write = Callable[..., None]
-WriteRun = Callable[..., Path]
 
 
 def told(found: tuple[SkillVerdict, ...]) -> dict[tuple[str, str], str]:
@@ -50,21 +55,17 @@ def rising(control: str, num_train: int, seed: int) -> float:
     return 0.5 if num_train == 0 else 0.9
 
 
-def test_a_control_that_learns_as_much_leaves_it_open(
-    tmp_path: Path, write_curve_runs: Write
-) -> None:
-    write_curve_runs(tmp_path, rising, sizes=(0, 62), controls=("standard", "no_language"))
+def test_a_control_that_learns_as_much_leaves_it_open(tmp_path: Path) -> None:
+    write_curve(tmp_path, rising, sizes=(0, 62), controls=("standard", "no_language"))
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
     assert [label for label, _ in found.evidence] == ["after 62 examples", "without its language"]
     assert [value for _, value in found.evidence] == pytest.approx([0.9, 0.9])
 
 
-def test_of_several_curves_it_says_which_was_judged(
-    tmp_path: Path, write_curve_runs: Write
-) -> None:
+def test_of_several_curves_it_says_which_was_judged(tmp_path: Path) -> None:
     for mode, level in (("linear", 0.9), ("mlp", 0.5)):
-        write_curve_runs(tmp_path, lambda *_, at=level: at, mode=mode, sizes=(62,))
+        write_curve(tmp_path, lambda *_, at=level: at, mode=mode, sizes=(62,))
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "not shown"
     assert found.reason.endswith(" By the first of 2 curves (mlp, rate 0.001).")
@@ -78,30 +79,30 @@ def test_of_several_curves_it_says_which_was_judged(
     ],
 )
 def test_random_weights_that_learn_as_much_leave_it_open(
-    tmp_path: Path, write_curve_runs: Write, shares: Callable[..., float], word: str, best: float
+    tmp_path: Path, shares: Callable[..., float], word: str, best: float
 ) -> None:
     for model, line in (("dictionary-lm", rising), ("dictionary-lm (random weights)", shares)):
-        write_curve_runs(tmp_path, line, model=model, sizes=(0, 62), controls=("standard",))
+        write_curve(tmp_path, line, model=model, sizes=(0, 62), controls=("standard",))
     (found,) = verdicts(load_results(tmp_path))
     assert (found.model, found.word) == ("dictionary-lm", word)
     label, value = found.evidence[1]
     assert (label, round(value, 9)) == ("with random weights", best)
 
 
-def test_baselines_are_judged_where_they_are_alone(tmp_path: Path, write_curve_runs: Write) -> None:
-    write_curve_runs(tmp_path, lambda *_: 0.9, model="ESIM (word_vectors)", sizes=(62,))
+def test_baselines_are_judged_where_they_are_alone(tmp_path: Path) -> None:
+    write_curve(tmp_path, lambda *_: 0.9, model="ESIM (word_vectors)", sizes=(62,))
     (found,) = verdicts(load_results(tmp_path))
     assert (found.model, found.word) == ("ESIM (word_vectors)", "cannot tell")
 
 
 @pytest.fixture
-def inoculate(write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., None]:
+def inoculate() -> Callable[..., None]:
     """Writes one inoculation of 1,000 items: `inoculate(folder, (before, after), control)`."""
 
     def write(
         folder: Path, right: tuple[int, int], control: str = "", dose: int = 100, **more: Any
     ) -> None:
-        found = rows.inoculation(probe_correct=right, dose=dose, **more)
+        found = inoculation_rows(probe_correct=right, dose=dose, **more)
         found = [{**row, "control": control} for row in found]
         facts = {"original_task": "definitions", "report_split": "test"}
         write_run(folder, f"inoculate-{control}-{dose}-{'-'.join(more.values())}", found, **facts)
@@ -110,7 +111,7 @@ def inoculate(write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., None]
 
 
 @pytest.fixture
-def audit(write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., None]:
+def audit() -> Callable[..., None]:
     """Writes what a baseline scored of 1,000 items: `audit(folder, right, kind, label)`."""
 
     def write(
@@ -119,7 +120,7 @@ def audit(write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., None]:
         place = {"protocol": "audit", "probe": "hypernymy", "split": "test", "model": label}
         place |= {"kind": kind, "role": "baseline"}
         chance = {**place, "metric": "chance", "value": 0.2}
-        write_run(folder, f"audit-{label}-{right}", [rows.accuracy(right, 1000, **place), chance])
+        write_run(folder, f"audit-{label}-{right}", [accuracy(right, 1000, **place), chance])
 
     return write
 
@@ -206,13 +207,13 @@ def test_random_weights_are_a_control_of_an_inoculation(tmp_path: Path, inoculat
 
 
 def test_a_choice_only_run_stands_against_a_zero_shot_score(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, inoculate: Write
+    tmp_path: Path, inoculate: Write
 ) -> None:
     zero_shot = [
-        {**row, "split": "test"} for row in rows.zero_shot("hypernymy", 400, 1000, 5, majority=0.2)
+        {**row, "split": "test"} for row in zero_shot_rows("hypernymy", 400, 1000, 5, majority=0.2)
     ]
     random = [{**row, "model": "dictionary-lm (random weights)"} for row in zero_shot]
-    random[0] |= rows.accuracy(200, 1000)
+    random[0] |= accuracy(200, 1000)
     write_run(tmp_path, "a", zero_shot)
     write_run(tmp_path, "b", random)
     assert told(verdicts(load_results(tmp_path))) == {
@@ -266,18 +267,16 @@ def test_a_floor_makes_the_cost_unreadable(inoculated: Callable[..., Results]) -
     assert found.cost == "cost not interpretable"
 
 
-def test_every_pair_of_values_is_a_skill(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_every_pair_of_values_is_a_skill(tmp_path: Path) -> None:
     """Of 90 pairs all are right, or half of them where "younger" is said of every one."""
     ages = list(range(15, 115, 10))
-    write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: float(i < j))
-    write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, wording="released")
-    write_grid(tmp_path, write_run, rows, "B", ages, lambda i, j: 1.0)
+    write_grid(tmp_path, "A", ages, lambda i, j: float(i < j))
+    write_grid(tmp_path, "A", ages, lambda i, j: 1.0, wording="released")
+    write_grid(tmp_path, "B", ages, lambda i, j: 1.0)
     said = [one.words for one in verdicts(load_results(tmp_path))]
     assert said == ["cannot tell", "not shown"]  # without a control
     name = "m (random weights)"
-    write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, name)
+    write_grid(tmp_path, "A", ages, lambda i, j: 1.0, name)
     found = verdicts(load_results(tmp_path))
     assert [(one.skill.words, one.skill.about, one.words) for one in found] == [
         ("age comparison", "where what, 15–105 in steps of 10", "knew it"),
@@ -286,9 +285,7 @@ def test_every_pair_of_values_is_a_skill(
     assert {one.section for one in found} == {"grids"}
 
 
-def test_statements_are_judged_apart_from_their_negations(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_statements_are_judged_apart_from_their_negations(tmp_path: Path) -> None:
     """By the noun alone all statements are right and all negations wrong: together, chance."""
     simp: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
     statements = [
@@ -302,9 +299,9 @@ def test_statements_are_judged_apart_from_their_negations(
     ]
     half = [share(9, 18, **simp, subset=row.get("subset")) for row in statements]
     random = [{**row, "model": "m (random weights)"} for row in half]
-    alone = results_of(tmp_path / "alone", write_run, statements)
+    alone = results_of(tmp_path / "alone", statements)
     assert [one.word for one in verdicts(alone)] == ["cannot tell", "not shown"]
-    found = verdicts(results_of(tmp_path / "all", write_run, cprag, statements, random))
+    found = verdicts(results_of(tmp_path / "all", cprag, statements, random))
     assert [(one.skill.words, one.skill.about, one.words) for one in found] == [
         ("CPRAG-102", "", "knew it"),
         ("NEG-136-SIMP", "affirmative", "knew it"),
@@ -313,9 +310,7 @@ def test_statements_are_judged_apart_from_their_negations(
     assert found[2].reason == "Before training 0.0% (0.0–17.6): below chance (50.0%)."
 
 
-def test_a_diagnostic_is_judged_by_its_rows_whatever_its_record_names(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_a_diagnostic_is_judged_by_its_rows_whatever_its_record_names(tmp_path: Path) -> None:
     simp = share(18, 18, "sensitivity", probe="neg_simp", model="n")
     run = write_run(tmp_path, "a", [share(25, 34, "sensitivity"), simp])
     found = verdicts(load_results(tmp_path))
@@ -330,11 +325,9 @@ def test_of_a_sweep_the_chosen_run_is_judged(sweep: Results) -> None:
     assert [run.key.split("-")[0] for run in found.runs] == ["chosen"]
 
 
-def test_models_stand_by_the_numbers_in_their_names(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_models_stand_by_the_numbers_in_their_names(tmp_path: Path) -> None:
     for name in ("m@step1000", "m@step900", "m", "12", "9²"):
-        write_run(tmp_path, name, rows.zero_shot("p", 40, 100, 2, model=name))
+        write_run(tmp_path, name, zero_shot_rows("p", 40, 100, 2, model=name))
     found = models_of(verdicts(load_results(tmp_path)))
     assert found == ["9²", "12", "m", "m@step900", "m@step1000"]
 

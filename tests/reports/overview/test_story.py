@@ -7,15 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from probelight.reports.overview.story import ASCII, BARS, WIDTH, bars, print_story, story
 from probelight.results.load import Results, load_results
 from tests.fixtures.diagnostics import share
-
-WriteRun = Callable[..., Path]
+from tests.fixtures.results import write_run, zero_shot_rows
 
 
 def test_bars_stand_between_their_ends() -> None:
@@ -59,11 +57,9 @@ def test_a_change_that_may_be_none_says_so(inoculated: Callable[..., Results]) -
     assert max(map(len, more)) <= WIDTH
 
 
-def test_the_item_is_the_example_of_the_best_known_skill(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.zero_shot("unknown", 50, 100, 2))
-    run = write_run(tmp_path, "b", rows.zero_shot("known", 90, 100, 2))
+def test_the_item_is_the_example_of_the_best_known_skill(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", zero_shot_rows("unknown", 50, 100, 2))
+    run = write_run(tmp_path, "b", zero_shot_rows("known", 90, 100, 2))
     item = {"set": "known", "id": "1", "position": 1, "question": "x" * 70 + " [MASK] y\n."}
     item |= {"choices": ["right", "wrong"], "scores": [0.0, 1.0], "answer": 0, "prediction": 1}
     (run / "predictions.jsonl").write_text(json.dumps({**item, "tied": 1, "correct": 0.0}) + "\n")
@@ -74,9 +70,7 @@ def test_the_item_is_the_example_of_the_best_known_skill(
     assert (right, said) == ("  right answer: right", "  before training it said: wrong")
 
 
-def test_a_context_that_nothing_is_right_for_has_no_right_answer(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
+def test_a_context_that_nothing_is_right_for_has_no_right_answer(tmp_path: Path) -> None:
     run = write_run(tmp_path, "a", [share(25, 34, "sensitivity")])
     context = {"context": "He", "target": "t", "predictions": ["ran", "is"], "expected": []}
     (run / "predictions.jsonl").write_text(json.dumps({**context, "probability": 0.5}) + "\n")
@@ -84,10 +78,8 @@ def test_a_context_that_nothing_is_right_for_has_no_right_answer(
     assert lines[-2:] == ["One item: He ___", "  before training it said: ran"]
 
 
-def test_only_what_there_are_runs_of_is_loaded(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.zero_shot("known", 90, 100, 2))
+def test_only_what_there_are_runs_of_is_loaded(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", zero_shot_rows("known", 90, 100, 2))
     code = (
         "import sys; from pathlib import Path; from probelight.results.load import load_results; "
         "from probelight.reports.overview.story import story; "
@@ -102,11 +94,11 @@ def test_only_what_there_are_runs_of_is_loaded(
 
 
 def test_many_skills_and_long_names_keep_to_the_screen(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(12):
         name = f"a_probe_with_a_name_that_is_much_too_long_for_any_terminal_{number:02}\x1b[2J"
-        write_run(tmp_path, f"zero_shot-{number}", rows.zero_shot(name, 400, 500, 2))
+        write_run(tmp_path, f"zero_shot-{number}", zero_shot_rows(name, 400, 500, 2))
     lines = story(load_results(tmp_path))
     assert len(lines) == 9
     assert lines[-1] == "  and 6 more on the page"
@@ -117,7 +109,7 @@ def test_many_skills_and_long_names_keep_to_the_screen(
     assert capsys.readouterr().out.splitlines()[-2:] == ["page: x", "in 1 seconds"]
 
 
-def test_nothing_to_judge_is_no_story(tmp_path: Path, write_run: WriteRun) -> None:
+def test_nothing_to_judge_is_no_story(tmp_path: Path) -> None:
     write_run(tmp_path, "original", [])
     assert story(load_results(tmp_path)) == []
 

@@ -5,12 +5,10 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -29,9 +27,7 @@ from probelight.reports.sections import Made
 from probelight.reports.table import Cell, Table, framed, text
 from probelight.results.load import Results, load_results
 from tests.fixtures.diagnostics import share
-
-WriteRun = Callable[..., Path]
-
+from tests.fixtures.results import curve_rows, write_run, zero_shot_rows
 
 VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}
 
@@ -136,11 +132,9 @@ def test_what_is_left_out_is_said_on_the_page(demo_folder: Path, tmp_path: Path)
     assert "<details open><summary>Left out of this report</summary>\n\n- runs/cut/result" in text
 
 
-def test_names_are_escaped(
-    page: Page, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_names_are_escaped(page: Page, tmp_path: Path) -> None:
     write_run(
-        tmp_path / "a", "a", rows.zero_shot("p", 5, 10, 2, model="<script>alert(1)</script>&")
+        tmp_path / "a", "a", zero_shot_rows("p", 5, 10, 2, model="<script>alert(1)</script>&")
     )
     hostile = Page(build_report(tmp_path / "a").read_text(encoding="utf-8"))
     assert hostile.open == []
@@ -148,10 +142,8 @@ def test_names_are_escaped(
     assert "<script>alert(1)</script>&" in hostile.text
 
 
-def test_section_without_numbers_is_left_out(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2))
+def test_section_without_numbers_is_left_out(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2))
     page = Page(build_report(tmp_path).read_text(encoding="utf-8"))
     assert "What dictionary-lm knew before training" in page.text
     assert "curves" not in page.ids
@@ -159,10 +151,10 @@ def test_section_without_numbers_is_left_out(
     assert not (tmp_path / "figures" / "inoculation.png").exists()
 
 
-def test_title_and_facts(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+def test_title_and_facts(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     for model in ("m1", "m2"):
-        found = rows.curve("p", "standard", {62: [5]}, 10, model=model)
+        found = curve_rows("p", "standard", {62: [5]}, 10, model=model)
         write_run(folder, model, found, git_commit="0123456789+changes")
     results = load_results(folder)
     assert title(results) == "What 2 models learned"
@@ -175,9 +167,7 @@ def test_title_and_facts(tmp_path: Path, write_run: WriteRun, rows: SimpleNamesp
     ]
 
 
-def test_the_title_is_of_what_was_run(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_the_title_is_of_what_was_run(tmp_path: Path) -> None:
     def asked(name: str, found: list[dict[str, object]]) -> str:
         write_run(tmp_path, name, found)
         return title(load_results(tmp_path))
@@ -186,7 +176,7 @@ def test_the_title_is_of_what_was_run(
     assert asked("a", [{**difference, "value": 0}]) == "Which systems differ on the same items"
     shutil.rmtree(tmp_path)
     assert asked("d", [share(8, 34)]) == "What m expected"
-    assert asked("c", rows.curve("p", "standard", {62: [5]}, 10, model="m")) == "What m learned"
+    assert asked("c", curve_rows("p", "standard", {62: [5]}, 10, model="m")) == "What m learned"
 
 
 def test_strong_numbers_are_those_outside_of_brackets() -> None:

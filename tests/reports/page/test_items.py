@@ -15,6 +15,7 @@ from probelight.reports.page import items
 from probelight.reports.page.html import to_html
 from probelight.reports.page.items import Item, Items, items_of, read_probes
 from probelight.results.load import Results
+from tests.fixtures.report import present
 
 
 def unpacked(text: str) -> Any:
@@ -22,8 +23,7 @@ def unpacked(text: str) -> Any:
 
 
 def found(results: Results, most_in_page: int = items.MOST_IN_PAGE) -> Items:
-    made = items_of(results, most_in_page)
-    assert made is not None
+    made = present(items_of(results, most_in_page))
     return made
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +10,7 @@ from probelight.reports.page.markdown import to_markdown_report
 from probelight.reports.sections import Made
 from probelight.reports.table import Cell, Table, framed, text
 from probelight.results.load import Results, load_results
-from tests.fixtures.results import WriteRun
+from tests.fixtures.results import write_run, zero_shot_rows
 
 
 def test_the_report_opens_with_the_verdicts_and_links_its_files(demo_report: Path) -> None:
@@ -55,12 +54,10 @@ def test_a_table_without_rows_is_not_shown(results: Results) -> None:
     assert to_markdown_report(results, [made([])]).endswith("## S\n\nfound \\*it\\*\n")
 
 
-def test_what_runs_noticed_is_folded(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_what_runs_noticed_is_folded(tmp_path: Path) -> None:
     common = "505 ids repeat"
     keys = [
-        write_run(tmp_path, name, rows.zero_shot(name, 5, 10, 2), notices=[common, *more]).name
+        write_run(tmp_path, name, zero_shot_rows(name, 5, 10, 2), notices=[common, *more]).name
         for name, more in (("a", []), ("b", ["3 rows repeat a choice"]))
     ]
     results = load_results(tmp_path)

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -10,9 +8,8 @@ from probelight.probes.catalog import load_probe_config
 from probelight.reports.page.provenance import computing_time
 from probelight.reports.table import Table
 from probelight.results.load import Results, Run
-from tests.fixtures.report import tables
-
-WriteRun = Callable[..., Path]
+from tests.fixtures.report import present, tables
+from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
 
 def texts(table: Table) -> list[list[str]]:
@@ -27,17 +24,15 @@ def test_computing_time(seconds: float | None, said: str) -> None:
     assert computing_time(Results("r", (Run(protocol="fit", seconds=seconds),))) == said
 
 
-def test_everything_is_listed_once(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_everything_is_listed_once(tmp_path: Path) -> None:
     data = [{"path": "p_dev.jsonl", "sha256": "d1", "num_items": 1234}]
     facts = {"data": data, "model_sha256": "w1", "git_commit": "abc", "versions": {"torch": "2"}}
     for name in ("a", "b"):
-        write_run(tmp_path, name, rows.zero_shot("p", 5, 10, 2), **facts)
+        write_run(tmp_path, name, zero_shot_rows("p", 5, 10, 2), **facts)
     write_run(
         tmp_path,
         "c",
-        rows.zero_shot("q", 5, 10, 2),
+        zero_shot_rows("q", 5, 10, 2),
         **{**facts, "versions": {"torch": "3"}, "counts": {"items": 10, "scored": 9}},
         seeds=[1, 2],
         seconds=None,
@@ -53,11 +48,9 @@ def test_everything_is_listed_once(
     assert made["runs"].note.startswith("25.0 s of computing")
 
 
-def test_weights_are_told_apart_by_what_ran(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2), model_sha256="given")
-    write_run(tmp_path, "b", rows.inoculation(), model_sha256="trained")
+def test_weights_are_told_apart_by_what_ran(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2), model_sha256="given")
+    write_run(tmp_path, "b", inoculation_rows(), model_sha256="trained")
     table = tables(tmp_path)["models"]
     assert texts(table) == [
         ["dictionary-lm", "inoculation", "trained", "1"],
@@ -67,13 +60,11 @@ def test_weights_are_told_apart_by_what_ran(
     assert "kept at the end" in table.note
 
 
-def test_what_a_run_does_not_record_is_not_shown(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_what_a_run_does_not_record_is_not_shown(tmp_path: Path) -> None:
     write_run(
         tmp_path,
         "a",
-        rows.zero_shot("p", 5, 10, 2),
+        zero_shot_rows("p", 5, 10, 2),
         data=(),
         versions={},
         counts={"original_report": 3_000, "train": 3},
@@ -89,14 +80,11 @@ def test_what_a_run_does_not_record_is_not_shown(
     assert texts(made["runs"])[0][4:6] == ["original report 3,000, train 3", "7, 8"]
 
 
-def test_files_are_named_with_their_probe(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_files_are_named_with_their_probe(tmp_path: Path) -> None:
     def files(*sums: str, path: str = "train.jsonl.gz") -> list[dict[str, object]]:
         return [{"path": path, "sha256": sha256, "num_items": 9} for sha256 in sums]
 
-    released = load_probe_config("definitions").files["train"].sha256
-    assert released is not None
+    released = present(load_probe_config("definitions").files["train"].sha256)
     task = {"original_task": "definitions"}
     for name, probe, data, facts in (
         ("a", "hypernymy", files(released, "x1", "x2", "x3"), task),
@@ -106,7 +94,7 @@ def test_files_are_named_with_their_probe(
         ("e", "own", files("g", path="grid age (own wording)"), {}),
         ("f", "", files("x1"), {}),
     ):
-        write_run(tmp_path, name, rows.zero_shot(probe, 5, 10, 2), data=data, **facts)
+        write_run(tmp_path, name, zero_shot_rows(probe, 5, 10, 2), data=data, **facts)
     named = {row[2]: row[0] for row in texts(tables(tmp_path)["data"])}
     assert named == {
         released: "definitions/train.jsonl.gz",  # in the catalogue

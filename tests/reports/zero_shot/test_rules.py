@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +13,8 @@ from probelight.reports.table import Cell
 from probelight.reports.zero_shot.rules import unread
 from probelight.results.load import load_results
 from tests.fixtures.report import labels, named, records, tables
+from tests.fixtures.results import write_run, zero_shot_rows
 
-WriteRun = Callable[..., Path]
 RULES = ("sum", "mean_char", "pmi")
 # Of four items the choices that are best by the own score and by each rule.
 BEST = [[[0], [0], [1], [0]], [[1], [1], [1], [1]], [[0], [0, 1], [0], [1]], [[1], [1], [1], []]]
@@ -31,7 +29,7 @@ def line(number: int, best: list[list[int]]) -> dict[str, Any]:
     return {**found, "answer": 0, "best": own, "by_rule": by_rule}
 
 
-def write(folder: Path, write_run: WriteRun, found: list[dict[str, Any]], name: str = "a") -> None:
+def write(folder: Path, found: list[dict[str, Any]], name: str = "a") -> None:
     more = [
         {**found[0], "scoring": rule, "metric": metric, "value": value}
         for rule, share in zip(RULES, (0.25, 0.5, 0.75), strict=True)
@@ -42,11 +40,9 @@ def write(folder: Path, write_run: WriteRun, found: list[dict[str, Any]], name: 
     (run / "predictions.jsonl").write_text("".join(lines))
 
 
-def test_accuracies_are_side_by_side(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write(tmp_path, write_run, rows.zero_shot("p", 2, 4, 2, model="m"))
-    write_run(tmp_path, "b", rows.zero_shot("q", 2, 4, 2, model="m"))  # no rules were asked for
+def test_accuracies_are_side_by_side(tmp_path: Path) -> None:
+    write(tmp_path, zero_shot_rows("p", 2, 4, 2, model="m"))
+    write_run(tmp_path, "b", zero_shot_rows("q", 2, 4, 2, model="m"))  # no rules were asked for
     made = tables(tmp_path)
     table = made["zero_shot_rules"]
     assert labels(table) == [
@@ -64,10 +60,8 @@ def test_accuracies_are_side_by_side(
     assert "zero_shot_parts" not in made
 
 
-def test_items_that_flip_are_counted_for_each_two_rules(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write(tmp_path, write_run, rows.zero_shot("p", 2, 4, 2, model="m"))
+def test_items_that_flip_are_counted_for_each_two_rules(tmp_path: Path) -> None:
+    write(tmp_path, zero_shot_rows("p", 2, 4, 2, model="m"))
     table = tables(tmp_path)["zero_shot_flips"]
     assert labels(table) == ["probe", "model", "n", "by", *RULES]
     # A tie is another answer than one of its choices, and so is none at all.
@@ -83,10 +77,8 @@ def test_items_that_flip_are_counted_for_each_two_rules(
     }  # fmt: skip
 
 
-def test_some_items_are_shown_with_each_rules_answer(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write(tmp_path, write_run, rows.zero_shot("p", 2, 4, 2, model="m"))
+def test_some_items_are_shown_with_each_rules_answer(tmp_path: Path) -> None:
+    write(tmp_path, zero_shot_rows("p", 2, 4, 2, model="m"))
     table = tables(tmp_path)["zero_shot_flipped_items"]
     assert [record["id"] for record in records(table)] == ["q0", "q2", "q3"]
     assert table.rows[1] == (
@@ -97,25 +89,23 @@ def test_some_items_are_shown_with_each_rules_answer(
 
 
 def test_of_many_probes_each_shows_some_items(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from probelight.reports.zero_shot import rules
 
     monkeypatch.setattr(rules, "MOST_EXAMPLES", 3)
     for probe in "pq":
-        write(tmp_path, write_run, rows.zero_shot(probe, 2, 4, 2, model="m"), probe)
+        write(tmp_path, zero_shot_rows(probe, 2, 4, 2, model="m"), probe)
     table = tables(tmp_path)["zero_shot_flipped_items"]
     assert [(r["probe"], r["id"]) for r in records(table)] == [("p", "q0"), ("q", "q0")]
 
 
-def test_without_rules_or_predictions_there_is_no_table(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("p", 2, 4, 2, model="m")
+def test_without_rules_or_predictions_there_is_no_table(tmp_path: Path) -> None:
+    found = zero_shot_rows("p", 2, 4, 2, model="m")
     # As minimal pairs have it without being asked: no item was compared.
     write_run(tmp_path, "a", [*found, {**found[0], "scoring": "mean_token", "value": 0.25}])
     assert not {"zero_shot_rules", "zero_shot_flips"} & set(tables(tmp_path))
-    write(tmp_path, write_run, rows.zero_shot("q", 2, 4, 2, model="m"), "b")
+    write(tmp_path, zero_shot_rows("q", 2, 4, 2, model="m"), "b")
     [path] = tmp_path.rglob("predictions.jsonl")
     path.unlink()
     made = tables(tmp_path)
@@ -125,10 +115,8 @@ def test_without_rules_or_predictions_there_is_no_table(
     assert names == ["zero_shot", "zero_shot_rules"]
 
 
-def test_damaged_predictions_are_named_and_the_accuracies_shown(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write(tmp_path, write_run, rows.zero_shot("p", 2, 4, 2, model="m"))
+def test_damaged_predictions_are_named_and_the_accuracies_shown(tmp_path: Path) -> None:
+    write(tmp_path, zero_shot_rows("p", 2, 4, 2, model="m"))
     [path] = tmp_path.rglob("predictions.jsonl")
     first, second, *_ = path.read_text().splitlines()
     start, _, end = second.rpartition('"best": [1]')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,9 +14,9 @@ from probelight.reports.zero_shot.figure import zero_shot_figure
 from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shots
 from probelight.results.load import load_results
 from tests.fixtures import subsets
-from tests.fixtures.report import labels, records, tables, texts_of
+from tests.fixtures.report import labels, present, records, tables, texts_of
+from tests.fixtures.results import accuracy, write_run, zero_shot_rows
 
-WriteRun = Callable[..., Path]
 # Right of 10 pairs, by sums and by means per token.
 COUNTS = {"order": (10, 9), "agreement": (0, 1), "islands": (6, 6), "gaps": (9, 5)}
 
@@ -39,12 +38,10 @@ def test_each_model_has_a_row_for_each_probe(demo_folder: Path) -> None:
     }
 
 
-def test_models_of_one_name_are_named_by_weights_or_by_run(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_models_of_one_name_are_named_by_weights_or_by_run(tmp_path: Path) -> None:
     for sha in ("aaaaaaaaaaaa", "bbbbbbbbbbbb"):
-        write_run(tmp_path, sha, rows.zero_shot("p", 5, 10, 2), model_sha256=sha)
-    paths = [write_run(tmp_path, name, rows.zero_shot("q", 5, 10, 2)) for name in ("x", "y")]
+        write_run(tmp_path, sha, zero_shot_rows("p", 5, 10, 2), model_sha256=sha)
+    paths = [write_run(tmp_path, name, zero_shot_rows("q", 5, 10, 2)) for name in ("x", "y")]
     assert zero_shots(load_results(tmp_path)).model.tolist() == [
         "dictionary-lm (aaaaaaaa)",
         "dictionary-lm (bbbbbbbb)",
@@ -52,10 +49,8 @@ def test_models_of_one_name_are_named_by_weights_or_by_run(
     ]
 
 
-def test_chance_goes_by_the_real_choices(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("p", 5, 10, 5)
+def test_chance_goes_by_the_real_choices(tmp_path: Path) -> None:
+    found = zero_shot_rows("p", 5, 10, 5)
     found.append({**found[1], "metric": "floor", "value": 0.25})
     write_run(tmp_path, "a", found)
     table = tables(tmp_path)["zero_shot"]
@@ -86,12 +81,10 @@ def test_zero_shot_row_by_hand(demo_folder: Path) -> None:
     assert record["ci_low"] == pytest.approx(0.61197 - 0.03888, abs=1e-4)
 
 
-def test_zero_shot_has_columns_for_each_model(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2, model="m1"))
-    write_run(tmp_path, "b", rows.zero_shot("q", 1, 1, 2, model="m2"))
-    write_run(tmp_path, "c", rows.zero_shot("q", 1_000_000, 2_000_000, 2, model="m1"))
+def test_zero_shot_has_columns_for_each_model(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2, model="m1"))
+    write_run(tmp_path, "b", zero_shot_rows("q", 1, 1, 2, model="m2"))
+    write_run(tmp_path, "c", zero_shot_rows("q", 1_000_000, 2_000_000, 2, model="m1"))
     table = tables(tmp_path)["zero_shot"]
     assert labels(table)[3:8] == [
         "m1: accuracy %",
@@ -115,12 +108,12 @@ def test_zero_shot_has_columns_for_each_model(
     ],
 )
 def test_ties_have_a_column_where_there_are_any(
-    metric: str, label: str, note: str, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    metric: str, label: str, note: str, tmp_path: Path
 ) -> None:
-    found = rows.zero_shot("p", 5, 10, 2, model="m1")
+    found = zero_shot_rows("p", 5, 10, 2, model="m1")
     write_run(tmp_path, "a", [*found, {**found[1], "metric": metric, "value": 0.0}])
     assert f"m1: {label} %" not in labels(tables(tmp_path)["zero_shot"])
-    found = rows.zero_shot("q", 5, 10, 2, model="m1")
+    found = zero_shot_rows("q", 5, 10, 2, model="m1")
     write_run(tmp_path, "b", [*found, {**found[1], "metric": metric, "value": 0.125}])
     table = tables(tmp_path)["zero_shot"]
     assert labels(table)[3:] == [
@@ -131,10 +124,8 @@ def test_ties_have_a_column_where_there_are_any(
     assert note in table.note
 
 
-def test_other_ways_of_scoring_are_named(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("p", 5, 10, 5)
+def test_other_ways_of_scoring_are_named(tmp_path: Path) -> None:
+    found = zero_shot_rows("p", 5, 10, 5)
     write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in found])
     assert tables(tmp_path)["zero_shot"].rows[0][0] == Cell("p", "dev, pseudo log likelihood")
     other = [{**row, "model": "b", "mode": "causal_likelihood"} for row in found]
@@ -151,28 +142,23 @@ def test_predicted_shares(demo_folder: Path) -> None:
     assert [row[2].text for row in shares] == ["50.0", "12.5", "12.5", "12.5", "12.5"]
 
 
-def test_ranks_are_in_another_table(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("age", 30, 60, 2)
+def test_ranks_are_in_another_table(tmp_path: Path) -> None:
+    found = zero_shot_rows("age", 30, 60, 2)
     fields = {key: found[0][key] for key in ("protocol", "model", "probe", "split")}
     found.append({**fields, "metric": "median_gold_rank", "value": 1234.5, "num_items": 60})
-    found.append({**rows.accuracy(15, 60, **fields), "metric": "gold_in_top10"})
-    found.append({**rows.accuracy(6, 60, **fields), "metric": "all_in_top10"})
+    found.append({**accuracy(15, 60, **fields), "metric": "gold_in_top10"})
+    found.append({**accuracy(6, 60, **fields), "metric": "all_in_top10"})
     write_run(tmp_path, "zero_shot-age", found)
-    write_run(tmp_path, "zero_shot-other", rows.zero_shot("other", 30, 60, 2))
-    table = ranks_table(load_results(tmp_path))
-    assert table is not None
+    write_run(tmp_path, "zero_shot-other", zero_shot_rows("other", 30, 60, 2))
+    table = present(ranks_table(load_results(tmp_path)))
     assert [[cell.text for cell in row] for row in table.rows] == [
         ["age", "dictionary-lm", "1,234.5", "25.0", "10.0", "60"]
     ]
     assert records(table)[0]["all_in_top10"] == 0.1
 
 
-def test_templates_perturbations_and_controls_are_parts(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    whole = rows.zero_shot("p", 5, 10, 2, templates={"both": (3, 4)})
+def test_templates_perturbations_and_controls_are_parts(tmp_path: Path) -> None:
+    whole = zero_shot_rows("p", 5, 10, 2, templates={"both": (3, 4)})
     changed = {**whole[0], "perturbation": "birth years", "value": 0.1}
     control = {**whole[0], "control": "no_language", "value": 0.2}
     write_run(tmp_path, "one", [changed, *whole, control])
@@ -184,7 +170,7 @@ def test_templates_perturbations_and_controls_are_parts(
 
 
 @pytest.fixture
-def pairs(rows: SimpleNamespace) -> Callable[..., list[dict[str, Any]]]:
+def pairs() -> Callable[..., list[dict[str, Any]]]:
     """Makes the rows that a run leaves: the accuracy of each paradigm by two rules."""
 
     def make(model: str = "m1") -> list[dict[str, Any]]:
@@ -194,20 +180,20 @@ def pairs(rows: SimpleNamespace) -> Callable[..., list[dict[str, Any]]]:
         }  # fmt: skip
         by_mean = {**common, "scoring": "mean_token"}
         found = [
-            rows.accuracy(25, 40, **common),
+            accuracy(25, 40, **common),
             {**common, "metric": "chance", "value": 0.5, "num_items": 40},
-            rows.accuracy(21, 40, **by_mean),
+            accuracy(21, 40, **by_mean),
         ]
         for name, counts in COUNTS.items():
             for right, own in zip(counts, (common, by_mean), strict=True):
-                found.append(rows.accuracy(right, 10, **own, subset=subsets.paradigm(name)))
+                found.append(accuracy(right, 10, **own, subset=subsets.paradigm(name)))
         return found
 
     return make
 
 
 def test_paradigms_are_rows_after_the_whole_and_models_columns(
-    tmp_path: Path, write_run: WriteRun, pairs: Callable[..., list[dict[str, Any]]]
+    tmp_path: Path, pairs: Callable[..., list[dict[str, Any]]]
 ) -> None:
     write_run(tmp_path, "a", pairs())
     write_run(tmp_path, "b", pairs("m2"))
@@ -230,7 +216,7 @@ def test_paradigms_are_rows_after_the_whole_and_models_columns(
 
 
 def test_paradigms_are_counted_by_their_verdicts(
-    tmp_path: Path, write_run: WriteRun, pairs: Callable[..., list[dict[str, Any]]]
+    tmp_path: Path, pairs: Callable[..., list[dict[str, Any]]]
 ) -> None:
     write_run(tmp_path, "a", pairs())
     assert summary(load_results(tmp_path)).endswith(
@@ -272,10 +258,8 @@ def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
     )
 
 
-def test_what_another_program_measured_comes_first(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("taxonomy_conjunction", 367, 599, 3)
+def test_what_another_program_measured_comes_first(tmp_path: Path) -> None:
+    found = zero_shot_rows("taxonomy_conjunction", 367, 599, 3)
     write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
     assert summary(load_results(tmp_path)) == (
         "Whether imported models were trained on anything of the kind before is not known. As "
@@ -283,10 +267,8 @@ def test_what_another_program_measured_comes_first(
     )
 
 
-def test_a_model_that_always_says_the_same_is_named(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("age_comparison", 250, 500, 2)
+def test_a_model_that_always_says_the_same_is_named(tmp_path: Path) -> None:
+    found = zero_shot_rows("age_comparison", 250, 500, 2)
     shares = {subsets.answered("choice 1"): 0.95, subsets.answered("choice 2"): 0.05}
     found = [{**row, "value": shares.get(row.get("subset"), row["value"])} for row in found]
     write_run(tmp_path, "a", found)
@@ -295,17 +277,15 @@ def test_a_model_that_always_says_the_same_is_named(
     )
 
 
-def test_many_models_are_not_all_named(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_many_models_are_not_all_named(tmp_path: Path) -> None:
     for number in range(8):
-        write_run(tmp_path, f"m{number}", rows.zero_shot("p", 5, 10, 2, model=f"m{number}"))
+        write_run(tmp_path, f"m{number}", zero_shot_rows("p", 5, 10, 2, model=f"m{number}"))
     sentences = summary(load_results(tmp_path))
     assert sentences.count("Before any training") == 6
     assert sentences.endswith("The table has 2 more models.")
 
 
-def test_no_interval_is_no_verdict(tmp_path: Path, write_run: WriteRun) -> None:
+def test_no_interval_is_no_verdict(tmp_path: Path) -> None:
     bare: dict[str, Any] = {
         "protocol": "zero_shot",
         "metric": "accuracy",
