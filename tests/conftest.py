@@ -13,6 +13,7 @@ MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
 pytest_plugins = [
     "tests.fixtures.results",
     "tests.fixtures.causal",
+    "tests.fixtures.concepts",
     "tests.fixtures.hub_cache",
     "tests.fixtures.inoculations",
     "tests.fixtures.items",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,44 +19,10 @@ from probelight.reports.concepts import (
 )
 from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
-from tests.fixtures import items
+from tests.fixtures.concepts import lines
 from tests.fixtures.items import write_lines
 from tests.fixtures.report import named, present, records
 from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
-
-# Concepts with 3, 2, 2 and 1 questions.
-ASKED = ("dog", "cat", "dog", "oak", "cat", "elm", "dog", "oak")
-DIFFICULTIES = {
-    "dog": {"hops": 1, "distractor_type": "sister", "distractor_hops": 1},
-    "cat": {"hops": 1, "distractor_type": "random", "distractor_hops": 0},
-    "oak": {"hops": 2, "distractor_type": "hypernym", "distractor_hops": 1},
-    "elm": {"hops": 2, "distractor_type": "hyponym", "distractor_hops": 1},
-}
-
-
-def lines(name: str, right: str, asked: Sequence[str] = ASKED) -> list[dict[str, Any]]:
-    """Predictions on concepts: "+" is right, "-" wrong, "=" tied, "?" no answer."""
-    return [
-        {**line, "question": f"{line['question']} {concept}", "group": concept}
-        | DIFFICULTIES[concept]
-        for line, concept in zip(items.lines(name, right), asked, strict=True)
-    ]
-
-
-@pytest.fixture
-def by_concept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
-    """A zero-shot run, and two seeds of an inoculation with k = 100; three concepts are enough."""
-    monkeypatch.setattr("probelight.reports.concepts.FEW", 3)
-    zero = write_run(tmp_path, "z", zero_shot_rows("hypernymy", 5, 8, 2, model="m"))
-    write_lines(zero, lines("hypernymy", "+-+-=++-"))
-    facts = {"original_task": "science", "selection": "train", "report_split": "test"}
-    for seed, after in enumerate(("+++++---", "+-+-+-++")):
-        made = inoculation_rows(seed=seed, model="m")
-        run = write_run(tmp_path, f"s{seed}", made, report_items=None, **facts)
-        before = lines("report_probe_before", "--+--?--")
-        other = [{**lines("report_original", "+", ["dog"])[0], "question": "Other?"}]
-        write_lines(run, [*before, *lines("report_probe", after), *other])
-    return load_results(tmp_path)
 
 
 def asked_of(results: Results) -> list[pd.DataFrame]:
