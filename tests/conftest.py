@@ -10,13 +10,13 @@ import pytest
 
 MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
 
-pytest_plugins = [
+pytest_plugins = [  # what others import comes first
     "tests.fixtures.results",
     "tests.fixtures.causal",
-    "tests.fixtures.concepts",
     "tests.fixtures.hub_cache",
     "tests.fixtures.inoculations",
     "tests.fixtures.items",
+    "tests.fixtures.concepts",
     "tests.fixtures.small_disk",
     "tests.fixtures.training",
     "tests.fixtures.wordnet",
