@@ -225,11 +225,6 @@ def test_the_settings_of_a_named_thing_are_options(
     assert "no option --frist (did you mean --first?)" in capsys.readouterr().err
 
 
-def test_a_number_out_of_its_range_is_refused_before_the_call() -> None:
-    with pytest.raises(RangeError, match="--coats 0: give a number from 1"):
-        parse_and_call("paint", paint, ["--what=house", "--coats=0"])
-
-
 def test_the_short_help_is_what_is_declared(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         parse_and_call("paint", paint, ["--help"])
