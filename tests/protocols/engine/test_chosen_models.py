@@ -27,21 +27,13 @@ def test_names_configs_and_folders_stand_for_models(
     hub_cache("other/one", {"main": BERT})
     path = tmp_path / "mine.yaml"
     path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
-    models = chosen_models(
-        f"dictionary-lm,bert-base-uncased,{path},other/one".split(","), ModelSettings(), False
-    )
-    assert [(m.name_or_path, m.head, m.max_length) for m in models] == [
-        ("dictionary-lm", "mlp", 256),
-        ("bert-base-uncased", "mlp", 256),
-        ("some/model", "pooler", 64),
-        ("other/one", "mlp", 256),
-    ]
-    assert [m.kind for m in models] == ["transformer"] * 4
+    names = ["dictionary-lm", "bert-base-uncased", str(path), "other/one"]
+    expected = [ModelSettings(name) for name in names]
+    expected[2] = ModelSettings("some/model", head="pooler", max_length=64)
+    assert chosen_models(names, ModelSettings(), False) == expected
     line = "other/one: masked language model (architectures BertForMaskedLM)\n"
     assert capsys.readouterr().out == line  # of what a config says, nothing is found out
-    assert chosen_models((), ModelSettings(name_or_path="one"), False) == [
-        ModelSettings(name_or_path="one")
-    ]
+    assert chosen_models((), ModelSettings("one"), False) == [ModelSettings("one")]
 
 
 def test_what_else_is_said_of_the_model_holds_for_all_that_are_named() -> None:
