@@ -148,12 +148,10 @@ def test_pairs_are_far_apart_and_in_both_orders(small: Path) -> None:
     probe = build_objects(ObjectsSettings(objects_path=str(small)))
     # Elephant and horse, pen and egg are within a factor of three.
     stem = "The size of {} is usually much [MASK] than the size of {} ."
-    expected = {}
+    expected: dict[str, str] = {}
     for large in ("an elephant", "a horse"):
-        expected |= {
-            stem.format("an ant", large): "smaller",
-            stem.format(large, "an ant"): "larger",
-        }
+        expected[stem.format("an ant", large)] = "smaller"
+        expected[stem.format(large, "an ant")] = "larger"
     assert {record.stem: record.gold for record in probe["train"]} == expected
     pairs = {tuple(sorted(record.meta["arguments"])) for record in probe["dev"]}
     assert pairs == {("city", "pen"), ("city", "egg")}
@@ -163,7 +161,7 @@ def test_pairs_are_far_apart_and_in_both_orders(small: Path) -> None:
 
 def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() -> None:
     objects = read_objects(OBJECTS_PATH)
-    assert [*map(len, (objects["animal"], objects["object"]))] == [122, 112]
+    assert {kind: len(own) for kind, own in objects.items()} == {"animal": 122, "object": 112}
     paper = ("nail", "pen", "laptop", "table", "house", "airplane", "city", "sun")
     assert [name for name in objects["object"] if name in paper] == list(paper)
     probe = build_objects(ObjectsSettings(num_test=300))
