@@ -14,7 +14,6 @@ from probelight.reports.overview.verdicts import (
     Case,
     Control,
     Score,
-    Verdict,
     Word,
     above,
     judge,
@@ -110,105 +109,87 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "verdict"),
+    ("case", "words", "evidence", "reason"),
     [
         (
             Case(1 / 3, 0.34, before(HIGH, part(0.3, True), lower(0.377))),
-            Verdict(
-                "knew it",
-                (("before training", 0.8), ("the most frequent answer", 0.34)),
-                "Before training 80.0% (75.0–85.0), above the most frequent answer (34.0%); "
-                "compared with 37.7% without its language, 30.0% from the choices alone.",
-            ),
+            "knew it",
+            (("before training", 0.8), ("the most frequent answer", 0.34)),
+            "Before training 80.0% (75.0–85.0), above the most frequent answer (34.0%); "
+            "compared with 37.7% without its language, 30.0% from the choices alone.",
         ),
         (
             Case(0.5, None, before(HIGH, part(0.5, True))),
-            Verdict(
-                "cannot tell",
-                (("before training", 0.8), ("chance", 0.5)),
-                "Before training 80.0% (75.0–85.0), above chance (50.0%), but no like-for-like "
-                "control was run with it.",
-            ),
+            "cannot tell",
+            (("before training", 0.8), ("chance", 0.5)),
+            "Before training 80.0% (75.0–85.0), above chance (50.0%), but no like-for-like "
+            "control was run with it.",
         ),
         (
             Case(0.5, None, before(MIDDLE, lower(0.5)), after(HIGH, as_good(0.79)), GAIN),
-            Verdict(
-                "knew it",
-                (("before training", 0.6), ("chance", 0.5)),
-                "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% "
-                "without "
-                "its language. What it gained after 1,000 examples came without its language too.",
-                in_part=True,
-            ),
+            "knew it, in part",
+            (("before training", 0.6), ("chance", 0.5)),
+            "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% "
+            "without "
+            "its language. What it gained after 1,000 examples came without its language too.",
         ),
         (
             Case(0.5, None, before(MIDDLE, lower(0.5)), after(HIGH, lower(0.6)), GAIN),
-            Verdict(
-                "knew it",
-                (("before training", 0.6), ("after 1,000 examples", 0.8)),
-                "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% "
-                "without "
-                "its language. It learned more of it: after 1,000 examples 80.0% (75.0–85.0); "
-                "compared with 60.0% without its language.",
-                in_part=True,
-            ),
+            "knew it, in part",
+            (("before training", 0.6), ("after 1,000 examples", 0.8)),
+            "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% "
+            "without "
+            "its language. It learned more of it: after 1,000 examples 80.0% (75.0–85.0); "
+            "compared with 60.0% without its language.",
         ),
         (
             Case(0.5, None, before(LOW), after(HIGH, lower(0.6), lower(0.7)), GAIN),
-            Verdict(
-                "learned it",
-                (("after 1,000 examples", 0.8), ("without its language", 0.7)),
-                "After 1,000 examples 80.0% (75.0–85.0), from 50.0% before training; compared with "
-                "70.0% without its language.",
-            ),
+            "learned it",
+            (("after 1,000 examples", 0.8), ("without its language", 0.7)),
+            "After 1,000 examples 80.0% (75.0–85.0), from 50.0% before training; compared with "
+            "70.0% without its language.",
         ),
         (
             Case(0.5, None, before(LOW), after(HIGH, lower(0.6), as_good(0.79)), GAIN),
-            Verdict(
-                "cannot tell",
-                (("after 1,000 examples", 0.8), ("without its language", 0.79)),
-                "After 1,000 examples 80.0% (75.0–85.0); without its language it is 79.0%, which "
-                "cannot be told from that.",
-            ),
+            "cannot tell",
+            (("after 1,000 examples", 0.8), ("without its language", 0.79)),
+            "After 1,000 examples 80.0% (75.0–85.0); without its language it is 79.0%, which "
+            "cannot be told from that.",
         ),
         (
             Case(0.5, None, before(LOW), after(MIDDLE), NO_GAIN),
-            Verdict(
-                "cannot tell",
-                (("before", 0.5), ("after 1,000 examples", 0.6)),
-                "After 1,000 examples 60.0% (55.0–65.0), above chance, but not beyond doubt above "
-                "the 50.0% before training.",
-            ),
+            "cannot tell",
+            (("before", 0.5), ("after 1,000 examples", 0.6)),
+            "After 1,000 examples 60.0% (55.0–65.0), above chance, but not beyond doubt above "
+            "the 50.0% before training.",
         ),
         (
             Case(0.5, None, before(LOW), after(LOW), NO_GAIN),
-            Verdict(
-                "not shown",
-                (("after 1,000 examples", 0.5), ("chance", 0.5)),
-                "After 1,000 examples 50.0% (45.0–55.0), before training 50.0% (45.0–55.0): not "
-                "above chance (50.0%).",
-            ),
+            "not shown",
+            (("after 1,000 examples", 0.5), ("chance", 0.5)),
+            "After 1,000 examples 50.0% (45.0–55.0), before training 50.0% (45.0–55.0): not "
+            "above chance (50.0%).",
         ),
         (
             Case(0.5, None, before(Estimate(0.3, 0.25, 0.35))),
-            Verdict(
-                "not shown",
-                (("before training", 0.3), ("chance", 0.5)),
-                "Before training 30.0% (25.0–35.0): below chance (50.0%).",
-            ),
+            "not shown",
+            (("before training", 0.3), ("chance", 0.5)),
+            "Before training 30.0% (25.0–35.0): below chance (50.0%).",
         ),
         (
             Case(None, None, before(LOW)),
-            Verdict(
-                "cannot tell",
-                (("before training", 0.5),),
-                "There is no chance level to hold its score against.",
-            ),
+            "cannot tell",
+            (("before training", 0.5),),
+            "There is no chance level to hold its score against.",
         ),
     ],
 )
-def test_what_a_verdict_says(case: Case, verdict: Verdict) -> None:
-    assert judge(case) == verdict
+def test_what_a_verdict_says(
+    case: Case, words: str, evidence: tuple[tuple[str, float], ...], reason: str
+) -> None:
+    found = judge(case)
+    said = found.word + (", in part" if found.in_part else "")
+    assert (said, found.evidence, found.reason) == (words, evidence, reason)
 
 
 ORDER: list[Word] = ["not shown", "cannot tell", "learned it", "knew it"]
