@@ -52,14 +52,8 @@ def moved(make: Damage) -> Damage:
 
 HOPS = '{"kind": "difficulty", "hops": %s, "distractor_type": "x", "distractor_hops": 1}'
 DAMAGES: dict[str, tuple[Damage, str]] = {
-    "brackets": (
-        lambda path: path.write_text("[" * 100_000),
-        "not a whole JSON file (values withi",
-    ),
-    "objects": (
-        lambda path: path.write_text('{"a":' * 9_000),
-        "not a whole JSON file (values withi",
-    ),
+    "brackets": (lambda path: path.write_text("[" * 100_000), "not a whole JSON file (values wi"),
+    "objects": (lambda path: path.write_text('{"a":' * 9_000), "not a whole JSON file (values wi"),
     "nested": (raw("[" * 300 + "]" * 300), "values within values more than 50 times"),
     "digits": (raw("9" * 6_000), "a number of 6,000 digits is too large: 999"),
     "seconds": (changed(seconds=10**19), "a number of 20 digits is too large"),
@@ -90,7 +84,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_result_is_left_out_and_named(folders: tuple[Path, Path], name: str) -> None:
-    damage, said = DAMAGES[name]
+    damage, words = DAMAGES[name]
     [path] = folders[1].glob("runs/*/result.json")
     damage(path)
     results = load_results(folders)
@@ -98,7 +92,7 @@ def test_a_damaged_result_is_left_out_and_named(folders: tuple[Path, Path], name
     [sentence] = results.left_out
     assert results.damaged == results.left_out
     assert sentence.startswith(f"two/runs/{path.parent.name}/result.json:")
-    assert said in sentence
+    assert words in sentence
     assert str(folders[1].parent) not in sentence
 
 
@@ -107,9 +101,8 @@ def test_it_is_named_on_the_terminal_the_page_and_in_markdown(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(
-        import_module("probelight.reports.figure").STYLE, "pdf.fonttype", 3
-    )  # quicker
+    style = import_module("probelight.reports.figure").STYLE
+    monkeypatch.setitem(style, "pdf.fonttype", 3)  # quicker
     [path] = folders[1].glob("runs/*/result.json")
     path.write_text("[" * 100_000)
     out = folders[0].parent / "out"
