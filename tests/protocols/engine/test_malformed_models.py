@@ -282,7 +282,8 @@ def folders(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     for model in (sentence, ModelSettings(kind="esim"), ModelSettings(kind="mlm_baseline")):
         found[model.kind] = tmp_path_factory.mktemp("saved") / model.kind
         setup: Any = "mc_mlm" if model.kind == "mlm_baseline" else "mc_qa"
-        module_for(model, setup).save_pretrained(found[model.kind])
+        module: Any = module_for(model, setup)
+        module.save_pretrained(found[model.kind])
     return found
 
 
@@ -293,7 +294,7 @@ def damaged(folders: dict[str, Path], kind: str, damage: Damage, tmp_path: Path)
     return folder
 
 
-def cases(**tables: Cases) -> Any:
+def cases(**tables: Cases) -> pytest.MarkDecorator:
     """The cases of each kind of folder."""
     rows = [
         pytest.param(kind, *case, id=f"{kind}: {name}")
