@@ -34,7 +34,7 @@ from probelight.results.run_folder import CommandFolder
 
 @dataclass(frozen=True, kw_only=True)
 class DemoSettings(Fit):
-    """What the demo runs, its inoculation as a `Fit`; `configs/experiment/demo.yaml` says it all.
+    """What the demo runs, its inoculation as a `Fit`; configs/experiment/demo.yaml has all values.
 
     Args:
         probes: MC-MLM probes scored zero-shot on their test splits.

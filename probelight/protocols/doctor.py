@@ -1,4 +1,4 @@
-"""`train.py doctor`: what this machine has for a run, and what is missing for what."""
+"""`train.py doctor`: what this machine has for a run, and what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`train.py export`: a pre-training state as the model folder that the repository ships."""
+"""`train.py export`: a pre-training state as a model folder like the shipped one."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ CARD_TEMPLATE = ASSETS / "model_card.md"
 def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)) -> Path:
     """Turns a pre-training state into a model folder with its measured model card.
 
-    The weights are stored in half precision, which halves the file, and the accuracies in the
-    card are measured on the weights as stored.
+    Weights are stored in half precision, and the card's accuracies are those of the stored weights.
 
     Args:
         state: last.ckpt of `train.py fit --config configs/experiment/pretrain_dictionary_lm.yaml`.

@@ -1,4 +1,4 @@
-"""Data that pre-trained the bundled model: pairs of segments, masked on the fly."""
+"""The data that the bundled model was pre-trained on: pairs of segments, masked on the fly."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class DictionaryText(ResumableData):
         """Return masked pairs, drawn anew in each epoch.
 
         Raises:
-            ValueError: In several processes: this data knows no shards.
+            ValueError: In several processes, as this data knows no shards.
         """
         if self.trainer is not None and self.trainer.world_size > 1:
             raise ValueError("pre-training runs in one process; set --trainer.devices 1")

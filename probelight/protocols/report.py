@@ -1,4 +1,4 @@
-"""`train.py report`: makes the page, and shows a sweep's end in Weights & Biases if asked to."""
+"""`train.py report`: makes the page, and logs it to Weights & Biases if asked to."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def report(
 
     Raises:
         FileNotFoundError: If a folder holds no result that can be read.
-        UsageError: If it is left open where the page of several folders goes, or a workspace has
-            no project to be made in.
-        ConfigError: If the workspace's file, or the rule for medals, is not what it should be.
+        UsageError: If several folders come without an output folder, or a workspace without a
+            project.
+        ConfigError: If the workspace's file or the rule for medals is malformed.
     """
     from probelight.reports.build import build_report
 

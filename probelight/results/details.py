@@ -1,4 +1,4 @@
-"""What only the runs of one protocol have in result.json: each class is the content of one key."""
+"""The parts of result.json that only one protocol writes: each class is the content of one key."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from probelight.io.documents import STRICT
 
 @dataclass(frozen=True, kw_only=True)
 class Details:
-    """The content of one key of result.json that not every run has.
-
-    Attributes:
-        key: The key.
-    """
+    """The content of one key of result.json (`key`) that not every run has."""
 
     __pydantic_config__: ClassVar = STRICT
     key: ClassVar[str]
@@ -43,8 +39,8 @@ class CurveDetails(Details):
     Attributes:
         train: Origin of the train rows.
         first_stage: Whether the model was trained on other questions first.
-        early_stopping: What stopped the training; None where nothing did.
-        control_words: Of each control that replaces words, word to replacement.
+        early_stopping: What stopped the training; None if nothing did.
+        control_words: Word to replacement, for each control that replaces words.
         sha256_by_seed: Checksums of the weights, where each seed has its own.
     """
 
@@ -65,7 +61,7 @@ class InoculationDetails(Details):
         original_task: Name of the original task.
         selection: Origin of the selection items.
         report_split: Split of the probe reported on; None where there was no such file.
-        report_items: How many items of it at most; None for all.
+        report_items: At most how many items of it; None for all.
         setup: Equal for runs that begin with the same model and report on the same items.
         setting: Settings of the training; empty before inoculation.
         history: Selection scores of each epoch.
@@ -73,7 +69,7 @@ class InoculationDetails(Details):
             report.
         chosen: Key of the chosen setting, where there were several.
         candidates: Keys of the settings that it was chosen from.
-        forgotten: The original-task items that counted more before than after.
+        forgotten: The original-task items with a higher score before than after.
     """
 
     key: ClassVar = "inoculation"
@@ -93,12 +89,7 @@ class InoculationDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class UnigramDetails(Details):
-    """A correlation of two models' accuracies.
-
-    Attributes:
-        models: The two.
-        measure: "max" or "zero_shot" accuracy.
-    """
+    """A correlation of two models' "max" or "zero_shot" accuracies (the measure)."""
 
     key: ClassVar = "unigrams"
 
@@ -112,7 +103,7 @@ class ComparisonDetails(Details):
 
     Attributes:
         answered: How they answered: "zero shot", "learning curve", ...
-        setting: What they have in common, such as the number of training examples; may be empty.
+        setting: What they have in common, such as the number of training examples.
         num_runs: Number of runs, one per seed, by system.
         num_pairs: Number of comparisons that the p-values were adjusted for.
     """

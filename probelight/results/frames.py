@@ -43,7 +43,7 @@ WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place
 def results_frame(results: Results) -> pd.DataFrame:
     """Return a row for each number of all runs, in their order, with the columns of `NUMBERS`.
 
-    A number that is not there is missing (NA); a text is empty.
+    A missing number is NA, a missing text "".
     """
     found = [
         {
@@ -68,14 +68,7 @@ def results_frame(results: Results) -> pd.DataFrame:
 def with_columns(
     frame: pd.DataFrame, rows: pd.DataFrame, names: Mapping[str, str], on: list[str]
 ) -> pd.DataFrame:
-    """Return a frame with columns of other rows, missing where no row is of the same place.
-
-    Args:
-        frame: The frame.
-        rows: At most one for each place.
-        names: The columns to take, with their names in the frame.
-        on: The columns that make up a place.
-    """
+    """Left-join columns of other rows, at most one for each value of `on`, renamed by `names`."""
     return frame.merge(rows[[*on, *names]].rename(columns=dict(names)), how="left", on=on)
 
 

@@ -1,4 +1,4 @@
-"""hits.json next to a result: what each item counted, for the intervals of a report.
+"""hits.json next to a result: the score of each item, for the intervals of a report.
 
     {"groups": [0, 0, 1], "hits": {CONTROL: {SEED: "011", OTHER_SEED: [0.0, 0.5, 1.0]}}}   a curve's
     {"probe": {"items": ..., "groups": [0, 1], "before": "01", "after": [0.0, 0.5]},
@@ -23,11 +23,11 @@ SIDES = ("probe", "original")
 
 @dataclass(frozen=True)
 class Hits:
-    """The items of one evaluation set and who got them right; hashable, for caches.
+    """The scores of a curve's items; hashable, for caches.
 
     Attributes:
         groups: Index of each item's group; intervals go by whole groups.
-        runs: ((control, N), seed, what each item counts).
+        runs: ((control, N), seed, the items' scores).
     """
 
     groups: tuple[int, ...]
@@ -41,32 +41,27 @@ class Side:
     Attributes:
         items: Equal where the items are.
         groups: Index of each item's group.
-        credit: What each item counts, "before" and "after".
+        scores: The items' scores "before" and "after".
         untouched: Whether each item has no relative in the train file; empty where not recorded.
         clusters: Index of each item's concept; empty where concepts are not whole.
     """
 
     items: str
     groups: tuple[int, ...]
-    credit: Mapping[str, tuple[float, ...]]
+    scores: Mapping[str, tuple[float, ...]]
     untouched: tuple[float, ...] = ()
     clusters: tuple[int, ...] = ()
 
 
-def written_hits(credit: Sequence[float]) -> str | list[float]:
-    """Return what items count as hits.json holds it."""
-    if set(credit) <= {0.0, 1.0}:
-        return "".join("1" if own else "0" for own in credit)
-    return list(credit)
+def written_hits(scores: Sequence[float]) -> str | list[float]:
+    """Return the scores of items as hits.json holds them."""
+    if set(scores) <= {0.0, 1.0}:
+        return "".join("1" if own else "0" for own in scores)
+    return list(scores)
 
 
 def read_hits(value: object, num_train: int, name: str) -> Hits:
-    """Check and read the hits.json of a curve.
-
-    Args:
-        value: The parsed file.
-        num_train: N of the runs in it.
-        name: How messages call the file.
+    """Check and read the hits.json of a curve; `name` is what messages call it.
 
     Raises:
         ValueError: If it is anything else, or its items differ in number.
@@ -80,8 +75,8 @@ def read_hits(value: object, num_train: int, name: str) -> Hits:
         if not isinstance(by_seed, Mapping) or not all(map(str.isdecimal, by_seed)):
             raise ValueError(f"{name}: {control} has no hits by seed")
         for seed, items in by_seed.items():
-            credit = _credit(items, f"{name}: {control}, seed {seed}", len(groups))
-            runs.append(((str(control), num_train), int(seed), credit))
+            scores = _scores(items, f"{name}: {control}, seed {seed}", len(groups))
+            runs.append(((str(control), num_train), int(seed), scores))
     return Hits(groups, tuple(runs))
 
 
@@ -95,7 +90,7 @@ def joined(parts: list[Hits]) -> Hits | None:
 
 @lru_cache(maxsize=128)
 def runs_by_place(hits: Hits) -> Mapping[Place, Mapping[int, Floats]]:
-    """Return (N,) what each item counts, by control and number of examples, then by seed."""
+    """Return the (N,) scores of the items by control and number of examples, then by seed."""
     found: dict[Place, dict[int, Floats]] = {}
     for place, seed, items in hits.runs:
         found.setdefault(place, {})[seed] = np.array(items)
@@ -103,10 +98,10 @@ def runs_by_place(hits: Hits) -> Mapping[Place, Mapping[int, Floats]]:
 
 
 def read_sides(value: object, name: str) -> dict[str, Side]:
-    """Check and read the hits.json of an inoculation.
+    """Check and read the hits.json of an inoculation; `name` is what messages call it.
 
     Raises:
-        ValueError: If it is anything else, or its items differ in number; the message has `name`.
+        ValueError: If it is anything else, or its items differ in number.
     """
     if not isinstance(value, Mapping) or not all(isinstance(value.get(s), Mapping) for s in SIDES):
         raise ValueError(f"{name}: it has no `probe` and `original`")
@@ -114,15 +109,15 @@ def read_sides(value: object, name: str) -> dict[str, Side]:
     for side in SIDES:
         written, place = value[side], f"{name}: {side}"
         groups = _indices(written.get("groups"), f"{place}: groups")
-        credit = {
-            key: _credit(written.get(key), f"{place}: {key}", len(groups))
+        scores = {
+            key: _scores(written.get(key), f"{place}: {key}", len(groups))
             for key in ("before", "after", "untouched")
             if key != "untouched" or written.get(key) is not None
         }
-        untouched, clusters = credit.pop("untouched", ()), written.get("clusters")
+        untouched, clusters = scores.pop("untouched", ()), written.get("clusters")
         if clusters is not None:
             clusters = _indices(clusters, f"{place}: clusters", len(groups))
-        sides[side] = Side(str(written.get("items")), groups, credit, untouched, clusters or ())
+        sides[side] = Side(str(written.get("items")), groups, scores, untouched, clusters or ())
     return sides
 
 
@@ -136,7 +131,7 @@ def _indices(value: object, name: str, num_items: int | None = None) -> tuple[in
     return tuple(value)
 
 
-def _credit(value: object, name: str, num_items: int) -> tuple[float, ...]:
+def _scores(value: object, name: str, num_items: int) -> tuple[float, ...]:
     in_text = isinstance(value, str) and set(value) <= {"0", "1"}
     in_list = isinstance(value, list) and all(
         isinstance(own, int | float) and 0 <= own <= 1 for own in value

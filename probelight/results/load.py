@@ -1,4 +1,4 @@
-"""Read the results below a folder, and say which could not be read, and why."""
+"""Read the results below a folder, and tell which could not be read, and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUNS_FOLDER, ERROR = "runs", "error.txt"
 
 
 class UnreadableResultError(ValueError):
-    """A result file that is cut short or not what the contract says; the message names it."""
+    """A result file that is cut short or malformed; the message names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +39,9 @@ class Run(RunRecord):
 
     Attributes:
         path: Folder of the run, relative to the folder of its `Results`.
-        command: The command that made it, as it was typed; empty where it was not recorded.
-        hits: What each item counted, where a curve recorded it.
-        sides: What each reported item counted before and after, where an inoculation recorded it.
+        command: The command as it was typed; empty where it was not recorded.
+        hits: Scores of a curve's items, where they were recorded.
+        sides: Scores of an inoculation's items before and after, where they were recorded.
     """
 
     path: str = ""
@@ -68,8 +68,8 @@ class Results:
         name: Name of the folder, or of several.
         runs: One per run key, sorted by key.
         left_out: Sentences about files that are not part of the report, and why.
-        folder: The folder itself, or the nearest one that holds all of several; None for results
-            that were not read from one.
+        folder: The folder, or the nearest one that holds all of several; None for results that
+            were not read from files.
         damaged: The sentences of `left_out` about files that cannot be read.
     """
 
@@ -200,11 +200,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
 
 
 def read_run(path: Path, *, name: str | None = None) -> Run:
-    """Read one result.json.
-
-    Args:
-        path: The file.
-        name: How messages and the report call it; the path where it is None.
+    """Read one result.json, which messages and the report call `name`, or by its path.
 
     Raises:
         UnreadableResultError: If it is damaged, or lacks what a report needs.
@@ -238,7 +234,7 @@ def _unreadable(error: OSError | ValueError, path: Path, name: str) -> str:
 def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
     """Return the first run of each key by path, and a sentence about each of the others.
 
-    Keys are compared within a protocol, model and probe, as folders may be named by hand.
+    Folders may be named by hand, so keys are compared within a protocol, model and probe.
     """
     kept: dict[tuple[str, ...], Run] = {}
     repeated = []
@@ -275,7 +271,7 @@ def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:
 
 
 def distinct_ends(sources: Iterable[str]) -> dict[str, str]:
-    """Return the shortest ends of whole parts by which paths or Hub names are still distinct.
+    """Return the shortest ends of paths or Hub names that are still distinct.
 
     Of "runs/a/checkpoints/best" and "runs/b/checkpoints/best" they are "a/checkpoints/best" and
     "b/checkpoints/best".
@@ -291,7 +287,7 @@ def distinct_ends(sources: Iterable[str]) -> dict[str, str]:
 
 
 def with_distinct_models(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs, with models of one name from several places renamed."""
+    """Rename models that have the same name but were loaded from different places."""
     places: dict[str, set[str]] = {}
     for run in runs:
         if place := run.source.loaded_from:
@@ -315,12 +311,7 @@ def with_distinct_models(runs: Sequence[Run]) -> list[Run]:
 
 
 def unfinished_notices(folders: Iterable[Path], root: Path) -> list[str]:
-    """Return a sentence about each run without a result, or about many of them together.
-
-    Args:
-        folders: Where runs are looked for.
-        root: Runs are called by their paths from here.
-    """
+    """Return a sentence about each unfinished run below the folders, or one about many of them."""
     runs = [
         path.parent
         for path in sorted({path for folder in folders for path in folder.rglob(CONFIG)})

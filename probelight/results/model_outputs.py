@@ -1,4 +1,4 @@
-"""The words and probabilities of a language model behind contexts, recorded by any program."""
+"""The words and probabilities of a language model after contexts, recorded by any program."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ class ModelOutputs:
     """Outputs for each prompt, in the order of the prompts.
 
     Attributes:
-        predictions: The words that the model finds most probable, the best one first.
-        depth: How many were recorded at most. A list may be shorter, where not every piece of a
-            vocabulary makes a word.
+        predictions: The most probable words, best first.
+        depth: At most how many were recorded; a list is shorter where pieces make no word.
         probabilities: Of the prompt's target, over the whole vocabulary; None for a target that
-            the vocabulary does not have as one word, or in all where they were not recorded.
-        split: Words of the set that the vocabulary does not have as one, where that is known; none
-            of them can be among the predictions.
+            is not one word of the vocabulary, or where none were recorded.
+        split: Words of the set that are known to be several tokens; never among the predictions.
     """
 
     predictions: tuple[tuple[str, ...], ...]
@@ -74,10 +72,6 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
 
     These are one folder (Ettinger 2020) and a folder for each set (Shivagunde et al. 2023).
 
-    Args:
-        folder: The folder.
-        sets: The sets, as files of recorded outputs call them.
-
     Raises:
         UsageError: If there is no such folder, it holds no outputs, or one of two files is missing.
     """
@@ -115,11 +109,7 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
 
 
 def read_recorded(one: Recorded, prompts: Sequence[tuple[str, str]]) -> ModelOutputs:
-    """Read a model's outputs.
-
-    Args:
-        one: Their files.
-        prompts: Context and target of each line.
+    """Read a model's outputs for prompts of a context and a target each.
 
     Raises:
         RecordError: If a file has another number of lines, a line is malformed, or the contexts or

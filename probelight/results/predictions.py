@@ -1,4 +1,4 @@
-"""predictions.jsonl of a run: each item as the model was given it, and what it answered."""
+"""predictions.jsonl of a run: each item as the model saw it, and its answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RuleAnswer:
     """The answer to an item by one scoring rule.
 
     Attributes:
-        scores: One per choice; None stands for -inf and NaN.
+        scores: One per choice; None for -inf and NaN.
         best: Indices of the best choices, several on a tie; none where a score is NaN.
     """
 
@@ -46,10 +46,9 @@ class RuleAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class ItemLine:
-    """An item as a model was given it, and what it answered.
+    """An item as the model saw it, and its answer; the fields are written in this order.
 
-    The fields are in the order in which they are written. Those from `group` on are optional: a
-    line lacks one that has its default.
+    Those from `group` on are optional: a line lacks one that has its default.
 
     Attributes:
         set: The set that it was scored in; a curve's names control and seed, those of an
@@ -58,12 +57,12 @@ class ItemLine:
         position: Its line there, from 1.
         question: The stem; empty in minimal pairs.
         choices: The answers, "" where one pads a question.
-        scores: One per choice. In the file null stands for -inf, and if `prediction` is null too,
-            for NaN; read, both are None.
+        scores: One per choice. In the file null is -inf, or NaN if `prediction` is null too; read,
+            both are None.
         prediction: Index of the first of the best choices; None where a score is NaN.
         tied: How many choices share the best score; 1 in files from before ties were counted.
         answer: Index of the gold choice.
-        correct: What the item counts: 1 right, 0 wrong, 1/n for one of n best.
+        correct: The item's score: 1 right, 0 wrong, 1/n for one of n best.
         group: Its concept, as the item's file has it.
         hops: Edges between the concept and the right answer.
         distractor_type: The relation of the wrong answers to the right one.
@@ -101,7 +100,7 @@ class ItemLine:
 
     @property
     def asked(self) -> tuple[str, tuple[str, ...], int]:
-        """Question, choices and answer, which distinguish items wherever they stood."""
+        """Question, choices and answer: equal for the same item of two files."""
         return self.question, self.choices, self.answer
 
 
@@ -115,8 +114,8 @@ class ContextLine:
         expected: Words that count as right; none where hardly any is wrong.
         predictions: The model's words, the most probable one first.
         probability: That of the target; None where it has none.
-        split: Those of target and expected words that the vocabulary does not have as one entry;
-            a line lacks it where there are none.
+        split: The target and expected words that are several tokens; a line lacks it where there
+            are none.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -132,12 +131,9 @@ class ContextLine:
 def write_predictions(
     run: RunFolder | Path, lines: Iterable[ItemLine | ContextLine], always: Collection[str] = ()
 ) -> None:
-    """Write predictions.jsonl of a run; it appears whole or not at all.
+    """Write predictions.jsonl of a run, or a file of no run, whole or not at all.
 
-    Args:
-        run: The run, or the path of a file that is of no run.
-        lines: The lines.
-        always: Optional fields that every line has, null included.
+    Fields in `always` are written even where they have their default.
     """
     written = (line_as_json(line, always) for line in lines)
     if isinstance(run, RunFolder):
@@ -147,12 +143,7 @@ def write_predictions(
 
 
 def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> dict[str, Any]:
-    """Return a line as it is written, without the optional fields that have their default.
-
-    Args:
-        line: The line.
-        always: Optional fields that are written even so.
-    """
+    """Return a line as it is written: an optional field at its default only if `always` has it."""
     values = {
         one.name: getattr(line, one.name)
         for one in fields(line)
@@ -212,7 +203,7 @@ def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
 
 
 def _typed_lines(kind: type[Line], lines: Iterable[Any], path: str) -> list[tuple[str, Line]]:
-    """Return the lines of a kind, each with its place; lines of contexts have no choices."""
+    """Return the items or the contexts of a file, each with its place."""
     names, found = {one.name for one in fields(kind)}, []
     for number, line in enumerate(lines, start=1):
         place = f"{path}:{number}"
@@ -233,16 +224,13 @@ def _typed_lines(kind: type[Line], lines: Iterable[Any], path: str) -> list[tupl
 
 
 def difficulty_of(notes: Mapping[str, Any]) -> Subset | None:
-    """Return an item's cell of the heat maps of Richardson & Sabharwal 2020, figure 3.
+    """Return an item's cell of the heat maps of Richardson & Sabharwal 2020, figure 3, if noted.
 
     Args:
         notes: `hops` are the edges between the concept and the right answer, 0 where it asks for
             the concept; `distractor_type` is "random", "sister", "hypernym" or "hyponym" ("sense"
             in DictionaryQA), or any other word of a data file; `distractor_hops` are the edges to
             the wrong answers, 0 for random ones.
-
-    Returns:
-        The part of the items that are as difficult; None where the notes do not say.
     """
     hops, kind = notes.get("hops"), notes.get("distractor_type")
     if hops is None or not kind:
@@ -274,16 +262,15 @@ def prediction_lines(
 ) -> list[ItemLine]:
     """Return the lines of a set.
 
-    `prediction` is the first of the best choices, `tied` their number and `correct` what the item
-    counts (see `metrics.choices`): None, 0 and 0 where a score is NaN. `question` and `choices` are
-    what the model was given: a control's words, not the probe's, and "" for the empty answers that
-    pad a question.
+    `question` and `choices` are what the model saw: a control's words, not the probe's, and "" for
+    the empty answers that pad a question. Where a score is NaN, `prediction`, `tied` and `correct`
+    are None, 0 and 0.
 
     Args:
         name: The set's name.
         records: Its items.
         scores: For each item a score per choice.
-        groups: (N,) the group of each item, which intervals do not divide: its number becomes the
+        groups: (N,) group of each item, which intervals do not divide: its number becomes the
             `interval_group`, unless each item is a group of its own.
     """
     lines = []

@@ -1,4 +1,4 @@
-"""result.json: the record of a finished run, with the data that it read and the files that it left.
+"""result.json: the record of a finished run, with the data that it read and its artifacts.
 
 Under `files` are the size and checksum of each file of the run that a later one may read: its
 predictions and scores, its config and the model it kept. They are checked before each use.
@@ -60,7 +60,7 @@ def versions() -> dict[str, str]:
 def git_commit() -> str:
     """Return the checkout's commit, with "+changes" when tracked files differ.
 
-    It is empty where the package is installed: a repository around that is another project's.
+    It is empty where the package is installed: a repository around it is another project's.
     """
     root = checkout()
     if root is None:
@@ -84,7 +84,7 @@ class FromFiles(Protocol):
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """The files they come from."""
+        """The files that the items were read from."""
         ...
 
 
@@ -94,26 +94,18 @@ def set_command(name: str, arguments: Sequence[str]) -> None:
 
 
 def data_files(sets: Iterable[FromFiles]) -> tuple[DataFile, ...]:
-    """Return the data files of some sets by their names alone, each file once."""
+    """Return the data files of some sets, each file once, by their names without folders."""
     files = {file.sha256: file for part in sets for file in part.files}
     return tuple(replace(file, path=Path(file.path).name) for file in files.values())
 
 
 def checksums(*sets: FromFiles) -> list[str]:
-    """Return the checksums of the files of sets: with changed files it is another run."""
+    """Return the checksums of the files of sets: a run with changed files is another run."""
     return [file.sha256 for part in sets for file in part.files]
 
 
 def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
-    """Refuse data that have changed since a run was planned.
-
-    Args:
-        planned: Checksums of all its files then.
-        sets: What was read of them now.
-
-    Raises:
-        UsageError: If a file has changed.
-    """
+    """Refuse sets whose files no longer have the checksums that they were planned with."""
     read = {file.sha256: file.path for part in sets for file in part.files}
     if read.keys() != set(planned):
         others = [path for sha256, path in read.items() if sha256 not in planned]
@@ -164,13 +156,9 @@ def read_result(path: Path) -> Mapping[str, Any]:
 
 
 def check_artifact(run: Path, part: str) -> None:
-    """Refuse an artifact of a finished run that has changed since.
+    """Refuse a file or folder (such as `MODEL`) of a finished run that has changed since.
 
-    Nothing is known of a run that has not ended, or ended before there were records.
-
-    Args:
-        run: The run's folder.
-        part: A file of it such as "predictions.jsonl", or a folder in it such as `MODEL`.
+    Nothing is known of a run that has not ended, or ended before checksums were recorded.
 
     Raises:
         ValueError: If a file is missing or has changed.
@@ -183,13 +171,7 @@ def check_artifact(run: Path, part: str) -> None:
 
 
 def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
-    """Return how a part of a finished run has changed, as "NAME: changed since ..."; None if not.
-
-    Args:
-        run: The run's folder.
-        recorded: What its record holds under `files`.
-        part: A file of it, or a folder in it.
-    """
+    """Return how a file or folder differs from a run's recorded `files`, "NAME: ...", or None."""
     for name, state in recorded.items():
         if name != part and not name.startswith(f"{part}/"):
             continue
@@ -212,7 +194,7 @@ def remedy(run: Path) -> str:
 
 
 def check_model(folder: str | Path) -> None:
-    """Refuse a model that a finished run kept, RUN/checkpoints/best, if it has changed since.
+    """Refuse a model that a finished run kept (RUN/checkpoints/best) if it has changed since.
 
     Raises:
         ValueError: If a file of it is missing or has changed.
@@ -248,18 +230,18 @@ class RunRecord:
     """The content of result.json.
 
     Attributes:
-        protocol: What was run.
+        protocol: Name of the protocol.
         model: The model, as tables call it.
         probe: The probe; empty for an analysis over several.
         rows: What was measured.
-        counts: Items of each part.
+        counts: Number of items of each part.
         notices: Sentences for the reader of a report.
         seeds: The seeds that it was given.
         data: The files that it read.
         source: Where its model comes from.
-        model_sha256: Of the weights: those kept by a run that trains, those given to any other.
+        model_sha256: Of the weights: those kept by a run that trains, those loaded by any other.
         seconds: How long it took.
-        hits_file: Name of the file with what each item counted (`results.hits`), if there is one.
+        hits_file: Name of the file of the items' scores (`results.hits`), if there is one.
         details: What only runs of its protocol have, each under a key of its own.
         facts: Anything else, for readers of the file alone.
         versions: Of Python and the packages that decide the numbers.
@@ -312,14 +294,10 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], name: str) -> Self:
-        """Read the record that `to_json` wrote.
-
-        Args:
-            value: The parsed file.
-            name: How messages call it.
+        """Read the record that `to_json` wrote, from a file that messages call `name`.
 
         Raises:
-            ValueError: If it is of another version of the program, or not what it should be.
+            ValueError: If it is of another version of the program, or malformed.
         """
         if value.get("format") != FORMAT:
             raise ValueError(

@@ -30,7 +30,7 @@ class Subset:
 
     Attributes:
         kind: The sort of part, such as "template".
-        text: How results.csv and tables call it.
+        text: What results.csv and tables call it.
         fields: Names and values that distinguish it from others of its kind.
     """
 
@@ -56,11 +56,7 @@ class Subset:
 
     @staticmethod
     def from_json(value: object) -> Subset:
-        """Read the part that `to_json` wrote.
-
-        Raises:
-            ValueError: If it is none.
-        """
+        """Read the part that `to_json` wrote; a ValueError if it is none."""
         if isinstance(value, dict) and isinstance(kind := value.get("kind"), str):
             fields = {
                 name: tuple(one) if isinstance(one, list) else one
@@ -126,7 +122,7 @@ def _text_of_kind(kind: str, fields: Mapping[str, Any]) -> str | None:
 
 
 def _is_field(value: object) -> bool:
-    """Return whether JSON gives the value back as it is: no object, and no number without end."""
+    """Return whether JSON gives the value back as it is: no object, and a finite number."""
     if isinstance(value, tuple):
         return all(isinstance(word, str) for word in value)
     is_finite = isinstance(value, float) and math.isfinite(value)
@@ -198,10 +194,10 @@ RESULT_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Row))
 
 
 def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return all rows of a run with rules as their `scoring`, which older files have as `mode`.
+    """Return a run's rows as files have them now: rules as `scoring`, which once were the `mode`.
 
-    Rows of newer files stay as they are. Those of a zero-shot run get the mode of the accuracy by
-    the model's own score. The bundled model gets its name of today.
+    Those of a zero-shot run get the mode of the accuracy by the model's own score, and the bundled
+    model its current name.
     """
     own = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
     mode_of_run = next(own, "")
@@ -221,8 +217,7 @@ def write_results(path: Path, rows: Iterable[Row]) -> None:
     """Write results.csv atomically: the columns in their order, floats in full.
 
     Raises:
-        ValueError: If a row has a number that is not finite: where one does not apply, a row has
-            None, or is left out.
+        ValueError: If a number is not finite: a row has None where one does not apply.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The folders of a command and of its runs, by which the same command given again goes on.
+"""The folders of a command and of its runs, with which a repeated command goes on.
 
     OUTPUT_DIR/config.yaml        the resolved config of the command
     OUTPUT_DIR/command.txt        the command as it was typed
@@ -93,7 +93,7 @@ class CommandFolder:
             raise
 
     def _settle_config(self, config_path: Path, text: str) -> None:
-        """Write the command's config, or find it there; one without results gives way."""
+        """Write the command's config, or replace another one that computed nothing."""
         exists = config_path.exists()
         if exists:
             if not self._has_other_config(config_path, text):
@@ -162,7 +162,8 @@ class RunFolder:
     Attributes:
         key: `<name>-<first 12 hex digits of the config's sha256>`.
         path: The folder.
-        listeners: Called once: with the record when the run is finished, or with what ended it.
+        listeners: Called once: with the record when the run is finished, or with the exception
+            that ended it.
     """
 
     def __init__(self, runs_dir: Path, name: str, config: Mapping[str, Any]) -> None:
@@ -177,7 +178,7 @@ class RunFolder:
 
     @classmethod
     def at(cls, path: Path) -> RunFolder:
-        """Open the run whose folder is already there, by the config in it.
+        """Open an existing run by the config in its folder.
 
         Raises:
             ConfigError: If there is no config.yaml, or it is damaged.
@@ -206,7 +207,7 @@ class RunFolder:
         return RunRecord.read(self.result_path) if self.result_path.exists() else None
 
     def read(self, name: str) -> Any | None:
-        """Read a JSON file that an interrupted start of the run left; None if there is none.
+        """Read a JSON file that an interrupted run left; None if there is none.
 
         Raises:
             ValueError: If it is damaged; the message says what to remove.
@@ -295,9 +296,9 @@ def _conflict(path: Path, before: str, now: str, files: Mapping[str, str]) -> st
 class FolderClaim:
     """A process's claim to an existing folder of a command, until it is closed or forgotten.
 
-    Each process holds a shared lock of the folder for as long as it may write there, until it ends.
-    Only a process that is alone may give the folder another config. Where the file system does not
-    lock folders none is known to be alone.
+    Each process holds a shared lock of the folder for as long as it may write there. Only a process
+    that is alone may give the folder another config; where the file system does not lock folders,
+    none is known to be alone.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -349,11 +350,7 @@ def write_metrics(path: Path, rows: Iterable[Logged]) -> None:
 
 
 def read_metrics(path: Path) -> list[Logged]:
-    """Read metrics.csv.
-
-    Raises:
-        ValueError: If it is damaged; the message names it and says what to do.
-    """
+    """Read metrics.csv; the ValueError of a damaged one names it and says what to do."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file, strict=True)

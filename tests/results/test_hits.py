@@ -92,11 +92,11 @@ def test_both_sides_are_read_with_what_each_item_counts() -> None:
     assert found["probe"] == Side(
         items="ab12",
         groups=(0, 0, 1),
-        credit={"before": (0.0, 1.0, 0.0), "after": (0.0, 0.5, 1.0)},
+        scores={"before": (0.0, 1.0, 0.0), "after": (0.0, 0.5, 1.0)},
         untouched=(0.0, 1.0, 1.0),
         clusters=(0, 0, 1),
     )
-    assert found["original"].credit["after"] == (0.0, 1.0)
+    assert found["original"].scores["after"] == (0.0, 1.0)
     assert (found["original"].untouched, found["original"].clusters) == ((), ())
     probe = read_sides(sides(untouched=None, clusters=None), "hits.json")["probe"]
     assert (probe.untouched, probe.clusters) == ((), ())

@@ -1,7 +1,7 @@
 """`train.py grid`: zero-shot predictions over all pairs of values (Talmor 2020, figures 2A and 3).
 
-Table 4 of the paper is of the same grids. A job is one model on one grid; its run holds the rows,
-and the predictions for all pairs as a matrix for the figures.
+Table 4 of the paper is of the same grids. A job fills one grid with one model; grid.json of its run
+has the predictions for all pairs, for the figures.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class GridSettings(Settings):
                 )
 
     def grids(self) -> list[PredictionGrid]:
-        """Return the grids asked for, wording by wording."""
+        """Return the wanted grids, wording by wording."""
         ages = range(self.first_age, self.last_age + 1, self.step)
         years = range(self.first_year, self.last_year + 1, self.step)
         found: list[PredictionGrid] = []
@@ -119,7 +119,7 @@ def prediction_grid(
 ) -> None:
     """Predictions of an untrained model over all pairs of ages, birth years and object sizes.
 
-    The same command goes on where it stopped: a grid that is filled is not filled again.
+    The same command goes on where it stopped: a filled grid is not filled again.
 
     Args:
         output_dir: Folder of the results.
@@ -199,17 +199,11 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
 
 
 def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[Row]:
-    """Return accuracy, chance, the share of each answer and of the orders that are distinguished.
+    """Return accuracy, chance, the share of each answer, and `order_accuracy`.
 
-    `order_accuracy` is the share of unordered pairs for which the first candidate is more probable
-    where it is right than where it is wrong: a model that always prefers one word, at 50% accuracy,
-    may still be right about all orders. Where it is as probable in both orders, the pair counts
-    1/2, as any tie of two. The panel is `Row.perturbation`.
-
-    Args:
-        predictions: The model's choices for the grid's pairs.
-        grid: The grid.
-        row: Has the columns of the model and the mode, which all rows share.
+    This is the share of unordered pairs for which the first candidate is more probable where it is
+    right than where it is wrong: a model that always prefers one word, at 50% accuracy, may still
+    be right about all orders. Equal probabilities count 1/2.
     """
     row = replace(
         row,
@@ -236,7 +230,7 @@ def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[
 
 
 def _margins(predictions: Predictions) -> list[float]:
-    """Return the first candidate's score less the second's, of each item; 0 where they tie."""
+    """Return for each item the first candidate's score less the second's; 0 where they tie."""
     pairs = zip(predictions.scores, predictions.best, strict=True)
     # -inf less -inf would be no number.
     return [0.0 if len(best) > 1 else scores[0] - scores[1] for scores, best in pairs]

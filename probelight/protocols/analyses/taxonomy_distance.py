@@ -56,7 +56,7 @@ def taxonomy_distance(
         output_dir: Folder of the results.
         results: Folder of finished zero-shot or curve runs; their predictions are read.
         wordnet: Folder of a WordNet 3.0 database.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
 
     Raises:
         UsageError: If no run there answered a taxonomy probe.
@@ -75,12 +75,7 @@ def taxonomy_distance(
 
 
 def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, RunRecord]]:
-    """Yield folder and record of every finished run that answered a taxonomy probe.
-
-    Args:
-        context: Says in which folder they are.
-        key: Of the runs; what was scored in two folders has one key.
-    """
+    """Yield folder and record of each finished run of a taxonomy probe; copies share the key."""
     for path in sorted(Path(context.paths[RESULTS]).rglob(f"runs/{key}/{PREDICTIONS}")):
         if not (path.parent / "result.json").exists():
             continue
@@ -93,7 +88,7 @@ def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, R
 
 @kept(most=None)
 def taxonomy_items(context: RunContext, probe: str, split: str) -> ProbeData | None:
-    """Return the items of a probe, if they ask of which type two concepts both are."""
+    """Return a probe's items about a hypernym of two concepts; None if there are none."""
     try:
         data = load_probe(probe, split, mirror=context.mirror)
     except ConfigError:  # a user's file, without a config
@@ -106,7 +101,7 @@ def taxonomy_items(context: RunContext, probe: str, split: str) -> ProbeData | N
 
 
 def entities_of(data: ProbeData, record: Record) -> tuple[str, str]:
-    """Return the two concepts of a stem, in order; another number where it is no such stem."""
+    """Return the two concepts of a stem, in order; another number of them in any other stem."""
     found = data.config.find_arguments(record.stem)
     words = [record.stem[start:end] for start, end in found.spans] if found else []
     return tuple(words)  # type: ignore[return-value]  # two, where it counts
@@ -114,22 +109,14 @@ def entities_of(data: ProbeData, record: Record) -> tuple[str, str]:
 
 @kept()
 def wordnet_of(context: RunContext) -> tuple[str, Edges]:
-    """Return the checksum of WordNet's nouns, and the words above each word with their edges.
-
-    Raises:
-        FileNotFoundError: If it is not there, or not whole.
-    """
+    """Return the checksum of WordNet's nouns, and the words above each word with their edges."""
     folder = context.paths[WORDNET]
     edges = cache(partial(hypernym_edges, open_wordnet(folder)))
     return sha256_of(Path(folder) / "data.noun"), edges
 
 
 def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
-    """Return the job that compares the answers of a run, in its folder, with WordNet.
-
-    Raises:
-        ValueError: If the run's predictions have changed since it ended.
-    """
+    """Return the job that compares the answers of a run with WordNet."""
     config = {
         "protocol": PROTOCOL,
         "run": answered.key,
@@ -232,14 +219,10 @@ def distance_rows(
     groups: Sequence[str],
     row: Row,
 ) -> list[Row]:
-    """Return how often the nearer distractor is chosen, by guessing too, and accuracy without it.
+    """Return how often the nearer distractor is chosen, also by guessing, and accuracy without it.
 
-    Args:
-        items: The items answered.
-        chosen: The best choices of each: one or, on a tie, several, of which each counts as chosen
-            in its share; none where no score was a number.
-        groups: The group of each.
-        row: The columns that all rows share.
+    `chosen` has the best choices of each item: several on a tie, each of which counts in its share;
+    none where no score was a number.
     """
     placed = [one for one in zip(items, chosen, groups, strict=True) if one[0].is_placed]
     with_nearer = [one for one in placed if one[0].nearer]

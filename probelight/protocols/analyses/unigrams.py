@@ -66,7 +66,7 @@ def unigrams(
         model_b: The second model.
         measure: How good a model is: "max" is the best point of its learning curve, "zero_shot"
             its accuracy before training.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
 
     Raises:
         UsageError: If fewer than two probes were answered by both models.
@@ -99,7 +99,7 @@ def unigrams(
 def accuracies(results: Results, measure: Measure) -> Accuracies:
     """Return the accuracy of each model on each probe.
 
-    "max" is the best point of the curve averaged over seeds, N = 0 not being a point of it.
+    "max" is the best point with N > 0 of the curve averaged over seeds.
     """
     import pandas as pd
 
@@ -158,13 +158,7 @@ def unigram_rows(
     fits: Mapping[str, tuple[CorpusFit, CorpusFit]],
     models: tuple[str, str],
 ) -> list[Row]:
-    """Return both differences (first model minus second) per probe, and their correlation.
-
-    Args:
-        found: The accuracies.
-        fits: Of each probe, how common its content words are in the corpus of either model.
-        models: The two models.
-    """
+    """Return per probe both differences (first model minus second), and their correlation."""
     # Only now: it imports scipy.stats, which takes half a second.
     from probelight.metrics.correlation import spearman
 

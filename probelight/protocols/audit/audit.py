@@ -1,7 +1,7 @@
 """`train.py probes audit`: can a probe be answered without its question?
 
 One job counts what gives the answers away: simple rules, words, whole answers. The others train a
-baseline that sees a part of each item, once per seed, or ask one that needs no training. All are
+baseline that sees a part of each item, one per seed, or apply one that needs no training. All are
 measured on items that were not trained on.
 """
 
@@ -84,7 +84,7 @@ def audit(
         vectors: Word vectors of the baselines: a file in GloVe's text format; none leaves each its
             own.
         training: How the baselines are trained.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
 
@@ -272,11 +272,6 @@ def rule_rows(data: items.AuditData, frequency: str, row: Row) -> Iterator[Row]:
     """Yield the accuracy of each rule that any reader could go by, on each measured split.
 
     Rules of the asked word are left out where the notes of no item name one.
-
-    Args:
-        data: The probe.
-        frequency: Where the frequency of words is from.
-        row: The columns that all rows share.
     """
     train = (*data.train, *data.held_out)
     common = giveaways.word_frequency(frequency, train)
@@ -295,13 +290,7 @@ def rule_rows(data: items.AuditData, frequency: str, row: Row) -> Iterator[Row]:
 
 
 def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
-    """Yield how often the gold has a part that other choices lack, chance, and the PMI of both.
-
-    Args:
-        data: The probe.
-        kind: "word" or "answer".
-        row: The columns that all rows share.
-    """
+    """Yield how often the gold has a word or answer that other choices lack, chance, and PMI."""
     parts = PARTS[kind]
     records = [record for split in data.parts.values() for record in split.records]
     found = giveaways.associations(records, parts)

@@ -1,4 +1,4 @@
-"""The probe that is audited: its items, however they are named, and which are trained on.
+"""The audited probe: its items, and which of them baselines are trained on.
 
 A probe is named as one of the catalogue, as a folder that `probes build` wrote, or as a file.
 """
@@ -38,8 +38,8 @@ class AuditSettings(Settings):
         train_share: Of a probe that has one file, the share that is trained on, whole groups.
         split_seed: Seeds that division, and which train items stop a training.
         fit: How baselines over vectors are trained; `held_out` of the train items stop it.
-        transformer: How a whole transformer is, which sees the choices alone. Without patience its
-            last epoch is measured (Richardson 2020 trains for three).
+        transformer: How a whole transformer is trained, which sees the choices alone. Without
+            patience its last epoch is measured (Richardson 2020 trains for three).
     """
 
     seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0])
@@ -79,20 +79,14 @@ class AuditData:
     notices: tuple[str, ...]
 
     def untouched(self, records: Sequence[Record]) -> list[bool]:
-        """Return of each item whether its group is in no train item."""
+        """Return for each item whether its group is in no train item."""
         group_by = self.config.group_by
         seen = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
         return [group_of(record, group_by) not in seen for record in records]
 
 
 def config_of(name: str) -> ProbeConfig:
-    """Return the config of a probe, named by itself, a config, a folder or a file of items.
-
-    Raises:
-        UsageError: If a folder has neither a config nor files of items.
-        ConfigError: If there is no such probe, or it is of minimal pairs.
-        RecordError: If a file is malformed.
-    """
+    """Return the config of a probe, given by its name, a config, a folder or a file of items."""
     path = Path(name).expanduser()
     is_items = path.exists() or any(f".{form}" in path.name for form in FORMS)
     if name in probe_names() or path.suffix in YAML or not is_items:
@@ -110,7 +104,7 @@ def config_of(name: str) -> ProbeConfig:
 def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | None) -> AuditData:
     """Load all splits of a probe that are there, and divide them between training and measuring.
 
-    Where there is a train file, it is trained on, and all else is measured; else dev, and test is
+    A train file is trained on, and all else is measured; without one, dev is trained on and test
     measured. Of a probe with one file a share of the groups is trained on, the rest measured.
 
     Raises:
@@ -162,7 +156,7 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
 
 @kept()
 def read_audit(context: RunContext, name: str, settings: AuditSettings) -> AuditData:
-    """Return a probe as a run's config names it, read once by a process."""
+    """Return a probe by the name in a run's config, read once by a process."""
     return load_audit(context.probe(name), settings, context.mirror)
 
 

@@ -1,6 +1,6 @@
 """Which systems are compared with which, and their names.
 
-A block is of systems that answered the same items in the same setting; each is compared with each.
+A block holds systems that answered the same items in the same setting; every two are compared.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Block:
 
     @property
     def title(self) -> str:
-        """What they answered, for messages."""
+        """The answered set and the setting, for messages."""
         name = f"{self.key.probe} ({self.key.split}, {self.key.answered})"
         return f"{name}, {self.setting}" if self.setting else name
 
     @property
     def setting(self) -> str:
-        """What they share, as people read it."""
+        """The setting that its systems share, as people read it."""
         setting = self.systems[0].first.setting
         values = [setting.get(name) for name in self.shared if name not in self.unsaid]
         return ", ".join(filter(None, values))
@@ -65,7 +65,7 @@ class Block:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """The items that they answered, in the order of the first."""
+        """The items, in the order of the first run."""
         return tuple(self.runs[0].scores)
 
     @cached_property
@@ -99,12 +99,7 @@ class Block:
 def blocks_of(systems: Sequence[System], *, across_folders: bool) -> tuple[list[Block], list[str]]:
     """Return the systems that are compared with each other, and notices of the others.
 
-    Args:
-        systems: All there are.
-        across_folders: Whether systems must be in several folders to be compared.
-
-    Raises:
-        UsageError: If systems answered other items.
+    With `across_folders`, systems of one folder alone are not compared.
     """
     by_set: dict[SetKey, list[System]] = {}
     for system in systems:
@@ -155,11 +150,7 @@ def _meet(block: Block, across_folders: bool) -> bool:
 
 
 def check_items(block: Block) -> None:
-    """Refuse systems, or runs of one, that answered other items.
-
-    Raises:
-        UsageError: With how many items are in both, and how many in one alone.
-    """
+    """Refuse systems, or runs of one, that answered different items, with how many each one has."""
     first, *others = block.runs
     items = first.scores.keys()
     for run in others:

@@ -43,7 +43,7 @@ PROTOCOL = "compare"
     )
 )
 def compare(folders: list[Path], output_dir: Path | None = None, probes: Names = ()) -> Path:
-    """Compares models, or settings, by what they answered of the same items.
+    """Compares models, or settings, by their answers to the same items.
 
     A model in one setting, with all its seeds, is a system. Of every two: their difference, tests
     adjusted for all comparisons, and the smallest difference that could have been seen.
@@ -99,11 +99,7 @@ def compare(folders: list[Path], output_dir: Path | None = None, probes: Names =
 
 
 def _read_answers(folders: Sequence[Path]) -> tuple[list[RunScores], list[str], list[str]]:
-    """Return the answers in all folders, notices of results left out, and of damaged ones alone.
-
-    Raises:
-        UnreadableResultError: If answers are damaged; the message names folder, file and line.
-    """
+    """Return the answers in all folders, notices of results left out, and of damaged ones alone."""
     places = [str(folder.resolve()) for folder in folders]
     if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
         raise UsageError(f"{twice[0]} is given twice: every difference would be 0")
@@ -123,7 +119,7 @@ def _read_answers(folders: Sequence[Path]) -> tuple[list[RunScores], list[str], 
 
 
 def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str]) -> str:
-    """Say why nothing is compared: what each folder holds, or what was too many."""
+    """Return why nothing is compared: what each folder holds, or what was too many."""
     if not answers:
         return (
             "there are no answers to compare: no folder holds a zero-shot run, a curve, an "
@@ -199,15 +195,7 @@ def write_run(
     num_pairs: int,
     notices: Sequence[str],
 ) -> None:
-    """Write the run of a block, if it is not there yet.
-
-    Args:
-        folder: The folder of the command.
-        measured: What was measured.
-        adjusted_p: The adjusted p-value of each difference.
-        num_pairs: How many differences p-values were adjusted for.
-        notices: Notices about all blocks.
-    """
+    """Write the run of a block, if it is not there yet; `notices` are about all blocks."""
     block = measured.block
     config = {
         "protocol": PROTOCOL,

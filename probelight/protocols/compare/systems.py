@@ -1,6 +1,6 @@
 """The systems in folders of results: a model in one setting, with its seeds, and its answers.
 
-Only items in the probe's own words count: answers under a control are answers to other items.
+Answers under a control are left out, as those are other items.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Item = tuple[str, str, tuple[str, ...], int, int]
 
 
 class SetKey(NamedTuple):
-    """What systems must have in common to be compared: how they answered, and which items."""
+    """What compared systems have in common: how they answered, and which items."""
 
     answered: str
     probe: str
@@ -51,15 +51,7 @@ class RunScores:
 
 
 def scores_of(results: Results, folder: str) -> Iterator[RunScores]:
-    """Yield the scores of all runs of a folder that chose among choices.
-
-    Args:
-        results: What was read of it.
-        folder: How the user calls it.
-
-    Raises:
-        UnreadableResultError: If predictions are damaged; the message names file and line.
-    """
+    """Yield the scores of all runs of a folder, which the user calls `folder`."""
     readers = {
         "zero_shot": _zero_shot,
         "curve": _curve,
@@ -159,7 +151,7 @@ def _run_scores(
 ) -> RunScores:
     """Return a run's scores in one set; `groups` are recorded apart from the lines.
 
-    An item that is asked twice is two items. `row` is the row of the accuracy.
+    An item that was answered twice is two items. `row` is the row of the accuracy.
     """
     recorded = [line.interval_group for line in lines]
     found: Groups | None = groups if groups is not None and len(groups) == len(lines) else None
@@ -200,16 +192,16 @@ class System:
 
     @property
     def first(self) -> RunScores:
-        """One of its runs, which has all that they have in common."""
+        """One of its runs, for all that they have in common."""
         return self.runs[0]
 
     def scores(self, items: Sequence[Item]) -> dict[int, Floats]:
-        """Return by seed (0 where there is none) the score of each item."""
+        """Return the score of each item by seed, 0 where there is none."""
         return {run.seed or 0: np.array([run.scores[item] for item in items]) for run in self.runs}
 
 
 def systems_of(answers: Sequence[RunScores]) -> tuple[list[System], list[str]]:
-    """Return the systems that runs belong to, and notices of runs that are there twice."""
+    """Return the systems of the runs, and notices of runs that are there twice."""
     by_name: dict[tuple[object, ...], dict[int | None, RunScores]] = {}
     notices = []
     for run in answers:

@@ -1,7 +1,7 @@
 """`train.py probes contamination`: how much of a probe is in other data, and what that does.
 
-Sources are searched one after the other (`contamination.overlaps`); then finished runs are scored
-anew on contaminated and on clean items, from their predictions.jsonl alone.
+Sources are searched one after the other (`contamination.overlaps`); then the accuracies of finished
+runs on contaminated and on clean items are computed from their predictions.jsonl alone.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def contamination(
             train items of another probe (`name:train`).
         corpus: Text files, plain, .gz or .zip, by commas.
         results: Folder of finished runs: what they score on contaminated items and on the others.
-        output_dir: Gets items.jsonl, a line an item, and the tables as csv files.
+        output_dir: Gets items.jsonl, a line per item, and the tables as csv files.
         ngram: Words of an n-gram.
         min_share: An item is contaminated where more than this share of its n-grams is found.
         max_groups: What more groups of items than this (or half of few) have in common is taken
             for the probe's templates and left out.
         wrong_choices: Also looks in the wrong answers of other items, which are trained on too.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
 
     Raises:
         UsageError: If there is nothing to look in, or no such probe.
@@ -174,8 +174,8 @@ class SetScores(NamedTuple):
 def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[SetScores], list[str]]:
     """Return how runs scored on the items, and notices of runs that did not answer them.
 
-    A line of predictions.jsonl belongs to the item with its id, line and question, so that answers
-    under a control are left out. So is a run with a damaged file; a notice names file and line.
+    A line of predictions.jsonl belongs to the item with its id, line and question, which leaves
+    answers under a control out. So is a run with a damaged file; a notice names file and line.
     """
     places: dict[tuple[str, int, str], int] = {}
     for number, record in enumerate(records):
@@ -211,12 +211,9 @@ def run_scores(
     groups: Sequence[str],
     flags: Mapping[str, Sequence[bool | None]],
 ) -> Iterator[dict[str, object]]:
-    """Yield each run's accuracy on all items, on those that are contaminated and on the others.
+    """Yield each run's accuracy on all items, on the contaminated ones and on the others.
 
-    Args:
-        answered: The scores of each run's items.
-        groups: (N,) the group of each item.
-        flags: By what may contaminate them, (N,) whether it does; None leaves an item out.
+    `flags` tells by source (N,) which items it contaminates; None leaves an item out.
     """
     for one in answered:
         every = sorted(set.intersection(*map(set, one.scores.values())))

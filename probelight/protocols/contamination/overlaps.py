@@ -44,15 +44,8 @@ class ItemFile(NamedTuple):
 def items_of(given: str, mirror: str | None) -> list[ItemFile]:
     """Return all items of a probe or an original task, of one of its splits, a folder or a file.
 
-    Args:
-        given: A name of the catalogue, the path of a .yaml file or of a folder with train, dev and
-            test files, with `:split` or without; or a file.
-        mirror: See `probelight.probes.source.load_probe`.
-
-    Raises:
-        UsageError: If there is nothing of that name, or none of its files is there.
-        ConfigError: If a config has no such split.
-        RecordError: If a file is malformed.
+    `given` is a name of the catalogue, the path of a .yaml file or of a folder with train, dev and
+    test files, with `:split` or without; or a file.
     """
     name, _, split = given.partition(":")
     if name in probe_names() or Path(name).suffix in {".yaml", ".yml"}:
@@ -109,7 +102,7 @@ class SourceOverlap(NamedTuple):
 
 
 class OverlapSearch:
-    """A probe's items, and what each source that was searched has of them.
+    """A probe's items, and what each searched source has of them.
 
     Args:
         parts: The items, by split.
@@ -117,11 +110,6 @@ class OverlapSearch:
         max_groups: What more groups of items than this have in common is a template; or more than
             half of them, where they are few.
         min_share: An item is contaminated where more than this share of its n-grams is found.
-
-    Attributes:
-        groups: (N,) the group of each item, counted over all parts.
-        found: What each source has.
-        notices: What a reader should know of items and sources.
     """
 
     def __init__(
@@ -148,16 +136,7 @@ class OverlapSearch:
             )
 
     def search_items(self, name: str, mirror: str | None, wrong_choices: bool) -> None:
-        """Search other items.
-
-        Args:
-            name: See `items_of`, which says what is raised too.
-            mirror: Stands for the addresses of the released files.
-            wrong_choices: See `probelight.build.contamination.overlap.scan_records`.
-
-        Raises:
-            UsageError: If these are the very items that are looked for.
-        """
+        """Search other items, named as in `items_of`; refuse the very items that are looked for."""
         checksums = {part.sha256 for part in self.parts}
         files = items_of(name, mirror)
         others = [file for file in files if file.sha256 not in checksums]
@@ -174,7 +153,7 @@ class OverlapSearch:
         self._add(name, scan, shared_concepts(self.records, records))
 
     def search_text(self, path: str) -> None:
-        """Search a text file, with a bar on a terminal; `scan_text` says what is raised."""
+        """Search a text file, with a bar on a terminal; see `scan_text` for what is raised."""
         scan = Scan(self._grams)
         self.notices += scan_text(scan, path, _open_with_bar)
         self._add(path, scan, [])
@@ -185,11 +164,11 @@ class OverlapSearch:
         self.found.append(SourceOverlap(name, overlaps, shared, contaminated))
 
     def in_any(self) -> list[bool]:
-        """(N,) whether any source makes an item contaminated."""
+        """Return (N,) whether any source makes an item contaminated."""
         return [any(own) for own in zip(*(one.contaminated for one in self.found), strict=True)]
 
     def flags(self) -> dict[str, Sequence[bool | None]]:
-        """By what contaminates any item, (N,) whether it does; None where nothing tells."""
+        """Return (N,) whether an item is contaminated, None if unknown, by each source that has any."""
         flags: dict[str, Sequence[bool | None]] = {}
         for source in self.found:
             flags[source.name] = source.contaminated

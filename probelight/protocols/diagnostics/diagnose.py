@@ -1,6 +1,6 @@
 """`train.py diagnose`: the psycholinguistic diagnostics of what models predict.
 
-There is a job for each model and set: a model of ours is asked (`measure_model`), the outputs that
+There is a job for each model and set: a model of ours predicts (`measure_model`), outputs that
 another program recorded are read (`measure_recorded`).
 """
 
@@ -80,19 +80,19 @@ def diagnose(
 ) -> list[Row]:
     """Word prediction and sensitivity on CPRAG-102, ROLE-88, NEG-136, ROLE-1500 and NEG-1500-SIMP.
 
-    The same command goes on where it stopped: a set that a model has answered is not asked again.
+    The same command goes on where it stopped: a finished set is not measured again.
 
     Args:
         output_dir: Folder of the results.
         models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
-        model: Which model, in place of `models`; none is asked where `recorded` alone is given.
+        model: Which model, in place of `models`; none where `recorded` alone is given.
         random_weights: Also every model with random weights (the architecture control).
         sets: Which of cprag, role, neg_simp, neg_nat, role_1500, neg_1500_simp_temp and
             neg_1500_simp_gen, by commas; none takes all.
         recorded: Folder of outputs that another program recorded, as modelpreds-SET-MODEL and
             modeltgtprobs-SET-MODEL (SET is cprag, role, negsimp or negnat), or as SET/MODEL.txt
             (SET is ROLE-1500, NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN); any number of models.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         shuffles: In how many random orders the words of CPRAG-102's first sentences are put, for
             the mean accuracy and its standard deviation; 0 leaves these perturbations out.
         write_recorded: Folder in which the outputs of `models` or `model` are written too, in the
@@ -174,7 +174,7 @@ def _check_written(folder: str, recorded: PathText | None, labels: list[str]) ->
 def model_job(
     data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings, shuffles: int
 ) -> Job:
-    """Return the job that asks a model, with the words of sentences in `shuffles` other orders."""
+    """Return the job of a model on a set; `shuffles` is the number of random word orders."""
     name, label = data.source.name, model.label
     config = {
         "protocol": PROTOCOL,
@@ -219,10 +219,7 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
 def words_of(
     data: DiagnosticSet, perturbed: Sequence[measures.PerturbedSet] = ()
 ) -> dict[str, list[str]]:
-    """Return for each context, perturbed ones too, the words whose probability matters.
-
-    They are targets and words that count as right.
-    """
+    """Return for each context, also perturbed, the targets and the words that count as right."""
     words: dict[str, list[str]] = {}
     for prompt in data.prompts:
         words.setdefault(prompt.context, []).append(prompt.target)
@@ -236,7 +233,7 @@ def words_of(
 
 
 def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
-    """Return the job that measures what another program recorded of a model on a set."""
+    """Return the job that measures a model's recorded outputs on a set."""
     name, label = data.source.name, outputs.model
     config = {
         "protocol": PROTOCOL,
@@ -249,7 +246,7 @@ def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
 
 
 def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of outputs that another program recorded, if no file changed since the plan."""
+    """Make the run of recorded outputs, if no file has changed since the plan."""
     data, model = _read_set(context, config["probe"]), config["model"]
     check_data(config["data"], [data])
     folder = context.paths[RECORDED]
@@ -276,7 +273,7 @@ def prompt_pairs(data: DiagnosticSet) -> list[tuple[str, str]]:
 
 
 def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: Row) -> RunRecord:
-    """Return what a run records of a model's outputs, and write its files."""
+    """Return the record of a model's outputs, and write the run's files."""
     compared = measures.comparisons_of(data)
     rows = measures.diagnostic_rows(compared, outputs, row)
     write_predictions(run, context_lines(data, compared, outputs))
@@ -314,10 +311,7 @@ def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: R
 def context_lines(
     data: DiagnosticSet, comparisons: measures.Comparisons, outputs: ModelOutputs
 ) -> list[ContextLine]:
-    """Return the lines of predictions.jsonl: what was predicted for each prompt, what is right.
-
-    `split` are those of its words that are not one entry of the vocabulary.
-    """
+    """Return the lines of predictions.jsonl; `split` has its words that are several tokens."""
     expected = {one.prompt: one.expected for one in comparisons.completions}
     probabilities = outputs.probabilities or (None,) * len(data.prompts)
     lines = []

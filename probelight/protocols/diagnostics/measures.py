@@ -1,4 +1,4 @@
-"""What is compared on each diagnostic set, and the rows of results.csv that come of it.
+"""The comparisons on each diagnostic set, and their rows of results.csv.
 
 The parts of a set that are measured alone are those of Ettinger (2020), tables 4 to 14; perturbed
 contexts are those of tables 4 and 7.
@@ -53,7 +53,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Prompts of which one has a target that is better than those of the others."""
+    """Prompts of which one has a better target than the others."""
 
     good: int  # place of the better one
     bad: tuple[int, ...]  # places of the others
@@ -83,7 +83,7 @@ Compared = Completion | Contrast | Continuation | Negation
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Everything that is compared on a set.
+    """All comparisons on a set.
 
     Attributes:
         completions: For accuracy, and for errors that repeat the subject.
@@ -101,7 +101,7 @@ class Comparisons:
 
 
 def comparisons_of(data: DiagnosticSet) -> Comparisons:
-    """Return what is compared on a set's prompts.
+    """Return the comparisons on a set's prompts.
 
     Of the three prompts of a context of CPRAG-102 the first is used. The accuracy of negations is
     that of their affirmative statements, since hardly any word is wrong in a negated one.
@@ -151,13 +151,13 @@ def comparisons_of(data: DiagnosticSet) -> Comparisons:
 
 
 def _statements(polarity: str, naturalness: str = "") -> Subset:
-    """Return the statements of a polarity, a naturalness, or both; "" where it does not matter."""
+    """Return the part with statements of a polarity, a naturalness, or both; "" leaves one open."""
     text = f"{polarity} {naturalness}".strip()
     return Subset.of("statements", text, polarity=polarity, naturalness=naturalness)
 
 
 def _add_negation(found: Comparisons, item: NegationItem, places: list[int]) -> None:
-    """Add what is compared of a statement of NEG-136 and its negation."""
+    """Add the comparisons of a statement of NEG-136 and its negation."""
     true_affirmative, false_negative, false_affirmative, true_negative = places
     naturalness = "" if item.licensing is None else NATURALNESS[item.licensing]
     natural = (_statements("", naturalness),) if naturalness else ()
@@ -186,18 +186,13 @@ def _first_words(*completions: str) -> tuple[str, ...]:
 
 
 def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -> list[Row]:
-    """Return accuracy as far down as the model's words go, and sensitivities of probabilities.
+    """Return accuracies as far down as the model's words go, and sensitivities of probabilities.
 
     Three more shares are of the best words alone, as Ettinger (2020) describes in sections 9.1 to
     9.4. `repeated_subject`: of the statements whose best word is not the expected one, the share in
     which it repeats the subject ("A daisy is a daisy"); no row where there is no such error.
     `article_obedience`: of the contexts that end in "a" or "an", the share whose best word can
     follow. `unchanged_by_not`: of the statements, the share whose best word "not" leaves as it is.
-
-    Args:
-        comparisons: What is compared on the set.
-        outputs: The model's words and, where it has them, probabilities.
-        row: The columns that all rows share.
     """
     words = outputs.predictions
     completions = known_completions(comparisons.completions, outputs)
@@ -238,7 +233,7 @@ def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
 
 
 def known_completions(completions: Sequence[Completion], outputs: ModelOutputs) -> list[Completion]:
-    """Return the completions of which the vocabulary, as far as known, has an expected word."""
+    """Return the completions with an expected word that the vocabulary, as far as known, has."""
     return [one for one in completions if not outputs.split.issuperset(one.expected)]
 
 
@@ -270,20 +265,14 @@ class PerturbedSet:
     contexts: Sequence[Sequence[str]]  # (R, N) the context of each completion, for each draw
 
     def right(self, place: int, predictions: WordPredictions, k: int) -> list[bool]:
-        """(R,) in which draws a completion, by its place, is among the model's k best words."""
+        """Return (R,) whether a completion is among the model's k best words, for each draw."""
         expected = self.completions[place].expected
         best = (predictions.by_context[draw[place]].best for draw in self.contexts)
         return [in_top(words, expected, k) for words in best]
 
 
 def perturbed_sets(data: DiagnosticSet, shuffles: int) -> list[PerturbedSet]:
-    """Return a set under each of its perturbations.
-
-    Args:
-        data: The set.
-        shuffles: How often what is drawn at random is drawn, with seeds from 0; 0 leaves the
-            perturbations out that are drawn.
-    """
+    """Return a set under each of its perturbations, random ones in `shuffles` draws."""
     completions = comparisons_of(data).completions
     found = []
     for perturbation in perturbations_of(data):
@@ -302,14 +291,8 @@ def perturbed_rows(
     `accuracy@k`: the mean over the draws, if orders are drawn, with `accuracy@k_sd`, the standard
     deviation of the draws' accuracies (of a sample, n - 1). The score of an item is the share of
     draws in which it is right; the interval is Wilson's over the items, which more draws do not
-    narrow. `survival@k`: of the items that are right unperturbed, the mean share of draws in which
-    they still are; no row where none is.
-
-    Args:
-        perturbed: The set under the perturbation.
-        predictions: What the model predicts in these contexts.
-        outputs: What it predicts unperturbed.
-        row: The columns that all rows share.
+    narrow. `survival@k`: of the items that are right unperturbed (in `outputs`), the mean share of
+    draws in which they still are; no row where none is.
     """
     rows, row = list[Row](), replace(row, perturbation=perturbed.name)
     known = known_completions(perturbed.completions, outputs)
@@ -335,7 +318,7 @@ def perturbed_rows(
 def perturbed_lines(
     perturbed: PerturbedSet, data: DiagnosticSet, predictions: WordPredictions
 ) -> Iterator[dict[str, Any]]:
-    """Yield of each item the first draw's context and words, and in what share it was right."""
+    """Yield each item's context and words in the first draw, and the share of right draws."""
     tops = [k for k in TOPS if k <= predictions.depth]
     pairs = zip(perturbed.completions, perturbed.contexts[0], strict=True)
     for place, (one, context) in enumerate(pairs):

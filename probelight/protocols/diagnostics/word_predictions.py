@@ -1,8 +1,8 @@
-"""What a model of ours predicts after contexts: its best words, and the probabilities of others.
+"""The best words of a model of ours after contexts, and the probabilities of other words.
 
 A context is posed as Ettinger (2020) poses it: the context, a mask, and a full stop after a space;
 a model that reads from left to right predicts the next word. Probabilities are over the whole
-vocabulary. No case is folded but by a model's own tokenizer.
+vocabulary. Only a model's own tokenizer folds case.
 
 Words are compared by their entries in the vocabulary. A word is predicted where the model's entry
 is the one of the word in this place, and is then shown in its own spelling. A word of more than one
@@ -38,12 +38,12 @@ Words = Mapping[str, Collection[str]]  # context -> words
 
 @dataclass(frozen=True)
 class WordPrediction:
-    """What a model predicts behind a context.
+    """A model's prediction after one context.
 
     Attributes:
-        best: Its most probable words, the best one first; none if its numbers are none (NaN).
-        probabilities: Of the words asked for, those that are one entry.
-        split: The others.
+        best: Its most probable words, best first; none if its scores are NaN.
+        probabilities: Of the wanted words that are one entry of the vocabulary.
+        split: The other wanted words.
     """
 
     best: tuple[str, ...]
@@ -53,20 +53,14 @@ class WordPrediction:
 
 @dataclass(frozen=True)
 class WordPredictions:
-    """What a model predicts behind several contexts.
-
-    Attributes:
-        by_context: The prediction behind each.
-        depth: How many words it was asked for.
-        notices: What was skipped or went wrong, readable.
-    """
+    """A model's predictions by context, `depth` words each, and notices of what was skipped."""
 
     by_context: Mapping[str, WordPrediction]
     depth: int
     notices: tuple[str, ...]
 
     def outputs(self, prompts: Sequence[Prompt]) -> ModelOutputs:
-        """Return the predictions behind prompts, in the form that recorded ones have."""
+        """Return the predictions after prompts, in the form of recorded ones."""
         found = [self.by_context[prompt.context] for prompt in prompts]
         return ModelOutputs(
             tuple(prediction.best for prediction in found),
@@ -80,12 +74,7 @@ class WordPredictions:
 
 
 def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> WordPredictions:
-    """Return a model's best words behind contexts, and the probabilities of words asked for.
-
-    Args:
-        scorer: The model.
-        words: For each context the words whose probabilities are asked for.
-        settings: How it is run; the predictions are the same for any of it.
+    """Return a model's best words after each context, and the probabilities of the context's words.
 
     Raises:
         UsageError: If this model type has no probabilities over a vocabulary.
@@ -141,28 +130,21 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
 
 
 def file_name(model: str) -> str:
-    """Return a model's name as the files have it: `-` for what no file of this form can have."""
+    """Return a model's name for files, with `-` for what no file of this form can have."""
     return re.sub(r"[/\\]|[^\S ]", "-", model)
 
 
 def write_recorded_files(
     folder: Path, source: SetSource, model: str, lines: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Write a model's predictions on one set in the form that `results.model_outputs` reads.
+    """Write the predictions of a run on one set in the form that `results.model_outputs` reads.
 
     The files have no ending, as the programs of Ettinger (2020) look for them, but for the lists of
-    Shivagunde et al. (2023). Each is written whole; those that are there are replaced. Where there
-    is no probability is `nan`, as the authors' program writes it of a word that is not in the
-    vocabulary.
-
-    Args:
-        folder: The folder of all sets and models.
-        source: The set.
-        model: The model.
-        lines: predictions.jsonl of its run.
+    Shivagunde et al. (2023). A missing probability is `nan`, as the authors' program writes for a
+    word that is not in the vocabulary.
 
     Raises:
-        UsageError: If the model predicts nothing behind a context, which no form has a place for.
+        UsageError: If there is no prediction after some context: no form can express that.
     """
     words = [line["predictions"] for line in lines]
     if not all(words):

@@ -1,4 +1,4 @@
-"""`train.py explain`: what models are shown of one item, and what they make of it."""
+"""`train.py explain`: how models read one item, and how they answer it."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def explain(
         probes: Names in configs/probe/ or paths of such files, separated by commas.
         data: A file of one's own in place of `probes`.
         split: Split of the probes; none takes dev, or test where there is no dev file.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
 
     Returns:
-        What is printed, a model each.
+        What is printed, one per model.
 
     Raises:
         UsageError: If there is no such item or it is not clear which one is meant, or a model is a
@@ -80,11 +80,7 @@ def explain(
 
 
 def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
-    """Return the item and its set.
-
-    Args:
-        sets: Where it is looked for.
-        item: Its id; `id@line`, where ids repeat; or `@line`.
+    """Return the item with an id, `id@line` or `@line`, and its set.
 
     Raises:
         UsageError: If there is none, with the nearest ids, or more than one.

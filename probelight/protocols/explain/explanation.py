@@ -1,7 +1,4 @@
-"""One item explained: what each model is shown of it, and what it makes of it.
-
-`model_view` fills the records in; they are printed side by side where there is room.
-"""
+"""One item explained: how each model reads and answers it, side by side where there is room."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Another way to write a candidate, and the pieces that it would be."""
+    """Another way to write a candidate, and its pieces."""
 
     text: str
     note: str  # how it is written, where that differs: behind a space, or without one
@@ -85,14 +82,7 @@ class Explained:
 def print_explained(
     name: str, record: Record, models: Sequence[Explained], console: Console | None = None
 ) -> None:
-    """Print what each model is shown of an item, and what it makes of it.
-
-    Args:
-        name: What tables call the item's set.
-        record: The item.
-        models: The models, each with what it makes of the item.
-        console: Where it is printed; the terminal by default.
-    """
+    """Print an item of the set `name` as each model reads and answers it."""
     console = console or Console()
     lines = [f"item {record.id}, line {record.position} of {name}"]
     lines += [f"stem: {record.stem}"] if record.stem else []

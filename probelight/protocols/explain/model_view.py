@@ -1,7 +1,7 @@
-"""What one model is shown of one item, and what it makes of it.
+"""How one model reads and answers one item.
 
-Every question that a scorer can answer is put to it; where a model type refuses, its message is
-kept. The pieces of the item's texts are read from the batches that the model gets.
+Every question of a scorer is tried; where a model type refuses one, its message is kept. The pieces
+of the item's texts are read from the batches that the model gets.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BEST_WORDS = 10
 def explained(
     model: ModelSettings, setup: Setup, record: Record, trainer: TrainerSettings
 ) -> Explained:
-    """Return what a model is shown of a record, and what it makes of it.
+    """Return how a model reads and answers a record.
 
     Raises:
         UsageError: If its type does not answer the setup.
@@ -87,14 +87,14 @@ class _ItemView:
             return None
 
     def numbers(self, question: Question, records: Sequence[Record]) -> dict[str, list[float]]:
-        """Return, by id, the numbers of those records that the question poses."""
+        """Return, by id, the numbers of the records that the question can pose."""
         [found] = ask(self.scorer, question, {"the item": records}, self.trainer).values()
         self.notices += found.notices
         pairs = zip(found.records, found.scores, strict=True)
         return {record.id: list(scores) for record, scores in pairs}
 
     def scored_candidates(self) -> list[Candidate]:
-        """Return the choices with their scores, log-likelihoods and the pieces of these."""
+        """Return the choices with their scores, log-likelihoods and scored pieces."""
         scorer, record = self.scorer, self.record
         by_id = self.attempt(lambda: self.numbers(scorer.choice_scores(), [record])) or {}
         likelihoods = self.attempt(scorer.log_likelihoods)
@@ -127,11 +127,8 @@ class _ItemView:
     ) -> tuple[list[Candidate], tuple[Guess, ...]]:
         """Return the choices as entries of the vocabulary, and the model's best words.
 
-        Args:
-            vocabulary: The scorer's question about the vocabulary.
-            bare: The record without choices.
-            candidates: The choices; each is looked up alone, so that one of several pieces, or two
-                that are one entry, keep nothing from being known of the others.
+        `bare` is the record without choices. Each choice is looked up alone, so that one of several
+        pieces, or two that are one entry, do not hide the others.
         """
         tokenizer = tokenizer_of(vocabulary)
         entries = entries_of(vocabulary, [(bare.stem, one.text) for one in candidates])
@@ -154,18 +151,15 @@ class _ItemView:
 
 
 def pieces_of(tokenizer: Any, ids: Iterable[int]) -> tuple[Piece, ...]:
-    """Return entries of a vocabulary as pieces, as it writes them."""
+    """Return entries of a vocabulary as pieces."""
     found = list(ids)
     return tuple(map(Piece, map(str, tokenizer.convert_ids_to_tokens(found)), found))
 
 
 def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[Piece, ...]], ...]:
-    """Return what goes in, with special tokens: the text, and what a decoder is given.
+    """Return the model's input with special tokens: the text, and the decoder's input.
 
-    Of several texts, a choice each, it is the first.
-
-    Raises:
-        RecordError: If the record cannot be posed.
+    Of several texts, one per choice, it is the first.
     """
     batch, tokenizer = _batch(question, record), tokenizer_of(question)
     if batch is None:
@@ -182,11 +176,7 @@ def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[P
 
 
 def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]:
-    """Return the pieces that are scored of each choice; a trained head scores all that it reads.
-
-    Raises:
-        RecordError: If the record cannot be posed.
-    """
+    """Return the scored pieces of each choice; a trained head scores all that it reads."""
     batch, tokenizer = _batch(question, record), tokenizer_of(question)
     if batch is None:
         return []

@@ -28,10 +28,6 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
     probe has one of them (`ID@LINE` where ids repeat), else by question and candidates, white space
     aside; those that name no candidates, by their order.
 
-    Args:
-        found: The answers of a file.
-        data: The probe.
-
     Raises:
         RecordError: If an answer fits no item or several, has other candidates or another gold,
             an item is answered twice or not at all; the message names file and line.
@@ -90,7 +86,7 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
 
 
 def _question(text: str, choices: Iterable[str]) -> str:
-    """Return what is equal for two ways to write one question."""
+    """Return a key that is equal for two ways to write one question."""
     return "\n".join([with_mask(plain(text)), *sorted(map(plain, choices))])
 
 
@@ -113,7 +109,7 @@ def _fits_nothing(answer: Answer, data: ProbeData, by_id: bool) -> RecordError:
 
 
 def _in_its_order(answer: Answer, record: Record) -> list[float]:
-    """Return the scores in the order of an item's choices, which must be the same and its gold."""
+    """Return the scores in the order of an item's choices; these and the gold must be the same."""
     choices = [*map(plain, answer.choices)]
     if sorted(choices) != sorted(map(plain, record.choices)):
         raise _other_candidates(answer, record)
@@ -157,11 +153,7 @@ def _short(text: str) -> str:
 
 
 def refuse_other_questions(files: Sequence[Imported]) -> None:
-    """Refuse files of which one asks something else under an id of the first.
-
-    Raises:
-        RecordError: If there is such an item; the message names file and line.
-    """
+    """Refuse files that have another question than the first one under an id of it."""
     first_of = {one.id: one for one in files[0].answers if one.id and one.texts}
     for answer in (answer for found in files[1:] for answer in found.answers):
         first = first_of.get(answer.id)
@@ -175,11 +167,11 @@ def refuse_other_questions(files: Sequence[Imported]) -> None:
 
 
 def items_of_file(found: Imported) -> ProbeData:
-    """Return the items that a file holds as a probe, with the setup that they show.
+    """Return the items of a file as a probe, with the setup that they show.
 
     Raises:
-        RecordError: If an item has no question, candidates or gold, or is none that can be asked;
-            the message names file and line.
+        RecordError: If an item has no question, candidates or gold, or is malformed; the message
+            names file and line.
     """
     questions = [answer.texts[0] for answer in found.answers if answer.texts]
     setup: Setup = "mc_qa"
@@ -223,10 +215,8 @@ def items_of_file(found: Imported) -> ProbeData:
 def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answer, ...]:
     """Return the answers with what is kept of their scores.
 
-    Args:
-        answers: The answers of a file.
-        what: "logarithm", of probabilities; "per_character", each by the length of its choice, as
-            `acc_norm` of lm-evaluation-harness goes by; or "as_given".
+    That is the logarithm of a probability, the score per character of its choice (as `acc_norm` of
+    lm-evaluation-harness), or the score as it is.
 
     Raises:
         RecordError: If a score is no probability, or choices are not known; the message names file

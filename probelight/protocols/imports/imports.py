@@ -1,4 +1,4 @@
-"""`train.py import`: what other programs measured, as runs of ours.
+"""`train.py import`: other programs' measurements as runs of ours.
 
 A file's answers are fitted to items (`imports.fitting`); its run has the rows of a zero-shot run.
 """
@@ -81,12 +81,12 @@ def import_results(
         output_dir: Folder of the results.
         probe: The probe whose items were answered, `name` or `name:split`; none takes the items
             as the files have them.
-        model: What tables call the models, one a file or one for all, by commas; needed where a
+        model: What tables call the models, one per file or one for all, by commas; needed where a
             file does not say it.
         gold: JSON lines or a table of `id` or `text` with `gold`, the text of the right candidate.
         scores: What is kept of each: itself, the higher the better, the "logarithm" of a
             probability, or the score "per_character" of its choice (acc_norm of lm_eval).
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         data: A file of one's own in place of `probe`; its name alone, for files that all answer the
             items of the first one, makes these one probe, which `compare` needs.
 
@@ -173,7 +173,7 @@ def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet
 
 
 def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tuple[Path, str]]:
-    """Return each file and the model that --model or FILE=MODEL names for it; "" for none."""
+    """Return each file with its model by --model or FILE=MODEL; "" for none."""
     if len(models) not in (0, 1, len(files)):
         raise UsageError(f"--model: {len(models)} names, but {len(files)} files; give one a file")
     found = []
@@ -217,17 +217,7 @@ def import_of(
 ) -> Import:
     """Return the run that a file makes; everything is checked before the first one is made.
 
-    Args:
-        form: The format.
-        found: The answers of the file.
-        model: What tables call the model.
-        items: The set.
-        gold: A second file of right choices, which the answers have by now.
-        scores: What is kept of its scores.
-        given: Whether the set is a probe, and not the items of a file of scores.
-
-    Raises:
-        RecordError: If the answers do not fit the items one to one.
+    `given` says whether the set is a probe, and not the items of a file of scores.
     """
     # The harness has the choices in the order of its documents.
     scores_of_file, _ = fitted(found, items.data)

@@ -1,4 +1,4 @@
-"""`train.py probes list` and `probes build`: what probes there are, and how they are made."""
+"""`train.py probes list` and `probes build`: which probes there are, and how to build them."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def build(
     name: str = "",
     settings: BuildSettings | None = None,
 ) -> None:
-    """Builds the probe that is named first, or the shipped ones and the word vectors anew.
+    """Builds the named probe, or the shipped ones and the word vectors anew.
 
-    What is made of the same sources, settings and seed is the same byte for byte.
+    The same sources, settings and seed give the same bytes.
 
     Args:
         output_dir: Gets a folder with the probe's files and data card; of the shipped ones
@@ -69,7 +69,7 @@ def build(
         filter: Leave out what choice-only models answer that were trained on the other splits.
         filtering: How those models are trained, and how many of them must agree.
         name: The probe to build, or wordnet_qa.
-        settings: How.
+        settings: The builder's settings.
 
     Raises:
         UsageError: If several probes are to be filtered.
@@ -96,7 +96,7 @@ def build(
 
 
 def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> Builder[S]:
-    """Return a builder of what a filter leaves, whose data card says what that did."""
+    """Return a builder of what the filter leaves; its data card tells what was left out."""
     probe = builder.build(settings)
     with TemporaryDirectory() as folder:
         # Read again, since only then does an item say what its config groups it by.

@@ -1,7 +1,4 @@
-"""`train.py probes validate` and `probes stats`: what is wrong with a file of items, and its sizes.
-
-Both take a file, or a folder with the files of several splits, which are compared.
-"""
+"""`train.py probes validate` and `probes stats`: the errors in a file of items, and its sizes."""
 
 from __future__ import annotations
 
@@ -87,22 +84,13 @@ def stats(file: str) -> None:
 
 
 def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
-    """Return the items of a file, or of each split's file in a folder.
-
-    Raises:
-        UsageError: If a folder has no such file.
-        FileNotFoundError: If there is neither.
-    """
+    """Return the items of a file, or of each split's file in a folder."""
     files = split_files(path)
     return {split: read_file(own, ids_repeat=True).records for split, own in files.items()}
 
 
 def split_files(path: Path) -> dict[str, Path]:
-    """Return the file of each split in a folder; of a file that file, by how its name begins.
-
-    Raises:
-        UsageError: If a folder has none.
-    """
+    """Return a folder's file of each split, or a single file under the first part of its name."""
     if not path.is_dir():
         return {path.name.partition(".")[0]: path}
     endings = [f".{form}{packed}" for form in FORMS for packed in ("", ".gz", ".zip")]

@@ -1,8 +1,8 @@
-"""Adversarial filtering of a probe that is built: what models answer without the question goes.
+"""Adversarial filtering of a built probe: items go that models answer without the question.
 
 After Zellers et al. (2018), in one round of cross-validation: each split is answered by choice-only
 models that were trained on the others, as right answers come again within a split. Training has one
-thread of the CPU, so that the items left are the same on machines that compute alike.
+thread of the CPU, so that machines that compute alike keep the same items.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ DEFAULT_FILTER = FilterSettings()
 
 
 class Filtered(NamedTuple):
-    """What is left of a probe, by split, and what leaving the rest out did.
+    """What is left of a probe, by split, and the accuracy of choice-only models before and after.
 
-    The scores are mean accuracies of the models in cross-validation, on all items and, trained
-    anew, on those that are left; the summary is for the data card, in Markdown.
+    The scores are mean accuracies in cross-validation on all items and, trained anew, on those that
+    are left; the summary is Markdown for the data card.
     """
 
     probe: Probe
@@ -88,15 +88,9 @@ def filtered(
 ) -> Filtered:
     """Leave out what most models answer from the choices alone.
 
-    Args:
-        probe: The items by split.
-        groups: The group of each item, split by split: what is not divided between parts.
-        settings: How.
-        answer: Trains on the first records and returns the score of each of the second, by a seed;
-            a choice-only model where it is None.
-
-    Raises:
-        UsageError: If there are fewer groups than parts, or nothing is left of a split.
+    `groups` has each item's group, split by split: whole groups go into one part. `answer` trains
+    on the first records and returns the scores of the second by a seed; None trains a choice-only
+    model.
     """
     answer = answer or choice_only_model(settings)
     records = [record for own in probe.values() for record in own]
@@ -139,14 +133,7 @@ def filtered(
 def cross_validated(
     records: Sequence[Record], part: Sequence[int], settings: FilterSettings, answer: Answer
 ) -> ItemScores:
-    """Return each item's score by models that were trained on other parts than its own.
-
-    Args:
-        records: The items.
-        part: The part of each.
-        settings: Seeds, and how many items a model is trained on.
-        answer: As of `filtered`.
-    """
+    """Return each item's scores by models that were trained on other parts than its own."""
     found: ItemScores = {seed: [0.0] * len(records) for seed in settings.seeds}
     plan = [(fold, seed) for fold in sorted(set(part)) for seed in settings.seeds]
     for fold, seed in tracked(plan, "filtering"):
@@ -160,11 +147,7 @@ def cross_validated(
 
 
 def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
-    """Return the part of each item: whole groups, by the hashes of their names, to the smallest.
-
-    Raises:
-        UsageError: If there are fewer groups than parts.
-    """
+    """Return the part of each item: whole groups, by the hashes of their names, to the smallest."""
     sizes = Counter(groups)
     if len(sizes) < num_parts:
         raise UsageError(
@@ -179,7 +162,7 @@ def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
 
 
 def choice_only_model(settings: FilterSettings) -> Answer:
-    """Return what trains and asks a choice-only model, on one thread of the CPU."""
+    """Return a function that trains and applies a choice-only model, on one thread of the CPU."""
     # Only now: building a probe without a filter needs no torch.
     from probelight.models.scorer import TrainedScorer
     from probelight.protocols.engine.training import Direct, fit_directly

@@ -83,7 +83,7 @@ def zero_shot(
 ) -> list[Row]:
     """Scores probes with models that are not trained, and prints one table.
 
-    The same command goes on where it stopped: a probe that is finished is not scored again.
+    The same command goes on where it stopped: a finished probe is not scored again.
 
     Args:
         output_dir: Folder of the results.
@@ -93,10 +93,10 @@ def zero_shot(
             chooses another split for one of them.
         data: A file of one's own in place of `probes`.
         split: Split of the probes; none takes dev, or test where there is no dev file.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
-        scoring: Also the accuracy by these rules, and the items whose answer hangs on them: sum,
-            mean_token, mean_char, pmi, calibrated, by commas.
+        scoring: Also the accuracy by these rules, and the share of items that they answer
+            otherwise: sum, mean_token, mean_char, pmi, calibrated, by commas.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
 
@@ -148,11 +148,7 @@ def zero_shot(
 
 
 def chosen_rules(scoring: Sequence[str]) -> list[str]:
-    """Return the rules that are asked for, in the order of `RULES`.
-
-    Raises:
-        UsageError: If there is no such rule, or one is given twice.
-    """
+    """Return the wanted scoring rules in the order of `RULES`; refuse unknown and repeated ones."""
     for rule in scoring:
         if rule not in RULES:
             near = nearest(rule.lower(), RULES)
@@ -183,7 +179,7 @@ class LoadedSet(NamedTuple):
 def load_sets(
     probes: Sequence[str], data: FileSettings, split: str | None, mirror: str | None
 ) -> list[LoadedSet]:
-    """Load each set that is asked for.
+    """Load the wanted splits of probes, or the user's file.
 
     Raises:
         UsageError: If neither or both of `probes` and `data.path` are given, `data.path` comes
@@ -225,13 +221,13 @@ def load_sets(
 
 
 def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
-    """Return the configs that are none of the catalogue, by name, for `RunContext.own`."""
+    """Return the user's probe configs by name, for `RunContext.own`."""
     return {one.name: one.data.config for one in sets if one.is_own}
 
 
 @kept(most=None)
 def read_set(context: RunContext, name: str, split: str) -> ProbeData:
-    """Return a set as a run's config names it, read once for all models."""
+    """Return a set by the names in a run's config, read once for all models."""
     return load_probe(context.probe(name), split or FILE_SPLIT, mirror=context.mirror, pairs=True)
 
 
@@ -257,17 +253,7 @@ def zero_shot_jobs(
     ranks: bool = False,
     rules: Sequence[str] = (),
 ) -> list[Job]:
-    """Return the jobs that score each set with each model.
-
-    Those of one model and setup come one after the other, so that it is loaded once for them.
-
-    Args:
-        sets: The sets.
-        models: The models.
-        trainer: How they are run; its precision changes numbers.
-        ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
-        rules: Scoring rules by which the choices are scored as well.
-    """
+    """Return the jobs that score each set with each model; a model is loaded once per setup."""
     jobs = []
     for model in models:
         for loaded in sorted(sets, key=lambda one: one.data.config.setup):
@@ -290,13 +276,7 @@ def zero_shot_jobs(
 
 
 def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
-    """Refuse what a model cannot answer of the missing jobs, before the first set is scored.
-
-    Raises:
-        UsageError: If a model answers with a fine-tuned head, which scoring rules cannot use.
-        PretrainedError: If there is no such model, or it is of another type.
-        RecordError: If a model cannot read a set's candidates.
-    """
+    """Refuse sets that a model cannot answer, before the first one is scored."""
     data = {(one.name, one.split): one.data for one in sets}
     sets_of: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
     for job in missing:
@@ -321,11 +301,8 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     """Make the run of one model and set (Talmor 2020, section 3).
 
     MC-MLM probes are read off the mask. MC-QA has no pre-trained head: a model that was fine-tuned
-    here answers with its head, any other with the pseudo-log-likelihood of each answer behind its
+    here answers with its head, any other with the pseudo-log-likelihood of each answer after its
     question (Salazar et al. 2020).
-
-    Raises:
-        UsageError: If the set is another one than when the run was planned.
     """
     model, name, split = ModelSettings(**config["model"]), config["probe"], config["split"]
     loaded = read_set(context, name, split)

@@ -1,8 +1,8 @@
-"""The measures of zero-shot on a set: accuracy and what it is read with, also by several rules.
+"""The measures of zero-shot on a set: accuracy with its references, also by several scoring rules.
 
-Which answers hang on how choices are scored is seen by scoring them by several rules. The
-log-likelihoods of the items' choices are asked for once; `pmi` and `calibrated` also need those of
-each distinct choice behind a few stems that say nothing of the item.
+Several rules show which answers depend on how choices are scored. The log-likelihoods of the items'
+choices are computed once; `pmi` and `calibrated` also need those of each distinct choice after a
+few stems without content.
 """
 
 from __future__ import annotations
@@ -44,17 +44,11 @@ _OTHER_STEMS = "stems of no item"  # the name of their set in messages
 def zero_shot_rows(
     predictions: Predictions, data: ProbeData, row: Row, *, ranked: bool = False
 ) -> list[Row]:
-    """Return accuracy with what it is read with: chance, majority, macro, predicted shares.
+    """Return accuracy, ties, chance, majority, macro accuracy and predicted shares.
 
     The classes of majority, macro accuracy and shares are the choices' texts where all items share
-    them, else their positions.
-
-    Args:
-        predictions: The model's.
-        data: The probe.
-        row: The columns that all rows share.
-        ranked: Whether each item's choices are in the order of a model's scores. Positions are
-            then that model's ranks and no classes: always the first one is its own accuracy.
+    them, else their positions. With `ranked`, each item's choices are in the order of a model's
+    scores: positions are then ranks and no classes.
     """
     records = predictions.records
     num_items = len(records)
@@ -93,14 +87,8 @@ def pair_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
     """Return the accuracy of minimal pairs with its ties and chance, overall and by paradigm.
 
     A sentence's score is the sum of its tokens' log-probabilities; the mean per token, which does
-    not prefer short sentences, is given as a scoring rule (BLiMP: Warstadt et al. 2020).
-
-    There is no majority to compare with: the right sentence is first in each pair.
-
-    Args:
-        predictions: By sums of log-probabilities.
-        data: The probe.
-        row: The columns that all rows share.
+    not prefer short sentences, is a scoring rule (BLiMP: Warstadt et al. 2020). There is no
+    majority to compare with, as the right sentence is first in each pair.
     """
     records, group_by = predictions.records, data.config.group_by
     chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
@@ -118,7 +106,7 @@ def paradigm_rows(predictions: Predictions, group_by: GroupBy | None, row: Row) 
 
 
 def paradigms_of(records: Sequence[Record]) -> list[Subset | None]:
-    """Return the paradigm of each item; none where the file names none."""
+    """Return the paradigm of each item; None where the file names none."""
     names = [record.meta.get("paradigm") for record in records]
     return [
         Subset.of("paradigm", f"UID={name}", name=str(name)) if name else None for name in names
@@ -126,7 +114,7 @@ def paradigms_of(records: Sequence[Record]) -> list[Subset | None]:
 
 
 def pair_notices(records: Sequence[Record]) -> list[str]:
-    """Say how many items are of no paradigm, where others are of one."""
+    """Return a notice of items without a paradigm, where others have one."""
     lacking = sum(paradigm is None for paradigm in paradigms_of(records))
     if lacking in (0, len(records)):
         return []
@@ -134,14 +122,10 @@ def pair_notices(records: Sequence[Record]) -> list[str]:
 
 
 def rank_rows(ranks: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
-    """Return the median rank of the right answer and how often candidates are among the first ten.
+    """Return the gold answer's median rank and how often candidates are in the top 10.
 
-    See Talmor (2020), section 4.5.
-
-    Args:
-        ranks: Ranks of every choice in the vocabulary (1 is the first guess) in place of scores.
-        groups: (N,) the group of each item.
-        row: The columns that all rows share.
+    `ranks` has the vocabulary ranks of the choices (1 is the first guess) in place of scores
+    (Talmor 2020, section 4.5).
     """
     gold = [row[record.answer] for record, row in zip(ranks.records, ranks.scores, strict=True)]
     gold_in_top = [rank <= TOP for rank in gold]
@@ -155,26 +139,16 @@ def rank_rows(ranks: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
 
 @dataclass(frozen=True)
 class Panel:
-    """A model's predictions by each rule, next to those by the score that its run goes by.
-
-    Attributes:
-        own: By the run's own score.
-        by_rule: By each rule, of the same items in the same order.
-        notices: Of the rules, readable.
-    """
+    """A model's predictions by its own score and by each rule, for the same items in one order."""
 
     own: Predictions
     by_rule: Mapping[str, Predictions]
     notices: tuple[str, ...] = ()
 
     def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
-        """Accuracy by each rule, and the share of items that are answered otherwise than by `own`.
+        """Return the accuracy by each rule, and the share of items that it answers differently.
 
-        An item whose best choices are several is answered with all of them.
-
-        Args:
-            groups: (N,) the group of each item.
-            row: The columns that all rows share; the rule is their scoring.
+        An item's answer is the set of its best choices, several on a tie.
         """
         rows = []
         for rule, predictions in self.by_rule.items():
@@ -185,11 +159,7 @@ class Panel:
         return rows
 
     def lines(self, groups: Sequence[str]) -> list[ItemLine]:
-        """Return the lines of predictions.jsonl, with the scores and best choices by each rule.
-
-        Args:
-            groups: (N,) the group of each item.
-        """
+        """Return the lines of predictions.jsonl, with the scores and best choices by each rule."""
         if not self.by_rule:
             return self.own.lines(groups)
         answers: list[dict[str, RuleAnswer]] = [{} for _ in self.own.records]
@@ -203,14 +173,13 @@ class Panel:
 
 
 def content_free_stems(setup: Setup) -> list[str]:
-    """Return the stems that say nothing of an item, for a setup that has stems itself.
+    """Return the stems without content (Zhao et al. 2021), for a setup that has stems itself.
 
-    Zhao et al. (2021) put a text without content where the template of a prompt has its input.
-    Items here have a stem and no other template, so such a text is in the place of the whole
-    stem: in MC-QA before the answer, in MC-MLM before the blank and a full stop ("N/A [MASK] .").
-    An empty text leaves the answer alone, or "[MASK] .". The text "[MASK]" is before the blank
-    as the others do: of two masks the last is the blank, and the first is text. A model whose own
-    mask is written so reads its mask there.
+    The paper puts a text without content in the place of a prompt's input. Items here have a stem
+    and no other template, so the text takes the place of the whole stem: in MC-QA before the
+    answer, in MC-MLM before the blank and a full stop ("N/A [MASK] ."). An empty text leaves the
+    answer alone, or "[MASK] .". Of the two masks in "[MASK] [MASK] ." the last is the blank and the
+    first is text, unless the model's own mask is written so.
     """
     blank = f"{MASK} ." if setup == "mc_mlm" else MASK
     return [f"{text} {blank}".strip() for text in CONTENT_FREE]
@@ -224,15 +193,9 @@ def panel_of(
     domain_stem: str,
     trainer: TrainerSettings,
 ) -> Panel:
-    """Ask for what the rules need and its own scores do not hold, and answer by each of them.
+    """Return a model's predictions by each rule; compute what its own scores do not give.
 
-    Args:
-        scorer: Who is asked.
-        own: Its predictions by its own score.
-        rules: Some of `probelight.metrics.scoring_rules.RULES`, or none of them.
-        setup: How the items are posed.
-        domain_stem: The stem that `pmi` compares with.
-        trainer: Device and batch settings.
+    `domain_stem` is the stem that `pmi` compares with.
 
     Raises:
         UsageError: If its type has no log-likelihoods, or skips some of the items.

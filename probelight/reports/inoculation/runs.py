@@ -317,8 +317,8 @@ def interval_of(means: Sequence[tuple[float, Dose, str]]) -> Bounds:
 
     def credit(side: Side, time: str) -> Floats:
         if unit == CLUSTERS:
-            return np.array(strict_credits(side.credit[time], side.clusters))
-        return np.array(side.credit[time])[is_kept]
+            return np.array(strict_credits(side.scores[time], side.clusters))
+        return np.array(side.scores[time])[is_kept]
 
     terms = [
         Term(weight, {seed or 0: credit(side, time) for seed, side in sides.items()})

@@ -322,7 +322,7 @@ def _lacking(point: Point, other: Point) -> str:
             for inoculation in dose.runs
         ]
         sides = [run.sides["original"] for run in runs if "original" in run.sides]
-        began = {(side.items, side.credit["before"]) for side in sides}
+        began = {(side.items, side.scores["before"]) for side in sides}
         return other.how if len(began) < 2 else ""  # with the same original model
     if other.runs[0].source.control_of != point.model or other.how:
         return ""

@@ -34,10 +34,10 @@ class Answer:
     Attributes:
         where: File and line.
         id: The item's; empty where the file has none.
-        texts: What its question may be called by, the first one as the model was given it; "" for
-            no question before the choices, and none at all where the file has none.
+        texts: Texts that may name its question, first the one that the model was given; "" for no
+            question before the choices, and no texts at all where the file has none.
         choices: In the order of the file; none where only their number is known.
-        scores: One a choice, higher is better; -inf is the lowest.
+        scores: One per choice, higher is better; -inf is the lowest.
         gold: Index of the right choice; None where the file does not tell it.
         paradigm: What a minimal pair is a pair of.
     """
@@ -72,12 +72,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Gold:
-    """The right choices that a second file gives.
-
-    Attributes:
-        files: The file alone.
-        right: By id or question, the text of the right choice, and its file and line.
-    """
+    """The right choices of a second file: by id or question, their text, and its file and line."""
 
     files: tuple[DataFile, ...]
     right: Mapping[str, tuple[str, str]]
@@ -89,11 +84,7 @@ def plain(text: str) -> str:
 
 
 def score_of(value: object, what: str = "the score") -> float:
-    """Return a number, or that of its text.
-
-    Raises:
-        RecordError: If it is none.
-    """
+    """Return the number, or that of its text; a RecordError if it is none."""
     number = math.nan
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         with suppress(ValueError, OverflowError):
@@ -166,7 +157,7 @@ def known_columns(
         needed: Our names of those that must be there.
 
     Raises:
-        RecordError: If one of these is not there, or two columns are the same.
+        RecordError: If one of these is missing, or two columns are the same.
     """
     ours_of = {name: ours for ours, names in known.items() for name in names}
     found: dict[str, str] = {}
@@ -198,7 +189,7 @@ def imported(
     Args:
         path: The file.
         sha256: Of its content.
-        frame: As above.
+        frame: As described at the top of this module.
         notices: How it was read.
         sign: -1 where a lower score is better.
 

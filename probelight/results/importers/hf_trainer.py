@@ -29,7 +29,7 @@ def read(path: Path) -> Imported:
     """Read one file.
 
     Raises:
-        UsageError: If its name says that it is none of NumPy.
+        UsageError: If its name is not that of a NumPy file.
         RecordError: If it is damaged, or holds something else.
     """
     import pandas as pd  # not above: --help is quick

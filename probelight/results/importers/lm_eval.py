@@ -1,4 +1,4 @@
-"""Samples of lm-evaluation-harness: what `--log_samples` writes of a multiple-choice task.
+"""Samples of lm-evaluation-harness, as `--log_samples` writes them for a multiple-choice task.
 
 Each model has a folder with samples_TASK_DATE.jsonl (since 0.4.3) and results_DATE.json, which
 names the model. Each line is an object:
@@ -6,7 +6,7 @@ names the model. Each line is an object:
     {"doc_id": 0, "doc": {...}, "target": "1", "arguments": {"gen_args_0": {"arg_0": "A cat is a",
      "arg_1": " plant"}, "gen_args_1": {...}}, "filtered_resps": [["-4.1", "False"], ...], "acc": 1}
 
-Numbers may be texts or numbers, arguments lists in place of objects. A task without contexts is of
+Numbers may be texts or numbers, arguments lists in place of objects. A task without contexts has
 whole sentences; one whose continuations are all the same has its choices in its contexts.
 """
 
@@ -33,8 +33,8 @@ def read(path: Path) -> Imported:
     """Read one file of samples.
 
     Raises:
-        UsageError: If it is no such file, by its name.
-        RecordError: If a line is none of a multiple-choice task.
+        UsageError: If its name is not that of such a file.
+        RecordError: If a line is not of a multiple-choice task.
     """
     found = _NAME.fullmatch(path.name)
     if found is None:
@@ -144,8 +144,7 @@ def _texts(value: object) -> list[str]:
 def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[float]) -> int | None:
     """Return the right choice: `target` is its index or text, and a text of digits may be either.
 
-    Raises:
-        RecordError: If it can be read as two choices, or the sample's own accuracy contradicts it.
+    A RecordError if it can be read as two choices, or the sample's own accuracy contradicts it.
     """
     target = str(sample.get("target", ""))
     own = [plain(choice) for choice in choices]

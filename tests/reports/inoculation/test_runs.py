@@ -153,7 +153,7 @@ def over_seeds(metric: str, runs: Sequence[Mapping[str, Side]]) -> Bounds:
 
 def test_items_and_seeds_are_both_in_the_interval() -> None:
     runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2, 3)]
-    after = {seed: np.array(run["original"].credit["after"]) for seed, run in enumerate(runs)}
+    after = {seed: np.array(run["original"].scores["after"]) for seed, run in enumerate(runs)}
     groups = np.array(GROUPS)
     found = over_seeds("original_accuracy_after", runs)
     assert found == sum_interval([Term(1.0, after)], groups)[1:]
@@ -166,8 +166,8 @@ def test_items_and_seeds_are_both_in_the_interval() -> None:
 
 def test_the_cost_has_the_same_items_on_both_sides() -> None:
     runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2, 3)]
-    before = {seed: np.array(run["original"].credit["before"]) for seed, run in enumerate(runs)}
-    after = {seed: np.array(run["original"].credit["after"]) for seed, run in enumerate(runs)}
+    before = {seed: np.array(run["original"].scores["before"]) for seed, run in enumerate(runs)}
+    after = {seed: np.array(run["original"].scores["after"]) for seed, run in enumerate(runs)}
     terms = [Term(1.0, before), Term(-1.0, after)]
     expected = sum_interval(terms, np.array(GROUPS), DIFFERENCES)
     assert over_seeds("inoculation_cost", runs) == expected[1:]
@@ -181,7 +181,7 @@ def test_whole_clusters_and_untouched_items() -> None:
     # Of ten items in five pairs three pairs have an item with 3 or 4 behind its tens: 2 are whole.
     pairs = np.array([a % 5 < 3 and (a + 1) % 5 < 3 for a in range(0, 200, 2)])
     assert (low, high) == pytest.approx(sum_interval([Term(1.0, {0: 1.0 * pairs})])[1:])
-    kept = {s: np.array(run["probe"].credit["after"])[1::2] for s, run in enumerate(runs)}
+    kept = {s: np.array(run["probe"].scores["after"])[1::2] for s, run in enumerate(runs)}
     expected = sum_interval([Term(1.0, kept)])[1:]
     assert over_seeds("probe_accuracy_group_not_in_train", runs) == pytest.approx(expected)
 
