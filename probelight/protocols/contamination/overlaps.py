@@ -168,7 +168,7 @@ class OverlapSearch:
         return [any(own) for own in zip(*(one.contaminated for one in self.found), strict=True)]
 
     def flags(self) -> dict[str, Sequence[bool | None]]:
-        """Return (N,) whether an item is contaminated, None if unknown, by each source that has any."""
+        """Return (N,) whether an item is contaminated (None: unknown), by source that has any."""
         flags: dict[str, Sequence[bool | None]] = {}
         for source in self.found:
             flags[source.name] = source.contaminated
