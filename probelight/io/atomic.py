@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all, and what a killed writer left of them.
+"""Files and folders written whole or not at all, and the clean-up of what killed writers left.
 
 What is being written has a temporary name in the same folder; the name says which process
 writes, so that another process can tell whether that one may still be alive.
@@ -50,7 +50,7 @@ _MESSAGES = {
 def write_bytes_atomic(path: str | Path, data: bytes) -> None:
     """Write `data` so that a reader sees the old file or the whole new one, never a part.
 
-    Missing parent folders are made. Two writers at once do not disturb each other: the last wins.
+    Missing parent folders are made. Of two writers at once the last one wins.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,15 +68,15 @@ def write_bytes_atomic(path: str | Path, data: bytes) -> None:
 
 
 def write_text_atomic(path: str | Path, text: str) -> None:
-    """Write text as UTF-8 with the line ends it has, as `write_bytes_atomic` does."""
+    """Write text as UTF-8, its line ends unchanged, as `write_bytes_atomic` does."""
     write_bytes_atomic(path, text.encode())
 
 
 def write_text_once(path: str | Path, text: str) -> bool:
     """Write a file whole unless it is there; return False if it is.
 
-    Of any number of processes, also one that was stopped before its write and goes on long after,
-    the first one decides what the file holds.
+    The first of any number of processes wins, even over one that was stopped before its write and
+    goes on long after.
     """
     path = Path(path)
     part = part_of(path)
@@ -92,7 +92,7 @@ def write_text_once(path: str | Path, text: str) -> bool:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder to write into that takes its final name only when all of it is on the disk."""
+    """Yield a folder to write into, which takes its final name once all of it is on the disk."""
     fresh = folder.with_name(f"{folder.name}.{writer()}.tmp")
     replaced = folder.with_name(f"{folder.name}.{writer()}.old")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -114,8 +114,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 def mend_folder(folder: Path) -> None:
     """Clear away what killed processes left while they wrote folders with `whole_folder`.
 
-    Unfinished folders are removed, and one that was about to be replaced gets its name back. What
-    a process that lives is writing there stays.
+    Unfinished folders are removed; one that was about to be replaced gets its name back. What a
+    living process is writing stays.
     """
     newest_first = sorted(folder.glob("*.old"), key=lambda p: p.stat().st_mtime, reverse=True)
     for path in [*folder.rglob("*.tmp"), *newest_first]:
@@ -128,10 +128,10 @@ def mend_folder(folder: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove, in a folder and all below it, what killed processes were writing.
+    """Remove the temporary files and folders that killed processes left in a folder or below it.
 
-    Whoever may still be alive keeps its files: a process of this host is looked up; one of another
-    host, or of this one before it was started anew, is given a day since its last write.
+    A process of this host is looked up; one of another host, or from before this one's last boot,
+    is given a day since its last write.
     """
     for path in list(folder.rglob("*.tmp")):
         if is_abandoned(path):
@@ -139,7 +139,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether a temporary name is one of ours and nobody can be writing there any more."""
+    """Return whether a temporary name is ours and its writer can be alive no more."""
     found = _WRITER.fullmatch(path.name)
     if found is not None and found[1] == writer().partition("-")[0]:
         return Process(host_id(), int(found[2]), int(found[3])).known_dead()
@@ -167,7 +167,7 @@ def part_of(path: Path) -> Path:
 
 
 def writer() -> str:
-    """Return this process as temporary names call it."""
+    """Return this process's part of temporary names."""
     return _writer(os.getpid())  # asked anew: a forked process is another one
 
 
@@ -195,14 +195,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def written_to(path: str | Path) -> Iterator[None]:
-    """Turn a refusal of the disk inside the block into an OSError that names `path`.
-
-    A disk that is full or may not be written to is met by several libraries, each with its own
-    exception.
-
-    Args:
-        path: The file or folder that is to be there; the error may name a temporary one, or none.
-    """
+    """Turn a disk error of any library inside the block into an OSError that names `path`."""
     try:
         yield
     except Exception as error:
@@ -213,10 +206,7 @@ def written_to(path: str | Path) -> Iterator[None]:
 
 
 def disk_error(error: BaseException) -> OSError | None:
-    """Return the disk's refusal that an exception is or comes from; None if there was none.
-
-    It is a new one, without a path, where a library says it in words only.
-    """
+    """Return the disk error that an exception is, comes from or names in its text; None if none."""
     step: BaseException | None = error
     while step is not None:
         if isinstance(step, OSError) and step.errno in ADVICE:

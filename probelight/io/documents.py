@@ -51,16 +51,8 @@ def typed(
 ) -> T:
     """Return a parsed JSON or YAML value as a dataclass that declares `STRICT`.
 
-    Args:
-        kind: The dataclass.
-        value: What the file holds.
-        place: How messages call the file.
-        error_type: What is raised.
-        within: The key of the file that holds the value; empty where it is the whole file.
-
-    Raises:
-        Exception: If a key is unknown or missing, or a value is of another type; the message names
-            the key and what it must be.
+    Raise `error_type` if a key is unknown or missing, or a value is of another type; the message
+    names the file (`place`), the key (below the key `within`) and what it must be.
     """
     from pydantic import ValidationError
     from pydantic_core import PydanticSerializationError, to_json
@@ -116,11 +108,9 @@ def _dataclass_in(hint: Any) -> Any:
 
 
 def json_object(text: str, needed: str = "an object is needed", hint: str = "") -> dict[str, Any]:
-    """Return the JSON object of one line.
+    """Return the JSON object of one line; RecordError if it is none, or gives a key twice.
 
-    Raises:
-        RecordError: If it is none, or gives a key twice. The message says what is `needed` in its
-            place and ends with the `hint`; it does not say where.
+    The message says what is `needed` instead and ends with the `hint`; it does not say where.
     """
     try:
         row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
@@ -141,11 +131,7 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
 
 
 def finite_json(text: str) -> Any:
-    """Return the JSON value that this program wrote: no number is infinite, NaN or of over 64 bits.
-
-    Raises:
-        ValueError: If it is no JSON, holds such a number, or values within values without end.
-    """
+    """Return a JSON value; ValueError for numbers not finite or over 64 bits and deep nesting."""
     try:
         value = json.loads(
             text, parse_constant=_no_constant, parse_float=_finite, parse_int=_of_64_bits
@@ -158,7 +144,7 @@ def finite_json(text: str) -> Any:
 
 
 def kind_of(value: object) -> str:
-    """Say what a JSON value is, for messages."""
+    """Return the type of a JSON value in words, for messages."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
     names |= {int: "a number", float: "a number", type(None): "missing or null"}
     return names.get(type(value), f"a {type(value).__name__}")
@@ -198,13 +184,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:
-    """Read a JSON file; of a JSON Lines file, the list of its lines.
+    """Read a JSON file, or the list of lines of a JSON Lines file; ValueError names a damaged one.
 
     Files of other programs, which may write NaN, are parsed by `json.loads`.
-
-    Raises:
-        ValueError: If it is damaged, or no regular file; the message names the file.
-        OSError: If it cannot be read.
     """
     text, line = read_text(path, RESULTS), ""
     try:
@@ -221,12 +203,10 @@ def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> An
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file.
+    """Read a YAML file; ConfigError names the file and, where it can, the line.
 
-    Raises:
-        ConfigError: If there is no such file or it is too large, no YAML, gives a key twice, or
-            its aliases stand for more than a file of settings needs; the message names the file
-            and, where it can, the line.
+    It refuses a missing or too large file, no YAML, a key given twice, and aliases that stand for
+    more than a file of settings needs.
     """
     try:
         loader = _Loader(read_text(path, SETTINGS))
@@ -248,7 +228,7 @@ def read_yaml(path: str | Path) -> Any:
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """One that stops at some depth: a file of brackets alone would end in the stack's limit."""
+    """A loader with a largest depth: a file of brackets alone would end in the stack's limit."""
 
     depth = 0
 
@@ -273,7 +253,7 @@ _Loader.add_implicit_resolver(
 
 
 def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
-    """Count the nodes below one, its aliases written out; each is looked at once."""
+    """Count the nodes below one with its aliases written out; each is visited once."""
     if node in known:
         if not known[node]:
             raise _error("an alias holds itself", node)
@@ -291,7 +271,7 @@ def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
 
 
 def _refuse_repeated_keys(node: yaml.Node, seen: set[yaml.Node]) -> None:
-    """YAML would silently keep the last of them."""
+    """Refuse a key given twice, where YAML would silently keep the last."""
     if node in seen or isinstance(node, yaml.ScalarNode):
         return
     seen.add(node)

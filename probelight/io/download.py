@@ -1,4 +1,4 @@
-"""Fetches released files once: resumed after a cut, checked, put in place in one step."""
+"""Fetch released files once: resumed after a cut, checked, put in place in one step."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ ADVICE = (
 
 
 class DownloadError(OSError):
-    """A file could not be had; the message names the address and what to do."""
+    """A file could not be fetched; the message names the address and what to do."""
 
 
 class NotThereError(DownloadError):
-    """The server is there and says that the file is not."""
+    """The server answers that it does not have the file."""
 
 
 def is_offline(offline: bool | None = None) -> bool:
@@ -66,7 +66,7 @@ def fetch(
         offline: Use the cache alone; see `is_offline`.
 
     Raises:
-        DownloadError: If it cannot be had or has another checksum.
+        DownloadError: If it cannot be fetched or has another checksum.
     """
     parts = urlsplit(url)
     if parts.scheme == "file":
@@ -98,8 +98,8 @@ def fetch(
 def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
     """Return why a file cannot be the released one; "" if it may be.
 
-    Without a checksum a compressed file tells its end itself, a plain one only if it came with its
-    length, and neither may be what proxies send in place of a file.
+    Without a checksum, a compressed file shows its own end, a plain one needs its length from the
+    server, and neither may be what proxies send in place of a file.
     """
     try:
         start = next(read_blocks(path, ITEMS), b"")
@@ -181,7 +181,7 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
 
 
 def _receive(answer: BaseHTTPResponse, stream: IO[bytes], url: str) -> None:
-    """Write a body to a file as it comes, while it is not too large and not too slow."""
+    """Write a body to a file as it arrives; refuse one that is too large or too slow."""
     since, received = time.monotonic(), 0
     while block := answer.read1(BLOCK):
         stream.write(block)

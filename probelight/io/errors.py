@@ -1,4 +1,4 @@
-"""What a person gave and cannot be used: one kind of error for items, configs and requests."""
+"""Errors of user input: items, configs and requests."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 
 class RecordError(ValueError):
-    """A malformed item or file. The message names the file and the line and says what is wrong."""
+    """A malformed item or file; the message names the file, the line and the mistake."""
 
 
 class ConfigError(ValueError):
-    """A config is wrong, or there is none; the message names file and key."""
+    """A config is wrong or missing; the message names file and key."""
 
 
 class UsageError(ValueError):
-    """A command cannot do what the user gave; the message says what to change."""
+    """A command cannot do what the user asked for; the message says what to change."""
 
 
 def nearest(word: object, known: Sequence[str]) -> str:

@@ -1,8 +1,7 @@
-"""Texts of items, probes and models in what is written: one function a kind of reader.
+"""Texts of items, probes and models made harmless in output: terminals, spreadsheets, pages.
 
-Nothing that a data file says may act: not on a terminal, not in a spreadsheet, not on a page.
-`visible` is for whoever reads (terminal, pages, figures) and cannot be taken back; `as_cell` and
-`json_text` are for files that are read again, and can.
+`visible` is for people (terminal, pages, figures) and cannot be undone; `as_cell` and `json_text`
+are for files that are read again, and can.
 """
 
 from __future__ import annotations
@@ -45,19 +44,16 @@ def all_visible(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Return a value as JSON that a terminal shows as it is; reading it gives the same value.
-
-    JSON has no infinity and no NaN: they become null.
-    """
+    """Return a value as JSON that a terminal shows as it is; infinity and NaN become null."""
     text = json.dumps(_numbers(value), ensure_ascii=False, indent=indent, allow_nan=False)
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def as_cell(text: str) -> str:
-    """Return a text as a cell of a csv file, which no spreadsheet takes for a formula.
+    """Return a text as a csv cell that no spreadsheet takes for a formula; `from_cell` undoes it.
 
-    A text that begins as one does gets an apostrophe in front, one with control characters is a
-    JSON text behind an apostrophe; `from_cell` takes both back.
+    A text that begins like a formula gets an apostrophe in front; one with control characters
+    becomes JSON behind an apostrophe.
     """
     if _CONTROL.search(text):
         return _QUOTE + json_text(text)
@@ -76,7 +72,7 @@ def from_cell(cell: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return a text for Markdown that makes no HTML, link, emphasis or cell of a table."""
+    """Return a text as one line of Markdown without HTML, link, emphasis or cell of a table."""
     text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _ADDRESS.sub(lambda found: f"&#{ord(found[0][0])};{found[0][1:]}", text)
     return _MARKDOWN.sub(r"\\\g<0>", text).replace("\n", " ")

@@ -1,4 +1,4 @@
-"""Reading files, up to a limit: texts, numbered lines, tables, checksums; compressed too."""
+"""Read files up to a limit: texts, numbered lines, tables, checksums; compressed files too."""
 
 from __future__ import annotations
 
@@ -36,13 +36,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Limit:
-    """How much of a file of one kind is read.
-
-    Attributes:
-        kind: What such a file holds, for messages.
-        num_bytes: Of the whole file, decompressed.
-        line_bytes: Of its longest line.
-    """
+    """How much of a file is read; messages call what it holds its `kind`."""
 
     kind: str
     num_bytes: int
@@ -80,15 +74,7 @@ def regular_file(path: str | Path) -> Path:
 
 
 class Meter:
-    """Counts the decompressed bytes that are read of a file, and says when they are too many.
-
-    Args:
-        path: The file.
-        limit: What a file of its kind may hold.
-
-    Attributes:
-        num_lines: How many lines were read whole, for messages; 0 where lines do not matter.
-    """
+    """Count the decompressed bytes read of a file, and refuse when they are too many."""
 
     def __init__(self, path: Path, limit: Limit) -> None:
         self.path, self.limit = path, limit
@@ -96,11 +82,11 @@ class Meter:
 
     @property
     def here(self) -> str:
-        """Return file and line of what is read now."""
+        """File and line that is being read."""
         return f"{self.path}:{self.num_lines + 1}"
 
     def count(self, data: bytes) -> None:
-        """Take note of what was read; raise RecordError when no file of its kind holds as much."""
+        """Count what was read; RecordError when no file of its kind holds as much."""
         self.num_bytes += len(data)
         if self.num_bytes > self.limit.num_bytes:
             raise RecordError(
@@ -131,7 +117,7 @@ class DataFile:
 
 
 def user_path(path: str | Path) -> Path:
-    """Return the path with `~` as a home folder; that of a user who is not there stays as it is."""
+    """Return the path with `~` expanded, unless the user of that home does not exist."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -139,12 +125,7 @@ def user_path(path: str | Path) -> Path:
 
 
 def read_text(path: str | Path, limit: Limit) -> str:
-    """Read a UTF-8 text file.
-
-    Raises:
-        OSError: If it cannot be read.
-        RecordError: If it is no regular file, larger than the limit, or not UTF-8.
-    """
+    """Read a UTF-8 text file; RecordError if it is no regular file, too large, or not UTF-8."""
     path = regular_file(path)
     with path.open("rb") as stream:
         data = stream.read(limit.num_bytes + 1)
@@ -153,17 +134,13 @@ def read_text(path: str | Path, limit: Limit) -> str:
 
 
 def sha256_of(path: str | Path) -> str:
-    """Return the hex SHA-256 of the bytes of a file as it lies there."""
+    """Return the hex SHA-256 of a file's bytes as they are on the disk."""
     with regular_file(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
-    """Return the hex SHA-256 of a file's decompressed bytes: a gzipped copy has the same.
-
-    Raises:
-        RecordError: As `read_blocks`.
-    """
+    """Return the hex SHA-256 of a file's decompressed bytes: a gzipped copy has the same."""
     digest = hashlib.sha256()
     for block in read_blocks(path, limit):
         digest.update(block)
@@ -173,10 +150,7 @@ def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
 def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) -> Iterator[bytes]:
     """Yield the decompressed bytes of a file, a part at a time; `watched` as in `open_content`.
 
-    Raises:
-        RecordError: If the file is no regular one, larger than the limit, or compressed and
-            damaged or cut off.
-        OSError: If it cannot be opened.
+    RecordError if it is no regular file, over the limit, or compressed and damaged or cut off.
     """
     path = regular_file(path)
     meter = Meter(path, limit)
@@ -194,7 +168,7 @@ def open_content(
 
     The first bytes say how it is packed, not the name: servers and browsers unpack files and
     keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
-    `watched` opens the file as it lies there so that somebody sees how far the reading is.
+    `watched` opens the packed file, to show how far the reading is.
     """
     regular_file(path)
     with watched(path) if watched else path.open("rb") as raw:
@@ -242,10 +216,7 @@ def read_lines(
     r"""Yield (line number from 1, text without its line end) of a text file, compressed or not.
 
     Only `\n` and `\r\n` end a line, as in JSON lines; a byte order mark at the start is dropped.
-    `member` and `watched` are as in `open_content`.
-
-    Raises:
-        RecordError: As `read_blocks`, or if it is not UTF-8; the message names file and line.
+    `member` and `watched` are as in `open_content`. RecordError names file and line.
     """
     path = regular_file(path)
     meter = Meter(path, limit)
@@ -276,7 +247,7 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
 
 @contextmanager
 def _explained(meter: Meter) -> Iterator[None]:
-    """Turn what damaged archives raise into one error that names file and line."""
+    """Turn the errors of damaged archives into one that names file and line."""
     try:
         yield
     except EOFError:
@@ -292,17 +263,13 @@ def _explained(meter: Meter) -> Iterator[None]:
 
 
 def delimiter_of(path: str | Path) -> str | None:
-    """Return what parts a table's cells, by the ending of its name; None for another file."""
+    """Return the separator of a table's cells, by the ending of its name; None for another file."""
     found = _ENDING.search(str(path))
     return None if found is None else "\t" if found[1].lower() == "tsv" else ","
 
 
 def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
-    """Return the cells of a line, without the white space around them.
-
-    Raises:
-        RecordError: If its quotation marks do not fit; the message calls what it holds an `item`.
-    """
+    """Return the stripped cells of a line; RecordError, about an `item`, for unbalanced quotes."""
     if delimiter == "\t":
         return [cell.strip() for cell in text.split("\t")]
     try:
@@ -315,14 +282,9 @@ def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Return the cells of a file with commas, or tabs where its name ends in .tsv, all as text.
+    """Return the cells of a .tsv or comma-separated file as texts; a row is called "file:line".
 
-    The columns are called as in its header, and each row as "file:line".
-
-    Raises:
-        RecordError: If it is empty, no such file, or a row has another number of cells than the
-            header; the message names file and line.
-        OSError: If it cannot be read.
+    RecordError names file and line if it is empty, or a row's number of cells is not the header's.
     """
     import pandas as pd  # not above: --help is quick
 

@@ -1,8 +1,7 @@
-"""The installed package: where it lies, what it ships, its cache, the names it goes by.
+"""The installed package: its folders, its cache, and its names in this and earlier versions.
 
-A config or a checkpoint of `fit` names its classes (`class_path`, `_class_path`), the plan of a
-sweep the function that makes each run, by the modules that they were in when it was written; those
-from before all code was in `probelight` are in files of users still.
+Users' files name classes (`class_path`, `_class_path` in configs and checkpoints) and functions
+(a sweep's plan) by the modules of the version that wrote them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _TYPED = re.compile(r"(?<![\w./-])(?:python )?train\.py(?= [A-Za-z|])")
 
 
 def checkout() -> Path | None:
-    """Return the checkout that the package is imported from; None where it is installed."""
+    """Return the checkout that the package is imported from; None if it is installed."""
     root = PACKAGE.parent
     there = (root / "train.py").is_file() and (root / "pyproject.toml").is_file()
     return root if there else None
@@ -46,22 +45,19 @@ def version() -> str:
 
 
 def program() -> str:
-    """Return what one types to run a command: "probelight", or "train.py" in a checkout."""
+    """Return the word that runs a command: "probelight", or "train.py" in a checkout."""
     started = Path(sys.argv[0])
     installed = started.stem == "probelight" or started.resolve() == PACKAGE / "__main__.py"
     return "probelight" if installed or checkout() is None else "train.py"
 
 
 def as_typed(text: str) -> str:
-    """Replace `train.py` before a command in a text for people by what this process is run by."""
+    """Replace `train.py` before a command in a text for people by the `program` of this process."""
     return text if program() == "train.py" else _TYPED.sub(program(), text)
 
 
 def shipped_path(path: str) -> str:
-    """Return the path of a shipped file or folder where there is none at the path itself.
-
-    So `configs/experiment/demo.yaml` is understood in any folder, as in a checkout.
-    """
+    """Return the path of a shipped file if the path has none: configs/... works in any folder."""
     relative = Path(path)
     if relative.parts[:1] in {("configs",), ("assets",)} and ".." not in relative.parts:
         shipped = PACKAGE / relative
@@ -77,7 +73,7 @@ def cache_folder(cache_dir: str | Path | None = None) -> Path:
 
 
 def current_model(name: str) -> str:
-    """Return a model's name, or its label in tables, with the bundled model's name of today."""
+    """Return a model's name or label with the bundled model's present name."""
     return re.sub(rf"^{FORMER_NAME}(?=$| \(random weights\)$)", BUNDLED_MODEL, name)
 
 
@@ -144,13 +140,13 @@ ALIASES = {(old, name): f"probelight.{new}" for old, new, names in _MOVED for na
 
 
 def current_runner(runner: str) -> str:
-    """Return where the function "module:function" of a plan is now."""
+    """Return the present "module:function" of a function in a plan."""
     module, _, name = runner.partition(":")
     return f"{ALIASES.get((module, name), module)}:{name}"
 
 
 def current_class_path(class_path: str) -> str:
-    """Return where a class is now; a user's own module of the old name comes first."""
+    """Return the present path of a class; a user's own module of the old name comes first."""
     module, _, name = class_path.rpartition(".")
     old = module.removeprefix("probelight."), name  # some moved within the package since
     if old not in ALIASES or _is_the_users(module):
@@ -159,7 +155,7 @@ def current_class_path(class_path: str) -> str:
 
 
 def with_current_class_paths(config: Any) -> Any:
-    """Return a copy of a parsed config, with each `class_path` in it where the class is now."""
+    """Return a copy of a parsed config in which each `class_path` is current."""
     if isinstance(config, list):
         return [with_current_class_paths(part) for part in config]
     if not isinstance(config, Mapping):
@@ -173,7 +169,7 @@ def with_current_class_paths(config: Any) -> Any:
 
 
 def _is_the_users(module: str) -> bool:
-    """Return whether a module can be imported that is none of ours, as in a user's folder."""
+    """Return whether a module can be imported that is not ours, as from a user's folder."""
     room = module.partition(".")[0]
     found = find_spec(room)
     if found is None:

@@ -1,6 +1,6 @@
-"""This process and others: the signals that end it, which is the first, whether one still lives.
+"""Signals that end this process, which process is the first, and whether another still lives.
 
-SIGTERM and Ctrl-C end a command at once, or behind the place where a fit can save.
+SIGTERM and Ctrl-C end a command at once, or after the point where a fit can save.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _PR_SET_PDEATHSIG = 1
 
 
 class StopSignals:
-    """The signals that this process got; there is one object, `STOP`, for all of it.
+    """The signals that this process got; `STOP` is its only instance.
 
     Outside of a command the process ends where it is. Inside, `SystemExit` or
     `KeyboardInterrupt` ends it, and every file is written whole, so there is nothing to save
     first. A fit holds SIGTERM: it is noted, and the fit ends itself where its state is saved.
 
     Attributes:
-        code: Exit code that the first signal asks for; None as long as there was none. It holds
-            even where a library swallows the exception, or makes another one of it.
+        code: Exit code of the first signal, or None. It holds even where a library swallows the
+            exception, or makes another one of it.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class StopSignals:
         return self.code == TERMINATED
 
     def listen(self) -> None:
-        """Take both signals; an ignored Ctrl-C, as of a job in the background, stays ignored."""
+        """Handle both signals; an ignored Ctrl-C, as of a job in the background, stays ignored."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._on_ctrl_c)
@@ -76,7 +76,7 @@ class StopSignals:
                 signal.signal(number, handler)
 
     def hold(self) -> None:
-        """From here on SIGTERM is only noted."""
+        """Only note SIGTERM from here on."""
         self._held = True
 
     def release(self) -> bool:
@@ -119,7 +119,7 @@ class StopSignals:
 
 
 def _swallows(code: CodeType) -> bool:
-    """Return whether code is a finaliser's: what one raises goes nowhere."""
+    """Return whether code is a finaliser's: exceptions that it raises are lost."""
     in_callback = code.co_name in {"cb", "remove", "_remove"} and code.co_filename.endswith(
         ("weakref.py", "_weakrefset.py", "importlib._bootstrap>")
     )
@@ -127,7 +127,7 @@ def _swallows(code: CodeType) -> bool:
 
 
 def say_stopped(code: int) -> None:
-    """Say what the exit code means, once for all processes of a fit."""
+    """Print the meaning of an exit code, once for all processes of a fit."""
     if is_first_process():
         with suppress(RuntimeError):  # a signal in the middle of a print
             print(SENTENCES[code], file=sys.stderr, flush=True)
@@ -141,8 +141,8 @@ def is_first_process() -> bool:
 def follow_first_process() -> None:
     """Let a further process of a DDP run, which Lightning has started, end with the first one.
 
-    Ctrl-C reaches all of them at once: the first one ends the others, or it would be taken for
-    one whose others have failed.
+    Ctrl-C reaches all at once: the first one ends the others, or it would count as one whose others
+    have failed.
     """
     if is_first_process() or "TORCHELASTIC_RUN_ID" in os.environ:
         return
@@ -151,7 +151,7 @@ def follow_first_process() -> None:
 
 
 def die_with_parent() -> None:
-    """On Linux, have this process killed at once when its parent ends, however that ends."""
+    """Have this process killed, on Linux, when its parent ends, however that ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -164,13 +164,7 @@ _STATE, _START = 0, 19  # fields of /proc/PID/stat behind the name
 
 @dataclass(frozen=True)
 class Process:
-    """A process; one that started later with the same number is another.
-
-    Args:
-        host: Host, boot and process namespace; numbers mean nothing outside of it.
-        pid: Its number.
-        started: Its start in clock ticks since boot; 0 where the system does not say.
-    """
+    """A process of a host; one that started later with the same number is another."""
 
     host: str
     pid: int
@@ -225,7 +219,7 @@ def host_id() -> str:
 
 
 def _stat(pid: int) -> tuple[str, int] | None:
-    """Return state and start time of a process of this host; None if nobody knows."""
+    """Return state and start time of a process of this host; None if unknown."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

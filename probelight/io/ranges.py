@@ -1,13 +1,13 @@
-"""The values that a setting may have: declared with its type, and checked by pydantic.
+"""Ranges of settings, declared with their types and checked by pydantic.
 
     epochs: NumEpochs = 4                                # an int to the type checker
     report_share: Share = 0.2
     sizes: Annotated[list[NumItems], NotEmpty()] = ...
 
-`checked` holds values against the hints of a function, a class or a dataclass: those that a command
-line or a YAML file gave, and those that Python gave, to `Settings` or to a command's function. The
-upper bounds are far above what is of use; they tell a slip from a wish. pydantic is imported when
-the first value is checked: a command's help does without, and takes half as long.
+`checked` checks values by the hints of a function, a class or a dataclass: those of a command line
+or a YAML file, and those from Python to `Settings` or to a command's function. The upper bounds
+are far above what is of use; they tell a slip from a wish. pydantic is imported when the first
+value is checked: a command's help does without, and takes half as long.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _UNION_TAG = re.compile(r"int|float|bool|str|none|.*[\[(].*")
 
 
 class RangeError(ValueError):
-    """A setting whose value is none that it may have; the message names it and the range."""
+    """A setting's value is out of its range; the message names both."""
 
 
 class Limit:
-    """What a value must be in addition to its type; its text says what to give."""
+    """A condition on a value in addition to its type; its text says what to give."""
 
     def admits(self, value: Any) -> bool:
-        """Return whether a value of the type may be."""
+        """Return whether a value of the type is allowed."""
         raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
@@ -98,10 +98,10 @@ class Within(Limit):
 
 @dataclass(frozen=True)
 class NotEmpty(Limit):
-    """A list that must hold something."""
+    """A list that must have an element."""
 
     def admits(self, value: Any) -> bool:
-        """Return whether there is something in it."""
+        """Return whether it has one."""
         return len(value) > 0
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ class NotBlank(Limit):
     """A path that must be given: an empty one would silently be the current folder."""
 
     def admits(self, value: Any) -> bool:
-        """Return whether there is something in it."""
+        """Return whether the text is more than white space."""
         return bool(value.strip())
 
     def __str__(self) -> str:
@@ -122,12 +122,7 @@ class NotBlank(Limit):
 
 @dataclass(frozen=True)
 class OneOf(Limit):
-    """A name that must be known.
-
-    Args:
-        names: The names; what is added to them later is known too.
-        also: One more.
-    """
+    """One of the `names`, later additions included, or `also`."""
 
     names: Collection[str]
     also: str | None = None
@@ -170,7 +165,7 @@ S = TypeVar("S", bound="Settings")
 
 
 class ByCommas:
-    """A list that may be one text with commas."""
+    """A list that may be given as one text with commas."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
         from pydantic_core.core_schema import no_info_before_validator_function
@@ -190,7 +185,7 @@ Names = Annotated[Sequence[str], ByCommas()]
 class Settings:
     """A dataclass of settings that checks its own values, however it was made.
 
-    It is one itself: the command line takes a dataclass with another parent for a class to choose.
+    It is a dataclass itself: jsonargparse takes one with another parent for a class to choose.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -216,26 +211,22 @@ def _defaults(kind: type[Any]) -> dict[str, Any]:
 
 
 def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
-    """Make settings from the plain values that `dataclasses.asdict` made of them.
-
-    Raises:
-        RangeError: If a key is unknown or missing, or a value may not be.
-    """
+    """Make settings from the values of `dataclasses.asdict`; RangeError names the first bad one."""
     return typed(kind, config, kind.__name__, RangeError)
 
 
 def checked(
     declared: Callable[..., Any], values: Mapping[str, Any], place: Callable[[str], str]
 ) -> dict[str, Any]:
-    """Return values as a function or a class declares its arguments; others are left as they are.
+    """Return values converted by the types of a function's or class's arguments; others unchanged.
 
     Args:
         declared: The function or class.
         values: Its arguments by name: parsed and plain, or objects.
-        place: Returns how messages call a setting, such as "--epochs" for "epochs".
+        place: Returns a setting's name in messages, such as "--epochs" for "epochs".
 
     Raises:
-        RangeError: At the first value that may not be.
+        RangeError: At the first value that is not allowed.
     """
     found = dict(values)
     if not found:
@@ -254,13 +245,13 @@ def checked(
 
 @cache
 def hints_of(declared: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of a function's or a class's arguments, with what is declared of them."""
+    """Return the annotated types of a function's or a class's arguments."""
     made = isinstance(declared, type) and not dataclasses.is_dataclass(declared)
     return get_type_hints(declared.__init__ if made else declared, include_extras=True)
 
 
 def lists_of(declared: Callable[..., Any], place: str = "") -> Iterator[str]:
-    """Yield the names of the arguments that are lists, those of settings within them too."""
+    """Yield the names of the arguments that are lists, those of nested settings too."""
     for name, hint in hints_of(declared).items():
         is_annotated = get_origin(hint) is Annotated
         hint = get_args(hint)[0] if is_annotated else hint
@@ -282,7 +273,7 @@ def _adapter(declared: Callable[..., Any], name: str) -> Any:
 
 
 def _problem(name: str, error: Mapping[str, Any], place: Callable[[str], str]) -> str:
-    """Return which value may not be, and what to give instead."""
+    """Return which value is wrong, and what to give instead."""
     for part in error["loc"]:
         if isinstance(part, int):
             name += f"[{part}]"
@@ -304,6 +295,6 @@ def _problem(name: str, error: Mapping[str, Any], place: Callable[[str], str]) -
 
 
 def shown(value: Any) -> str:
-    """Return a value as messages have it: a text in quotes where it is blank, short."""
+    """Return a value for messages: shortened, and in quotes where it is blank."""
     text = str(value) if str(value).strip() else repr(value)
     return text if len(text) <= 80 else f"{text[:80]}..."

@@ -1,4 +1,4 @@
-"""Weights & Biases: where runs appear, how they begin there, and the thread that talks to it."""
+"""Weights & Biases: its settings, how runs begin there, and the thread that calls its client."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class WandbSettings:
         project: W&B project; no project, no W&B.
         entity: W&B team or user.
         group: Name that gathers the runs of one sweep.
-        mode: "auto" is online with an API key and offline without one. What is to be online is
-            offline where the server does not answer.
+        mode: "auto" is online with an API key and offline without one. Online turns to offline
+            where the server does not answer.
         tags: Tags of the run.
     """
 
@@ -43,7 +43,7 @@ class WandbSettings:
 
     @property
     def disabled(self) -> bool:
-        """Return whether W&B is switched off, whatever the settings say."""
+        """Whether W&B is switched off by the environment, whatever the settings."""
         return os.environ.get("WANDB_MODE") == "disabled"
 
     def offline(self) -> bool:
@@ -61,9 +61,9 @@ DEFAULT_WANDB = WandbSettings()
 
 
 def wandb_id(key: str) -> str:
-    """Return the id of the run `key` in W&B: at most 64 characters, longer ones may be refused.
+    """Return the run's id in W&B: the key, its middle cut out above W&B's 64 characters.
 
-    Of a long key it has the beginning, and the end: a hyphen and 12 digits of the config's hash.
+    The end stays: a hyphen and 12 digits of the config's hash.
     """
     return key if len(key) <= 64 else key[:51] + key[-13:]
 
@@ -76,7 +76,7 @@ def wandb_client() -> Any:
 
 
 def not_online(what: str, folder: Path, problem: Exception) -> str:
-    """Return the warning about a run, or a report, that was to be online and is not."""
+    """Return the warning about a run, or a report, that could not be online."""
     return (
         f"Weights & Biases is not online: {problem}. The {what} is written to "
         f"{folder / 'wandb'}; `wandb sync` sends it"
@@ -86,19 +86,10 @@ def not_online(what: str, folder: Path, problem: Exception) -> str:
 def open_run(
     settings: WandbSettings, wandb: Any, offline: bool, **about: Any
 ) -> tuple[Any, Exception | None]:
-    """Begin a run in W&B, offline where it cannot be online.
+    """Begin a run in W&B, offline where it cannot be online; return it and the reason for that.
 
-    The mode is given to the client itself. Where it is only in the environment, a client that was
-    set up before does not see it, wants a key and records nothing.
-
-    Args:
-        settings: Where the run appears.
-        wandb: The wandb package.
-        offline: Whether it is to be offline: `settings.offline()`.
-        about: Further arguments of `wandb.init`.
-
-    Returns:
-        The run; and why it is offline, where it was to be online.
+    The mode is given to the client itself: from the environment alone, a client that was set up
+    before does not see it, wants a key and records nothing. `about` goes to `wandb.init`.
     """
     place = {"project": settings.project, "entity": settings.entity, "tags": list(settings.tags)}
     problem = None
@@ -118,7 +109,7 @@ def open_run(
 
 
 def check_server(wandb: Any) -> None:
-    """Raise ConnectionError where W&B's server cannot be reached; any answer of it will do.
+    """Raise ConnectionError if W&B's server does not answer at all.
 
     The client itself tries for `INIT_SECONDS`, and a command that ends earlier waits for it.
     """
@@ -135,7 +126,7 @@ def check_server(wandb: Any) -> None:
 
 
 def client_settings(offline: bool) -> Any:
-    """Return settings of W&B's client: it gives up early, and leaves the terminal alone.
+    """Return settings that make W&B's client give up early and leave the terminal alone.
 
     What it could not send is on disk; `wandb sync` sends it.
     """
@@ -172,9 +163,7 @@ Call = Callable[[], Any]
 class Courier:
     """Make calls one after another on a daemon thread; sending one never blocks.
 
-    Args:
-        capacity: Calls that may wait, more than a run of many hours logs; further ones are turned
-            away.
+    More than `capacity` waiting calls, which a run of many hours does not log, are turned away.
     """
 
     def __init__(self, capacity: int = 5000) -> None:
@@ -183,7 +172,7 @@ class Courier:
         self._thread: threading.Thread | None = None
 
     def send(self, call: Call) -> bool:
-        """Queue a call that must not raise; False where the queue is full."""
+        """Queue a call that must not raise; False if the queue is full."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="wandb", daemon=True)
             self._thread.start()
@@ -194,9 +183,9 @@ class Courier:
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Wait until everything sent so far is done; False where it is not done in time.
+        """Wait until everything sent so far is done; False if it is not done in time.
 
-        A call that has been under way for so long already is not waited for.
+        A call that has been running for so long already is not waited for.
         """
         since = self._since
         stuck = 0.0 if since is None else time.monotonic() - since

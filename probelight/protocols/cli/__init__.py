@@ -92,11 +92,7 @@ _READABLE_ERRORS = {"UnreadableCheckpointError", "PretrainedError", "DriverLostE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
-
-    Args:
-        arguments: The words of the command line; by default those of the process.
-    """
+    """Run the command of a command line, by default the process's, and return its exit code."""
     if arguments is None:
         STOP.listen()  # before the slower imports, so that a signal is answered at any moment
         arguments = sys.argv[1:]
@@ -162,7 +158,7 @@ def _execute(command: str, arguments: list[str]) -> int:
 
 
 def call(command: str, arguments: list[str]) -> None:
-    """Hand the arguments to LightningCLI, or to the protocol whose command it is."""
+    """Pass the arguments to LightningCLI, or to the protocol whose command it is."""
     from probelight.protocols.cli.command import fit_help, parse_and_call
 
     if command in PROTOCOLS or command in INTERNAL:
@@ -199,7 +195,7 @@ def report_error(command: str, error: Exception) -> int:
 
 
 def _stdout_is_closed() -> bool:
-    """Return whether nobody reads any more what is printed, as behind `| head`."""
+    """Return whether nobody reads standard output any more, as behind `| head`."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), select.POLLOUT)
     return any(event & select.POLLERR for _, event in poll.poll(0))

@@ -1,7 +1,7 @@
-"""The words of a command line: they are read, with the YAML files that they name, and explained.
+"""Read the words of a command line and the YAML files that they name; explain its mistakes.
 
-A file is handed to the parser as the text of its mapping: the parser opens none itself, so that
-every file is read by the one guarded reader. `explained` makes one line of what the parser says.
+The parser gets the mapping in a file as text and opens no file itself, so that every file is read
+by the one guarded reader.
 """
 
 from __future__ import annotations
@@ -32,14 +32,7 @@ MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "
 
 
 class Known(NamedTuple):
-    """What a command takes.
-
-    Attributes:
-        options: The names of its options; none where classes that are chosen have more.
-        sections: Those with options below them: `model` of `model.name_or_path`. Each takes a YAML
-            file with these, or with the section's name above them.
-        lists: The names of options and of positional arguments that are lists.
-    """
+    """The options that a command knows."""
 
     options: Collection[str] = ()
     sections: Collection[str] = ()
@@ -48,20 +41,14 @@ class Known(NamedTuple):
 
 @dataclass
 class Arguments:
-    """A command line.
-
-    Attributes:
-        words: Its words as the parser takes them.
-        options: The names of the options among them, without dashes.
-        files: By path what each YAML file holds, as keys of the command.
-    """
+    """A command line that was read."""
 
     words: list[str] = field(default_factory=list)
     options: set[str] = field(default_factory=set)
     files: dict[str, Any] = field(default_factory=dict)
 
     def place(self, key: str) -> str:
-        """Return how messages call an option: by its file and key if it comes from a file."""
+        """Return an option's name in messages: its file and key if it comes from a file."""
         if not any(
             key == name or key.startswith((f"{name}.", f"{name}[")) for name in self.options
         ):
@@ -86,14 +73,10 @@ def _holds(content: Any, key: Sequence[str]) -> bool:
 
 
 def read_arguments(words: Sequence[str], known: Known) -> Arguments:
-    """Read a command line and the files that it names.
+    """Read the words after the command, and the files that they name.
 
-    An option may be written with hyphens, as `--output-dir`, and a list as `a,b`. A section of a
-    file that is empty is left out, so that its defaults hold.
-
-    Args:
-        words: The words after the command.
-        known: What the command takes.
+    An option may be written with hyphens, as `--output-dir`, and a list as `a,b`. An empty section
+    of a file is left out, so that its defaults hold.
 
     Raises:
         ConfigError: If a file is missing, cannot be read, or holds no mapping.
@@ -160,7 +143,7 @@ def _section_text(value: str, section: str, known: Known, files: dict[str, Any])
 
 
 def _without_empty_sections(content: Mapping[str, Any], place: str, known: Known) -> dict[str, Any]:
-    """Return a file's content without sections that are empty, and with lists for its `a,b`."""
+    """Return a file's content without empty sections, and with lists for its `a,b`."""
     kept = {}
     for key, value in content.items():
         name = f"{place}.{key}" if place else str(key)
@@ -196,13 +179,7 @@ _STRANGE_KEY = re.compile(
 
 
 def explained(message: str, typed: Mapping[str, str], arguments: Arguments) -> str:
-    """Return what is wrong with a command line, in one line.
-
-    Args:
-        message: What the parser says.
-        typed: How each option is typed, by its name: "--probes" by "probes".
-        arguments: The command line.
-    """
+    """Turn the parser's message into one line; `typed` has each option ("--probes") by its name."""
     if found := re.match(r"unrecognized arguments: (\S+)", message):
         word = found[1].partition("=")[0]
         if not word.startswith("-"):
@@ -225,7 +202,7 @@ def explained(message: str, typed: Mapping[str, str], arguments: Arguments) -> s
 def _strange_key(
     message: str, found: re.Match[str], typed: Mapping[str, str], arguments: Arguments
 ) -> str:
-    """Return that there is no such key or option, and which one was probably meant."""
+    """Say that there is no such key or option, and which one was probably meant."""
     names: Iterable[str] = typed
     place = ".".join([*_KEY.findall(message), *filter(None, (found["group"], found["key"]))])
     if chosen := _CLASS.findall(message):  # its arguments are those of a class, not of the command
@@ -245,7 +222,7 @@ def _strange_key(
 
 
 def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -> str:
-    """Return what to give in place of a value; "" if the message is of something else."""
+    """Return what to give in place of a value; "" if the message is about something else."""
     key = _KEY.findall(message)
     value = re.search(r"(?:Got value|Given value): (.*)", message)
     if key and str(NotBlank()) in message:
@@ -273,7 +250,7 @@ def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -
 
 
 def _meant(name: str, known: Iterable[str], dashes: str) -> str:
-    """Return the option that was probably meant: in the same group, or elsewhere, or nothing."""
+    """Suggest the option that was probably meant: one of the same group first, or nothing."""
     names = [option for option in known if option.rpartition(".")[2] not in {"help", "h"}]
     group, _, last = name.rpartition(".")
     last = SHORT.get(last, last)

@@ -1,7 +1,7 @@
-"""A command from its arguments to its call: what is declared of it, its parser, its short help.
+"""Commands: how a function is declared as one, its parser, its short help, its call.
 
-The commands of LightningCLI are declared here: their help must not import Lightning, which takes
-seconds. Mistakes are answered in one line.
+The commands of LightningCLI are declared here too: their help must not import Lightning, which
+takes seconds. Mistakes are answered in one line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Command:
         example: A whole command line that can be typed.
         shown: The options that matter most, by spaces: --help explains them, --help_all all.
         positional: Whether required arguments are positional.
-        named: A function that returns the settings of what the first argument names: their fields
+        named: "module:function" that returns the settings class for the first argument: its fields
             are options too, and the command is called with `name` and `settings`.
         config: A YAML file of defaults, below the project's root.
     """
@@ -58,11 +58,7 @@ DECLARED: dict[Callable[..., Any], Command] = {}
 
 
 def command(description: Command) -> Callable[[Function], Function]:
-    """Declare a function as a command, and check its arguments however it is called.
-
-    Raises:
-        RangeError: When the function is called, at the first argument that is out of its range.
-    """
+    """Declare a function as a command; its arguments are checked (RangeError) in Python too."""
 
     def declare(function: Function) -> Function:
         signature = inspect.signature(function)
@@ -93,12 +89,8 @@ def short_help(
 ) -> str:
     """Return the text of `--help`: what the command does, the options that matter, an example.
 
-    Args:
-        prog: The command as it is typed, with its positional arguments.
-        summary: What it does.
-        options: What each explained option is for, by how it is typed.
-        example: A command line.
-        num_more: How many other options `--help_all` shows; None leaves the number out.
+    `options` has the explanation of each by how it is typed; `num_more` is the number of those that
+    only `--help_all` shows, None if it is unknown.
     """
     others = "all others" if num_more is None else f"the other {num_more}"
     more = f"--help_all shows {others}; " if others != "the other 0" else ""
@@ -172,7 +164,7 @@ _TEXTS = {
 
 
 def fit_help(command: str, summary: str) -> str:
-    """Return the short help of one of the commands of LightningCLI."""
+    """Return the short help of a command of LightningCLI."""
     options = {f"--{name}": _TEXTS[name] for name in LIGHTNING[command].shown.split()}
     summary = f"{summary[0].upper()}{summary[1:]}."
     return short_help(f"{program()} {command}", summary, options, LIGHTNING[command].example)
@@ -201,10 +193,7 @@ def command_parser(
 ) -> CommandParser:
     """Return the parser of a command's function, whose arguments are its options.
 
-    Args:
-        name: The command.
-        function: Its function.
-        settings: Of what the command names (`Command.named`): its fields are options too.
+    The fields of `settings` are options too: those of the named thing (`Command.named`).
     """
     command = DECLARED[function]
     parser = CommandParser(
@@ -238,7 +227,7 @@ def command_parser(
 
 @cache
 def prepare_jsonargparse() -> None:
-    """Have jsonargparse refuse empty paths, and find classes by old paths in any YAML it reads."""
+    """Make jsonargparse refuse empty paths, and find classes by old paths in any YAML it reads."""
 
     def path(text: str | Path) -> Path:
         if not NotBlank().admits(str(text)):  # it would be the current folder
@@ -251,11 +240,7 @@ def prepare_jsonargparse() -> None:
 
 
 class OneLineErrors(ArgumentParser):
-    """A parser that says what is wrong and what was meant, without the list of all options.
-
-    Attributes:
-        arguments: The command line that it parses.
-    """
+    """A parser that says what is wrong and what was meant, without the list of all options."""
 
     arguments = Arguments()
 
@@ -265,7 +250,7 @@ class OneLineErrors(ArgumentParser):
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def parse_object(self, obj: Any, *rest: Any, **options: Any) -> Any:
-        """Parse a config in memory, such as the arguments that a checkpoint holds."""
+        """Parse a config in memory, such as the arguments in a checkpoint."""
         return super().parse_object(with_current_class_paths(obj), *rest, **options)
 
     def format_help(self, *args: Any, **options: Any) -> str:
@@ -291,13 +276,7 @@ class OneLineErrors(ArgumentParser):
 
 
 class CommandParser(OneLineErrors):
-    """A parser with a help of two screens at most; `command_parser` makes one.
-
-    Attributes:
-        command: What is declared of the command; None for jsonargparse's own help.
-        needed: The options that are required. While it parses, jsonargparse unmarks them.
-        lists: The names of the arguments that are lists.
-    """
+    """A parser with a help of two screens at most; `command_parser` makes one."""
 
     command: Command | None = None
     needed: frozenset[str] = frozenset()
@@ -305,7 +284,7 @@ class CommandParser(OneLineErrors):
 
     @property
     def known(self) -> Known:
-        """What the parser takes, for `read_arguments`."""
+        """The options of the parser, for `read_arguments`."""
         options = [action.dest for action in self._actions if action.option_strings]
         parts = [name.split(".") for name in options]
         sections = {".".join(part[:depth]) for part in parts for depth in range(1, len(part))}

@@ -65,7 +65,7 @@ class FitArgumentParser(OneLineErrors, LightningArgumentParser):
 
 
 class ProbelightCLI(LightningCLI):
-    """Any module on any data module; a `fit` whose folder holds a state goes on from it."""
+    """LightningCLI for any module and data module; `fit` goes on from the state in its folder."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add our own options to Lightning's."""
@@ -79,7 +79,7 @@ class ProbelightCLI(LightningCLI):
         check_options(options, FitArgumentParser.arguments.place)
 
     def instantiate_classes(self) -> None:
-        """Make one error of a model that cannot be loaded, without jsonargparse's list of types."""
+        """Show one error if a model cannot be loaded, without jsonargparse's list of types."""
         try:
             super().instantiate_classes()
             return
@@ -90,7 +90,7 @@ class ProbelightCLI(LightningCLI):
         raise cause  # out here: inside, the two errors would be each other's cause
 
     def instantiate_trainer(self, **options: Any) -> Any:
-        """Add the callbacks, loggers and checkpoint files that every run of ours has."""
+        """Add the callbacks, loggers and checkpoint files that all our runs have."""
         run = self.config_init[self.config_init.subcommand]
         config, folder, seed = run["trainer"], Path(run["output_dir"]), run["seed_everything"]
         remove_leftovers(folder)
@@ -120,7 +120,7 @@ class ProbelightCLI(LightningCLI):
         return super().instantiate_trainer(**options)
 
     def after_fit(self) -> None:
-        """Write result.json, which says that the run has ended and what it scored."""
+        """Write result.json, which marks the run as finished and holds its scores."""
         folder = Path(self._get(self.config_init, "output_dir"))
         scores = scores_of(self.trainer)
         if not self.trainer.is_global_zero:
@@ -223,7 +223,7 @@ NumOrShare = Annotated[float, Within(0, 10_000_000)]  # of batches; 1.0 is all o
 
 @dataclass(frozen=True)
 class LightningTrainer:
-    """Lightning's Trainer; it looks at some of its numbers late, and at others never."""
+    """Ranges of Lightning's Trainer, which checks some of its numbers late and others never."""
 
     num_nodes: Annotated[int, Within(1, 10_000)]
     devices: NumDevices
@@ -254,7 +254,7 @@ def run_options(
     checkpoint_share: Share = 0.1,
     ckpt_path: PathText | None = None,
 ) -> None:
-    """Declare our own options, and the values that those of LightningCLI may have.
+    """Declare our own options, and the ranges of LightningCLI's.
 
     Args:
         seed_everything: Seed of the run.
@@ -267,15 +267,7 @@ def run_options(
 
 
 def check_options(options: Mapping[str, Any], place: Callable[[str], str]) -> None:
-    """Check the options of LightningCLI by what we, its Trainer and the chosen classes declare.
-
-    Args:
-        options: The options of a command.
-        place: As in `checked`.
-
-    Raises:
-        RangeError: At the first value that is out of its range.
-    """
+    """Check LightningCLI's options by the ranges of ours, its Trainer's and the chosen classes'."""
 
     def within(section: str) -> Callable[[str], str]:
         return lambda key: place(f"{section}.{key}")
@@ -298,13 +290,9 @@ _BEST = {"accuracy": max, "aggregate": max, "loss": min}  # by how a metric's na
 def validation_rows(
     base: Row, scores: Mapping[str, float], logged: Iterable[Logged]
 ) -> Iterator[Row]:
-    """Yield the last value of each validation metric, and the best one where one is better.
+    """Yield the last value of each validation metric, and the best one where better is defined.
 
-    Args:
-        base: The columns that all rows share.
-        scores: The last value of each metric.
-        logged: (step, epoch or "", metric, value) of the whole fit, with epochs from 0; nothing
-            where another logger was chosen.
+    `logged` has all values of the fit, with epochs from 0; none where another logger was chosen.
     """
     history: dict[str, list[tuple[int | None, float]]] = {}
     for _, epoch, metric, value in logged:

@@ -1,7 +1,7 @@
-"""An attempt at a job: a worker starts a process for it and watches it; the process makes the run.
+"""An attempt at a job: a Ray worker starts a process and watches it; the process makes the run.
 
-The process has a process group of its own, so that memory, signals and logs are its own. Nothing
-here imports Ray, which only gives the worker a place, CPUs and GPUs.
+The process has its own process group, memory, signals and log. Nothing here imports Ray, which
+only gives the worker a place, CPUs and GPUs.
 """
 
 from __future__ import annotations
@@ -54,18 +54,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True)
 class AttemptRequest:
-    """What a worker needs to attempt a job.
-
-    Args:
-        folder: The job's run folder, as an absolute path.
-        driver: Number of the driver.
-        runner: "module:function" that makes the run.
-        context: What it runs under, as `RunContext.to_json` returns it.
-        threads: CPU threads of each of its processes.
-        directory: Where relative paths begin.
-        environment: The variables that the driver passes on.
-        stop_seconds: Seconds that the job has to save its state.
-    """
+    """The request to attempt a job, as the driver sends it to a worker."""
 
     folder: str
     driver: int
@@ -78,16 +67,10 @@ class AttemptRequest:
 
 
 def watch_attempt(request_json: str, node: str = "") -> tuple[str, str]:
-    """Attempt a job in a process of its own, and watch it to whatever end it has.
+    """Attempt a job in its own process; return how that ended, and the traceback if it failed.
 
-    It never raises: Ray may count what a task raises among its own retries.
-
-    Args:
-        request_json: An `AttemptRequest` as JSON.
-        node: What Ray calls this node.
-
-    Returns:
-        How it ended, and the traceback or what replaces it if it failed.
+    `request_json` is an `AttemptRequest`, `node` Ray's name of this node. It never raises: Ray may
+    count what a task raises among its own retries.
     """
     request = AttemptRequest(**json.loads(request_json))
     folder = Path(request.folder)
@@ -148,7 +131,7 @@ def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:
 
 
 def attempt_environment(node: Mapping[str, str], request: AttemptRequest) -> dict[str, str]:
-    """Return the node's environment, with the driver's variables where those decide."""
+    """Return the node's environment, overridden by the driver's variables."""
     both = {**node, **request.environment}
     kept = {name: value for name, value in both.items() if not name.startswith(_NOT_PASSED_ON)}
     threads = str(request.threads)
@@ -176,15 +159,9 @@ def _end_of(folder: Path, code: int) -> tuple[str, str]:
 
 
 def run_attempt(run_dir: str) -> None:
-    """Make the run of a planned job in this process, which `watch_attempt` has started.
+    """Make the run of a planned job alone in its folder; leave a result or a traceback.
 
-    It enters the run folder alone, and leaves a result or a traceback.
-
-    Args:
-        run_dir: Folder of the run.
-
-    Raises:
-        UsageError: If it was not started by a sweep.
+    `watch_attempt` has started this process.
     """
     text = os.environ.get(REQUEST_VARIABLE)  # processes of DDP inherit it
     if text is None:
@@ -217,10 +194,10 @@ def run_attempt(run_dir: str) -> None:
 
 
 def end_with_watcher() -> None:
-    """End this process and all of its group when the worker that watches it ends, however.
+    """Kill this process and its group when the worker that watches it ends, however it ends.
 
-    The worker holds the other end of the pipe that is standard input. Ray does not end what a
-    killed worker has started.
+    The worker holds the other end of standard input's pipe. Ray does not end what a killed worker
+    has started.
     """
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""One driver per folder, one attempt per job: locks on this machine, and numbers that only grow.
+"""Let one driver per folder and one attempt per job write: local locks, and numbers that only grow.
 
 OUTPUT_DIR/driver.json        who drives the sweep, or drove it last
 OUTPUT_DIR/.driver.lock       held for as long as the driver lives
@@ -35,14 +35,7 @@ class DriverLostError(RuntimeError):
 
 @dataclass(frozen=True)
 class Driver:
-    """The process that puts the jobs of a folder on Ray.
-
-    Attributes:
-        number: Greater than that of any driver before.
-        process: Its process.
-        since: When it began, in seconds since 1970.
-        ended: When it ended by itself; None if it is at work or was killed.
-    """
+    """The process that puts the jobs of a folder on Ray; a later driver has a greater number."""
 
     number: int
     process: Process
@@ -51,16 +44,12 @@ class Driver:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has certainly ended; if it was killed on another host, nobody knows."""
+        """Whether it has certainly ended; nobody knows whether one on another host was killed."""
         return self.ended is not None or self.process.known_dead()
 
 
 def last_driver(folder: Path) -> Driver | None:
-    """Return the newest driver of a folder; None if there was none.
-
-    Raises:
-        UsageError: If its file is damaged.
-    """
+    """Return the newest driver of a folder; None if there was none, UsageError if damaged."""
     path = folder / DRIVER
     try:
         found = read_json(path)
@@ -83,14 +72,9 @@ def check_driver(folder: Path, number: int) -> None:
 
 @contextmanager
 def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
-    """Keep a folder free of drivers for the block; yield the last one.
+    """Keep a folder free of drivers for the block and yield the last one; UsageError if it has one.
 
-    Args:
-        folder: Folder of the sweep.
-        take_over: Take it from a driver on another host, of which nothing is known here.
-
-    Raises:
-        UsageError: If a driver has it; the message names it.
+    `take_over` takes the folder from a driver on another host, whose fate is not known here.
     """
     with (folder / ".driver.lock").open("a", encoding="utf-8") as lock:
         try:
@@ -108,11 +92,7 @@ def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
 
 @contextmanager
 def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
-    """Make this process the driver of a folder for the block; yield its number.
-
-    Raises:
-        UsageError: If another driver has the folder; the message names it.
-    """
+    """Make this process the driver of a folder for the block; yield its number."""
     with without_driver(folder, take_over) as before:
         number = 1 if before is None else before.number + 1
         driver, path = Driver(number, this_process(), time.time()), folder / DRIVER
@@ -127,11 +107,7 @@ def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
 
 
 def refuse_driven(folder: Path) -> None:
-    """Refuse to work in a folder whose jobs another process has put on Ray.
-
-    Raises:
-        UsageError: If that process may still be at work; the message names it.
-    """
+    """Raise UsageError if another process may still be running the folder's jobs on Ray."""
     driver = last_driver(folder)
     if driver is not None and not driver.is_gone:
         here = driver.process.host == host_id()
@@ -139,7 +115,7 @@ def refuse_driven(folder: Path) -> None:
 
 
 def _busy(folder: Path, driver: Driver | None, if_lost: str = "") -> str:
-    """Say who has a folder and what to do; `if_lost` if nobody here knows whether it lives."""
+    """Say who has a folder and what to do: `if_lost` where nobody here knows whether it lives."""
     if driver is None or driver.is_gone:  # it plans, or has not yet said who it is
         return f"{folder}: another process is just beginning there; try again in a moment"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(driver.since))
@@ -159,16 +135,7 @@ class AttemptLostError(RuntimeError):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One start of a job.
-
-    Attributes:
-        number: Greater than that of any attempt before.
-        driver: Number of the `sweep run` that it was made for.
-        owner: The Ray worker that watches the job's process.
-        since: When it began, in seconds since 1970 by its own node's clock.
-        left: When it ended, by the same clock; None if it runs or was killed.
-        node: What Ray calls its node.
-    """
+    """One start of a job; a later attempt has a greater number."""
 
     number: int
     driver: int
@@ -179,11 +146,11 @@ class Attempt:
 
 
 def begin_attempt(folder: Path, driver: int, node: str = "") -> Attempt:
-    """Begin a new attempt at the job of a run folder; all earlier ones lose the right to write.
+    """Begin a new attempt at a job; all earlier ones lose the right to write.
 
     Raises:
         DriverLostError: If another `sweep run` has taken the sweep over.
-        FileNotFoundError: If the folder is gone.
+        FileNotFoundError: If the run folder is gone.
     """
     with (folder / ".attempt.lock").open("a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -197,7 +164,7 @@ def begin_attempt(folder: Path, driver: int, node: str = "") -> Attempt:
 
 
 def end_attempt(folder: Path, attempt: Attempt) -> None:
-    """Note that the process of an attempt has ended; a newer attempt is left alone."""
+    """Record that the process of an attempt has ended; a newer attempt is left alone."""
     with (folder / ".attempt.lock").open("a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if newest_attempt(folder) == attempt:
@@ -206,11 +173,7 @@ def end_attempt(folder: Path, attempt: Attempt) -> None:
 
 
 def newest_attempt(folder: Path) -> Attempt | None:
-    """Return the newest attempt at a job; None if there was none.
-
-    Raises:
-        ValueError: If its file is damaged.
-    """
+    """Return the newest attempt at a job; None if there was none, ValueError if damaged."""
     path = folder / ATTEMPT
     try:
         found = read_json(path)
@@ -224,7 +187,7 @@ def newest_attempt(folder: Path) -> Attempt | None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise FileNotFoundError if a run folder, or the config in it, is gone."""
+    """Raise FileNotFoundError if a run folder or its config is gone."""
     if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} is gone; `train.py sweep plan` makes it again")
 
@@ -238,7 +201,7 @@ def check_attempt(folder: Path, number: int) -> None:
 
 
 def end_when_lost(folder: Path, number: int, seconds: float) -> None:
-    """End this process soon after the attempt was lost, whatever it is doing."""
+    """End this process, whatever it is doing, at most `seconds` after its attempt was lost."""
 
     def watch() -> None:
         while True:
@@ -254,15 +217,9 @@ def end_when_lost(folder: Path, number: int, seconds: float) -> None:
 
 
 class FencedRunFolder(RunFolder):
-    """A run folder that only the newest attempt leaves a result in.
+    """A run folder in which only the newest attempt leaves a result.
 
-    Args:
-        path: The folder, whose `config.yaml` is frozen.
-        config: Its config.
-        number: The attempt's.
-
-    Raises:
-        ValueError: If the config is not the one that the folder is named after.
+    The config must be the one that the folder is named after: ValueError otherwise.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], number: int) -> None:
@@ -275,12 +232,9 @@ class FencedRunFolder(RunFolder):
         self.number = number
 
     def write(self, name: str, value: Any) -> None:
-        """Write a JSON file; `result.json` at most once, and only for the newest attempt.
+        """Write a JSON file from the first process of DDP; `result.json` at most once.
 
-        Of the processes of DDP the first one writes.
-
-        Raises:
-            AttemptLostError: If another attempt has the job or has finished it.
+        AttemptLostError if another attempt has the job or has finished it.
         """
         if not is_first_process():
             return
@@ -302,13 +256,10 @@ class FencedRunFolder(RunFolder):
 
 @contextmanager
 def inside(folder: Path, number: int, say: Callable[[str], None]) -> Iterator[None]:
-    """Enter a run folder alone and leave it when the process ends or the block does.
+    """Hold a run folder alone for the block; AttemptLostError if the attempt is lost meanwhile.
 
     A process of an older attempt that is still inside is killed if it is on this host. On another
     host it sees in attempt.json that it has to go.
-
-    Raises:
-        AttemptLostError: If the attempt was lost while waiting.
     """
     path, has_said = folder / ".lock", False
     # Not inherited by other programs, which would hold it longer than this process lives.

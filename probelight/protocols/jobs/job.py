@@ -1,6 +1,6 @@
-"""A job: one run, known by the hash of its resolved config, and what it is executed with.
+"""A job: one run, known by the hash of its resolved config, and the settings to execute it with.
 
-How jobs are executed changes no number, and is no part of their keys.
+Execution changes no number and is no part of the key.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class RaySettings(ranges.Settings):
     """What each job of a sweep, called a cell, takes of Ray.
 
     Args:
-        address: A Ray cluster: "auto" for the one of this machine, or host:port; without one, a
-            local Ray starts by itself and ends with the command.
-        cpus_per_cell: CPUs that a cell takes of its node, fractions allowed; as many as
-            `trainer.threads` times `trainer.devices` when left out, or 1.
+        address: A Ray cluster: "auto" for this machine's, or host:port; without one, a local Ray
+            starts and ends with the command.
+        cpus_per_cell: CPUs that a cell takes of its node, fractions allowed; by default
+            `trainer.threads` (or 1) times `trainer.devices`.
         gpus_per_cell: GPUs that a cell takes, fractions of one allowed: 0.5 puts two cells on each;
-            `trainer.devices` when left out and the cells are to run on GPUs.
+            by default `trainer.devices` where cells run on GPUs.
         memory_per_cell: GB of memory that a cell takes of its node; not counted when left out.
-        max_retries: How often a cell that failed is tried again before it has failed for good.
-            Crashed workers and lost nodes do not count.
+        max_retries: How often a failed cell is tried again. Crashed workers and lost nodes do not
+            count.
         stop_seconds: Seconds that cells have to save their state once they are to stop.
         take_over: Take the folder from a driver that is lost on another host.
     """
@@ -94,10 +94,10 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class TrainerSettings(ranges.Settings):
-    """How Lightning runs; evaluation scores are the same beyond float tolerance for any of it.
+    """How Lightning runs. Evaluation scores do not depend on it beyond float tolerance.
 
-    So is training without dropout. With it `devices` and `accumulate` change the numbers as a seed
-    does: each process draws its own, and for each accumulated batch anew.
+    Neither does training without dropout. With dropout, `devices` and `accumulate` change the
+    numbers as a seed does: each process and each accumulated batch draws its own.
 
     Args:
         accelerator: Lightning's accelerator.
@@ -134,11 +134,7 @@ class TrainerSettings(ranges.Settings):
     progress_bar: bool = True
 
     def micro_batch(self, batch_size: int) -> int:
-        """Items in one of the `accumulate` batches of an optimiser step.
-
-        Raises:
-            UsageError: If they do not divide the batch.
-        """
+        """Return the number of items in each of the `accumulate` batches of an optimiser step."""
         if batch_size % self.accumulate:
             raise UsageError(
                 f"batch_size {batch_size} is not a multiple of --trainer.accumulate "
@@ -156,13 +152,13 @@ class RunContext:
 
     Args:
         trainer: How Lightning runs.
-        wandb: Weights & Biases.
+        wandb: Where the runs appear in Weights & Biases.
         mirror: Folder or address that replaces the addresses of the released files.
         own: Configs of the user's probes that have no file, by name.
-        paths: Where the user's other files are, by what the jobs call them.
+        paths: Paths of the user's other files, by the names that jobs use.
         engine: Where the jobs run; not passed on to other processes.
-        quiet: Whether the command itself says what is done; not passed on either.
-        kept: What loaders keep for the next jobs in the same process (`kept`).
+        quiet: Whether `say` prints nothing; not passed on either.
+        kept: Values that loaders keep for later jobs in the same process (`kept`).
     """
 
     trainer: TrainerSettings = DEFAULT_TRAINER
@@ -186,7 +182,7 @@ class RunContext:
             print(as_typed(line))
 
     def to_json(self) -> dict[str, Any]:
-        """Return in plain values what other processes need to run a job."""
+        """Return the plain values that other processes need to run a job."""
         return {
             "trainer": asdict(self.trainer),
             "wandb": asdict(self.wandb),
@@ -197,12 +193,7 @@ class RunContext:
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> RunContext:
-        """Return the context that `to_json` was called on.
-
-        Raises:
-            KeyError: If a part is missing.
-            TypeError: If a part has other fields.
-        """
+        """Return the context that `to_json` was called on; KeyError or TypeError if damaged."""
         wandb = {**found["wandb"], "tags": tuple(found["wandb"]["tags"])}
         return RunContext(
             TrainerSettings(**found["trainer"]),
@@ -219,14 +210,11 @@ DEFAULT_CONTEXT = RunContext()
 def kept(
     most: int | None = 1,
 ) -> Callable[[Callable[Concatenate[RunContext, P], T]], Callable[Concatenate[RunContext, P], T]]:
-    """Keep what a loader returns for the next jobs of a command in the same process.
+    """Keep the last `most` values of a loader (None: all) for later jobs of the same process.
 
     The loader's first argument is the context, which holds the values: another command begins with
-    none. The other arguments and the mirror are compared by equality.
-
-    Args:
-        most: How many values are kept; the oldest goes before the next is loaded, which may need
-            its memory. None keeps all.
+    none. The other arguments and the mirror are compared by equality. The oldest value goes before
+    the next is loaded, which may need its memory.
     """
 
     def decorate(
@@ -256,26 +244,22 @@ Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], RunRecord]
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a plan; those of a sweep are called its cells.
+    """One run of a plan, called a cell in sweeps. Only `name`, `config` and `search` make its key.
 
     Args:
         name: Readable beginning of the key.
-        config: The resolved config, plain values only; it decides the numbers, and its hash the
-            key. `threads` fixes the threads of the job's process.
-        runner: The function that makes the run, at the top of a module, or its "module:function";
-            no part of the key.
+        config: The resolved config, plain values only; it decides the numbers. `threads` fixes the
+            threads of the job's process.
+        runner: The function that makes the run, at the top of a module, or its "module:function".
         needs: Keys of the jobs that must be finished before this one is started.
-        num_steps: Optimiser steps, for the estimate of time; no part of the key.
+        num_steps: Optimiser steps, for the estimate of time.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
         search: Parameter -> range or values that are drawn before the job is started
             (`search: tpe`); the draw is added to the config under `setting`. The space itself is
             part of the config, under `search`: trials of another space are other jobs.
-        follows: Keys of the jobs that must have ended before this one, finished or failed for good;
-            no part of the key.
-        title: What a command calls the job when its run is complete; the key if empty. No part of
-            the key.
-        bar: Text of one progress bar over this job and its neighbours with the same text, in place
-            of one bar per job. No part of the key.
+        follows: Keys of the jobs that must have ended before this one, finished or failed for good.
+        title: Name of the job in the command's messages; the key if empty.
+        bar: Text of one progress bar that this job shares with neighbours of the same text.
     """
 
     name: str
@@ -310,7 +294,7 @@ DRAWN_NAME = "drawn.json"
 
 
 def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the config of a job with what was drawn before its first start, if anything was."""
+    """Return the config of a job with the setting that was drawn before its first start, if any."""
     path = folder / DRAWN_NAME
     if not path.exists():
         return dict(config)
@@ -319,7 +303,7 @@ def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def load_runner(name: str) -> Runner:
-    """Return the function that "module:function" names, in a plan of an earlier version too."""
+    """Return the function that "module:function" names, also in a plan of an earlier version."""
     runner: Runner = resolve_name(current_runner(name))
     return runner
 
@@ -329,14 +313,8 @@ def make_run(
 ) -> None:
     """Make the run of a job, and write its record with the seconds that it took.
 
-    The run's listeners are told if it fails. With W&B on, a failed run appears there too, and a
-    run that had begun there ends.
-
-    Args:
-        runner: The job's function, or its "module:function".
-        run: The run's folder.
-        config: The job's config; its precision and threads hold whatever the context says.
-        context: What the command's jobs run under.
+    The config's precision and threads override the context's. With W&B on, a failed run appears
+    there too, and one that had begun there ends.
     """
     wandb = context.wandb
     if wandb.project and (run.path / "wandb").is_dir():
@@ -358,14 +336,10 @@ def make_run(
 
 
 def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
-    """Record in W&B the finished runs that it does not have, or not all of.
+    """Record in W&B the finished runs under `runs_dir` that it does not have, or not all of.
 
     Their process was killed between `result.json` and the end of the run in W&B, or W&B failed or
-    took too long. A run that is not finished goes on and records itself.
-
-    Args:
-        runs_dir: Folder of the run folders.
-        wandb: Where the runs appear; without a project nothing is done.
+    took too long. Unfinished runs go on and record themselves.
     """
     if not wandb.project or wandb.disabled or not is_first_process():
         return

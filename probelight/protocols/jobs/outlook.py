@@ -1,4 +1,4 @@
-"""What is left of a plan: time, memory and disk, and which differences it can show."""
+"""Estimates for the rest of a plan: time, memory and disk, and the differences it can detect."""
 
 from __future__ import annotations
 
@@ -27,12 +27,9 @@ DISCORDANT = 0.3  # share of items that two settings answer differently
 
 
 def plan_lines(jobs: Sequence[Job], output_dir: Path, device: str = "cpu") -> list[str]:
-    """Say how many jobs are done, and what time, memory and disk the others take.
+    """Say how many jobs are done, and how much time, memory and disk the others take.
 
-    Args:
-        jobs: All jobs of a plan.
-        output_dir: Folder of the sweep.
-        device: "cpu" or "gpu", for the rule of time.
+    `device`, "cpu" or "gpu", is for the rule of time as long as no job is finished.
     """
     progress = Progress(statuses(output_dir, map(PlannedJob.of, jobs)))
     done = {status.job.key for status in progress.done}
@@ -101,10 +98,9 @@ def _size(num_bytes: float) -> str:
 
 
 def detectable_table(rows: Iterable[tuple[str, int, int]]) -> Table:
-    """Return the smallest differences in accuracy that can be expected to be found.
+    """Return the smallest differences in accuracy that can be detected, per set of items.
 
-    Args:
-        rows: Name, number of items and number of seeds of each set of items.
+    Each of `rows` has a set's name, its number of items and the number of seeds.
     """
     title = "smallest difference in accuracy that can be shown, in percentage points"
     table = Table(title=title, title_justify="left")

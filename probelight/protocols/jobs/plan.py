@@ -1,9 +1,9 @@
-"""The plan of a sweep: its jobs and settings as its folder keeps them, and which jobs may start.
+"""The plan of a sweep, the status of its jobs in their run folders, and which jobs may start next.
 
 OUTPUT_DIR/planned.json   the last plan; running it needs no config
 runs/<key>/result.json    the job is finished
 runs/<key>/attempt.json   who runs it, or did last: fencing.py
-runs/<key>/failed.json    how often it has failed since the sweep was last started, and of what
+runs/<key>/failed.json    how often it has failed since the sweep was last started, and the error
 """
 
 from __future__ import annotations
@@ -34,16 +34,7 @@ ERROR_NAME = "error.txt"
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """A job as its plan keeps it: without its config, which is in its run folder.
-
-    Attributes:
-        key: Name of the run folder.
-        runner: "module:function" that runs it.
-        needs: Keys of the jobs that must be finished before it.
-        follows: Keys of the jobs that must have ended before it, well or not.
-        num_steps: Optimiser steps, for the estimate of time.
-        is_drawn: Whether its setting is drawn when it is started (`search: tpe`).
-    """
+    """A job as planned.json keeps it: a `Job` without its config, which is in its run folder."""
 
     key: str
     runner: str
@@ -54,21 +45,14 @@ class PlannedJob:
 
     @staticmethod
     def of(job: Job) -> PlannedJob:
-        """Return what a plan keeps of a job."""
+        """Return the part of a job that a plan keeps."""
         drawn = bool(job.search)
         return PlannedJob(job.key, job.runner_name, job.needs, job.follows, job.num_steps, drawn)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The jobs of a plan and the settings that whoever runs them needs.
-
-    Args:
-        context: What the jobs run under.
-        engine: Where they run, and how often they are tried.
-        jobs: All jobs; reports leave out what an earlier plan left in the folder.
-        id: Drawn for the folder's first plan: the group of its runs in W&B.
-    """
+    """The jobs of a plan and the settings to run them with."""
 
     context: RunContext
     engine: RaySettings
@@ -89,11 +73,7 @@ class Plan:
 
     @staticmethod
     def read(folder: Path) -> Plan:
-        """Read the last plan of a folder.
-
-        Raises:
-            UsageError: If nothing was planned, or the file is damaged.
-        """
+        """Read the last plan of a folder; UsageError if there is none or it is damaged."""
         path = folder / PLANNED
         try:
             found = read_json(path)
@@ -117,7 +97,7 @@ class Plan:
             ) from error
 
     def under(self, context: RunContext, engine: RaySettings) -> Plan:
-        """Return the plan with the user's settings, where they are not the default."""
+        """Return the plan with the user's settings where those are not the default."""
 
         def merged(planned: Settings, user: Settings) -> Settings:
             default = type(user)()
@@ -134,7 +114,7 @@ class Plan:
 
 
 def plan_jobs(output_dir: Path, jobs: Iterable[Job]) -> tuple[PlannedJob, ...]:
-    """Make the run folders of jobs, with their configs, and return what a plan keeps of them."""
+    """Make the run folders of jobs, with their configs, and return the planned jobs."""
     planned = []
     for job in jobs:
         RunFolder(output_dir / "runs", job.name, job.config)
@@ -143,19 +123,13 @@ def plan_jobs(output_dir: Path, jobs: Iterable[Job]) -> tuple[PlannedJob, ...]:
 
 
 def wandb_group(folder: Path, wandb: WandbSettings) -> str:
-    """Return the group in W&B of all runs of a sweep: those of its jobs, and its report."""
+    """Return the group in W&B of all runs of a sweep and of its report."""
     return wandb.group or f"{folder.resolve().name}-{Plan.read(folder).id}"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a job has no result.
-
-    Attributes:
-        times: How often it has failed.
-        tries: How often it may.
-        error: The traceback, or what replaces it.
-    """
+    """Why a job has no result."""
 
     times: int
     tries: int
@@ -163,16 +137,12 @@ class Failure:
 
     @property
     def is_final(self) -> bool:
-        """Whether it is not tried again before the next `sweep run`."""
+        """Whether the job is not tried again before the next `sweep run`."""
         return self.times >= self.tries
 
     @staticmethod
     def read(folder: Path) -> Failure | None:
-        """Read the failure in a run folder; None if the job has not failed.
-
-        Raises:
-            ValueError: If its file is damaged.
-        """
+        """Read the failure in a run folder; None if there is none, ValueError if damaged."""
         path = folder / FAILED
         try:
             return Failure(**read_json(path))
@@ -190,7 +160,7 @@ class Failure:
 
 
 class State(StrEnum):
-    """What a job is doing."""
+    """State of a job."""
 
     DONE = "done"
     RUNNING = "running"
@@ -200,14 +170,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The status of a job.
-
-    Attributes:
-        job: The job.
-        state: Its state.
-        attempt: The newest attempt at it.
-        failure: How it has failed, if it has since the sweep was last started.
-    """
+    """State of a job, its newest attempt, and how it failed since the sweep was last started."""
 
     job: PlannedJob
     state: State
@@ -235,13 +198,7 @@ def statuses(output_dir: Path, jobs: Iterable[PlannedJob]) -> list[JobStatus]:
 
 
 def status_of(runs_dir: Path, job: PlannedJob, driver: int | None) -> JobStatus:
-    """Return the status of a job; one with a damaged file has failed.
-
-    Args:
-        runs_dir: Folder of the run folders.
-        job: The job.
-        driver: Number of the driver that is at work, if one is.
-    """
+    """Return a job's status while this driver is at work; one with a damaged file has failed."""
     folder, finished = runs_dir / job.key, is_finished(runs_dir, job.key)
     try:
         attempt, failure = newest_attempt(folder), Failure.read(folder)
@@ -258,12 +215,9 @@ def status_of(runs_dir: Path, job: PlannedJob, driver: int | None) -> JobStatus:
 def blocked(
     waiting: Iterable[PlannedJob], failed: Container[str], missing: Container[str] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Return the jobs that will never start, by key, with what each of them waits for.
+    """Return the waiting jobs that will never start, by key, each with the keys that it waits for.
 
-    Args:
-        waiting: Jobs that are not started.
-        failed: Keys of those that have failed for good.
-        missing: Keys that are neither in the plan nor finished.
+    These have failed for good, are `missing` (neither planned nor finished), or are blocked too.
     """
     found: dict[str, tuple[str, ...]] = {}
     jobs, before = list(waiting), -1
@@ -283,16 +237,6 @@ class Schedule:
 
     What failed in an earlier run is tried again: its `failed.json` goes. A job whose result is
     damaged has failed for good: the file may be of use to the user, so it stays.
-
-    Args:
-        runs_dir: Folder of the run folders.
-        jobs: All jobs.
-        max_retries: How often a job that failed is tried again.
-
-    Attributes:
-        started: Keys of the jobs that are under way.
-        done: Keys of those that are finished.
-        failed: The failures of those that have failed for good, by key.
     """
 
     def __init__(self, runs_dir: Path, jobs: Iterable[PlannedJob], max_retries: int) -> None:
@@ -330,7 +274,7 @@ class Schedule:
         ]
 
     def blocked(self) -> dict[str, tuple[str, ...]]:
-        """Return the jobs that will never start, by key, with what each of them waits for."""
+        """Return the jobs that will never start, by key, each with the keys that it waits for."""
         return blocked(self._open(), self.failed, self._missing)
 
     def finish(self, key: str) -> None:

@@ -1,6 +1,6 @@
-"""How a command makes its runs: its folder, the runs that are missing, results.csv, the table.
+"""Run a command's jobs: its folder, the runs that are missing, results.csv, the printed table.
 
-A protocol expands its settings to jobs and makes the run of one job; this is all the rest.
+A protocol expands its settings to jobs and makes the run of one job; all the rest is here.
 """
 
 from __future__ import annotations
@@ -30,20 +30,17 @@ def run_command(
     table: str,
     check: Callable[[Sequence[Job]], None] | None = None,
 ) -> list[Row]:
-    """Make the runs of a command that its folder does not have yet, and print their table.
+    """Make the runs that a command's folder lacks, print their table, and return all rows.
 
     Args:
         output_dir: Folder of the command; given again, it goes on where it stopped.
-        config: The command's resolved config, which the folder keeps and is held to.
+        config: The command's resolved config; a folder made with another one is refused.
         jobs: All jobs of the command.
         context: What every job runs under.
-        files: What the command reads, so that a folder made from other data is refused by name.
+        files: Files that the command reads; a folder made from other data is refused by name.
         table: Name of the report's section whose tables are printed.
         check: Called with the missing jobs before the first one starts, to refuse early what would
             otherwise fail after hours.
-
-    Returns:
-        The rows of results.csv.
 
     Raises:
         UsageError: If the folder was made with another config, or a run on Ray is at work in it.
@@ -67,27 +64,15 @@ def run_command(
 
 
 def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
-    """Return the jobs that have no result yet; nothing is written."""
+    """Return the jobs that have no result yet."""
     return [job for job in jobs if folder.result(job.key) is None]
 
 
 def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
-    """Make the runs that are not finished, and leave all their rows in results.csv.
+    """Make the runs that are not finished, write results.csv, and return the runs made now.
 
-    What was interrupted goes on where it stopped. Without Ray, a job that fails ends the command.
-
-    Args:
-        jobs: The jobs.
-        folder: The command's folder.
-        context: What every job runs under.
-
-    Returns:
-        The runs that were made now.
-
-    Raises:
-        UsageError: If a run on Ray is at work in the folder.
-        SystemExit: If the jobs ran on Ray and were stopped, or some failed; the end of each was
-            printed.
+    Interrupted runs go on where they stopped. A job that fails ends the command; on Ray the others
+    go on, each end is printed, and the command ends with SystemExit.
     """
     missing = unfinished(jobs, folder)
     if context.engine.kind == "ray" and missing:
@@ -123,7 +108,7 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:
-    """Return each job once, after those that it waits for, otherwise in the same order."""
+    """Return each job once, after those that it waits for, otherwise in the given order."""
     by_key = {job.key: job for job in jobs}
     found: dict[str, Job] = {}
 

@@ -1,4 +1,4 @@
-"""`search: tpe`: the setting of a trial, drawn in view of the finished trials that it follows.
+"""`search: tpe`: draw the setting of a trial from the results of the finished trials before it.
 
 Trials come in batches. Optuna's TPE sampler sees both objectives of the finished trials of earlier
 batches, accuracy on the probe and on the original task, and nothing else: a trial draws the same
@@ -30,13 +30,7 @@ NUM_RANDOM = 4  # trials that must be finished before the sampler has anything t
 
 
 class FinishedTrial(NamedTuple):
-    """A finished trial as the sampler sees it.
-
-    Attributes:
-        setting: What it drew.
-        objectives: Its scores; higher is better.
-        place: What messages call it.
-    """
+    """A finished trial as the sampler sees it."""
 
     setting: Mapping[str, Any]
     objectives: Sequence[float]
@@ -44,18 +38,15 @@ class FinishedTrial(NamedTuple):
 
 
 def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequence[Path]) -> None:
-    """Draw the setting of a trial and leave it in its folder, unless one is there already.
+    """Draw the setting of a trial into its run folder, unless one is there already.
 
-    Args:
-        job_key: The trial, as messages call it.
-        config: Its config, with the space (`search`), its number (`trial`) and the size of a batch
-            (`trials_at_once`).
-        folder: Its run folder.
-        earlier: Run folders of the trials that it follows; those without a result do not count.
+    The config holds the space (`search`), the trial's number (`trial`) and the size of a batch
+    (`trials_at_once`). `earlier` are the run folders of the trials that it follows; those without a
+    result do not count.
 
     Raises:
-        UsageError: If Optuna is not installed, or the space is of neither kind.
-        ValueError: If what an earlier trial left is damaged; the message names the file.
+        UsageError: If Optuna is not installed, or the space is malformed.
+        ValueError: If an earlier trial left a damaged file; the message names it.
     """
     path = folder / DRAWN_NAME
     if path.exists():
@@ -85,17 +76,9 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
 def sample(
     space: Mapping[str, Any], finished: Sequence[FinishedTrial], number: int, seed: int
 ) -> list[dict[str, Any]]:
-    """Draw settings, each away from those before it; the first ones are the same for any number.
+    """Draw `number` settings, each away from those before it; a larger number only adds to them.
 
-    Args:
-        space: Parameter -> {"low", "high", "log"} or {"choices"}.
-        finished: The finished trials, in their order.
-        number: How many to draw.
-        seed: Seeds the draw.
-
-    Raises:
-        UsageError: If Optuna is not installed, or the space is of neither kind.
-        ValueError: If a trial drew what is not in the space.
+    Each parameter of `space` has {"low", "high", "log"} or {"choices"}.
     """
     try:
         import optuna  # heavy, and only searches need it
@@ -132,11 +115,7 @@ def sample(
 
 
 def objectives_of(result_path: Path) -> tuple[float, float]:
-    """Return selection accuracy on probe and original task of the epoch with the best mean.
-
-    Raises:
-        ValueError: If the file is damaged, or does not hold both.
-    """
+    """Return selection accuracy on probe and original task at the epoch with the best mean."""
     epochs: dict[int, dict[str, float]] = {}
     for row in RunRecord.read(result_path).rows:
         if row.split == "selection" and row.epoch:

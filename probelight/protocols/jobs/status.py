@@ -1,4 +1,4 @@
-"""How far a sweep is: what `sweep run` prints while jobs end, and the tables of `sweep status`."""
+"""Progress of a sweep: what `sweep run` prints while jobs end, and the tables of `sweep status`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as people say them: 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    """Return seconds as text: 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
     if seconds < MINUTE:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     whole = round(seconds)
@@ -52,19 +52,14 @@ def counted(number: int, noun: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not empty: of a traceback, the error itself."""
+    """Return the last line that is not empty: the error itself at the end of a traceback."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 class Progress:
-    """Numbers of jobs and the time left.
+    """Statuses of jobs by state, and estimates of the time left.
 
-    Args:
-        statuses: The status of each job.
-
-    Attributes:
-        done: The statuses of the jobs that are finished; so `running`, `waiting`, `failed`.
-        blocked: Those that are not started, as something that they need has failed for good.
+    `blocked` are those of the waiting jobs that will never start, as one that they need has failed.
     """
 
     def __init__(self, statuses: Iterable[JobStatus]) -> None:
@@ -79,11 +74,7 @@ class Progress:
         self.waiting = [status for status in self.waiting if status.job.key not in never]
 
     def seconds_left(self, at_once: int | None = None) -> float | None:
-        """Return the seconds until the last job is done; None if nothing is known.
-
-        Args:
-            at_once: Jobs that run at once; as many as run now if left out.
-        """
+        """Return the seconds until the last job is done, `at_once` at a time; None if unknown."""
         steps = [status.job.num_steps for status in (*self.running, *self.waiting)]
         seconds = self.seconds_of(steps)
         if seconds is None or not steps:
@@ -91,13 +82,10 @@ class Progress:
         return seconds / max(1, min(at_once or len(self.running), len(steps)))
 
     def seconds_of(self, steps: Sequence[int]) -> float | None:
-        """Return how long jobs take one after the other; None if nothing is known.
+        """Return the seconds that jobs of so many steps take one after the other; None if unknown.
 
         A job with steps takes the mean seconds per step of the finished ones; a job without steps
         the mean seconds of those without.
-
-        Args:
-            steps: The number of steps of each job.
         """
         known = [(s.job.num_steps, s.seconds) for s in self.done if s.seconds is not None]
         if not known:
@@ -112,15 +100,7 @@ class Progress:
 
 
 class RunView:
-    """The terminal of a run: a line for each job that ended, under them how far the run is.
-
-    Args:
-        bar: Show a bar with the time left; only on a terminal.
-        console: Where to.
-
-    Attributes:
-        at_once: Jobs that run at once.
-    """
+    """The terminal of a run: a line for each job that ended, and a bar with the time left below."""
 
     def __init__(self, bar: bool = True, console: Console | None = None) -> None:
         self.console = console or Console(soft_wrap=True, highlight=False)
@@ -139,7 +119,7 @@ class RunView:
 
     @contextmanager
     def shown(self, schedule: Schedule) -> Iterator[None]:
-        """Show how far the jobs of a schedule are, until the block ends."""
+        """Show the progress of a schedule's jobs until the block ends."""
         found = statuses(schedule.runs_dir.parent, schedule.jobs.values())
         self._runs_dir = schedule.runs_dir
         self._statuses: dict[str, JobStatus] = {status.job.key: status for status in found}
@@ -154,13 +134,13 @@ class RunView:
         self.console.print(visible(line), markup=False)
 
     def tick(self) -> None:
-        """Count the time left down."""
+        """Count down the time left."""
         left = None if self._left is None else self._left - (time.monotonic() - self._left_at)
         text = "" if left is None else f"about {duration(max(0.0, left))} left"
         self._bar.update(self._task, description=text)
 
     def finished(self, key: str) -> None:
-        """Say that a job has its result, and what is left."""
+        """Report that a job has its result, and what is left."""
         found = status_of(self._runs_dir, self._statuses[key].job, driver=None)
         status = replace(found, state=State.DONE, failure=None)
         progress = self._note(status)
@@ -172,7 +152,7 @@ class RunView:
         self._bar.advance(self._task)
 
     def failed(self, key: str, failure: Failure) -> None:
-        """Say that a job has failed."""
+        """Report that a job has failed."""
         state = State.FAILED if failure.is_final else State.WAITING
         self._note(replace(self._statuses[key], state=state, failure=failure))
         end = "for good" if failure.is_final else f"{failure.times} of {failure.tries} times"
@@ -190,7 +170,7 @@ _WATCH_SECONDS = 2.0  # between two looks
 
 
 def show_status(output_dir: Path, jobs: Sequence[PlannedJob], watch: bool) -> None:
-    """Print the status once, or again and again until the last job has ended."""
+    """Print the status once, or with `watch` again and again until the last job has ended."""
     console = Console()
     if not watch:
         view = status_view(output_dir, Progress(statuses(output_dir, jobs)))
@@ -206,7 +186,7 @@ def show_status(output_dir: Path, jobs: Sequence[PlannedJob], watch: bool) -> No
 
 
 def status_view(output_dir: Path, progress: Progress) -> Group:
-    """Return the whole status: numbers, who drives, the jobs that run, those that failed."""
+    """Return the whole status: numbers, the driver, the jobs that run, those that failed."""
     left = progress.seconds_left()
     numbers = (
         f"{counted(len(progress.statuses), 'cell')}: {len(progress.done)} done, "
@@ -269,7 +249,7 @@ def _ago(moment: float) -> str:
 
 
 def how_far(run_dir: Path, num_steps: int) -> str:
-    """Return step and epoch in metrics.csv of a run, as of the last time it was written."""
+    """Return the last step and epoch in the metrics.csv of a run."""
     path = run_dir / "metrics.csv"
     if not path.exists():
         return "started"

@@ -1,4 +1,4 @@
-"""A Ray to put jobs on, as a command sees it: in a process of its own, which may be lost."""
+"""The command's side of Ray, which lives in a process of its own and may be lost."""
 
 from __future__ import annotations
 
@@ -53,20 +53,17 @@ Ref = int
 
 
 class RayLostError(ConnectionError):
-    """Ray's processes ended or do not answer; the message says what was seen of it."""
+    """Ray's processes ended or do not answer; the message says what was seen."""
 
 
 class Cluster:
-    """A Ray cluster, for as long as a command uses it.
+    """A Ray cluster, for as long as a command uses it; UsageError if Ray is not installed.
 
     Args:
-        address: "auto" or host:port of a cluster that runs; None starts a local one, which ends
-            with the command.
-        log: Where the last lines of Ray's logs are kept when it is lost.
+        address: "auto" or host:port of a running cluster; None starts a local one, which ends with
+            the command.
+        log: File that gets the last lines of Ray's logs when it is lost.
         say: Called with each of Ray's messages, in a line.
-
-    Raises:
-        UsageError: If Ray is not installed.
     """
 
     def __init__(self, address: str | None, log: Path, say: Callable[[str], None] = print) -> None:
@@ -81,11 +78,7 @@ class Cluster:
         self._num_put = 0
 
     def open(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
-        """Start the local Ray, or connect to the one that runs.
-
-        Args:
-            is_stopped: Asked again and again; once the command is to end, this returns at once
-                with nothing opened.
+        """Start the local Ray, or connect to the running one; stop half way once `is_stopped`.
 
         Raises:
             RayLostError: If it does not start, or its processes end meanwhile.
@@ -114,7 +107,7 @@ class Cluster:
         self._doors = [(host, port) for host, port in doors or ()]
 
     def close(self) -> None:
-        """End the local Ray and all that runs on it, or leave the other one."""
+        """End the local Ray and all that runs on it, or disconnect from the other one."""
         if self._process is None or self._directory is None:
             return
         if self._doors and self.is_alive():
@@ -133,7 +126,7 @@ class Cluster:
         self._process, self._directory, self._doors = None, None, []
 
     def is_alive(self) -> bool:
-        """Return whether Ray answers; the end of its processes raises nothing here."""
+        """Return whether Ray answers; a lost Ray raises nothing here."""
         if self._lost or self._process is None:
             return False
         try:
@@ -144,12 +137,7 @@ class Cluster:
         return True
 
     def nodes(self, folder: Path, driver: int) -> list[dict[str, float]]:
-        """Return the resources of each node, all of which see the driver's folder.
-
-        Raises:
-            RayLostError: If Ray is gone.
-            UsageError: If a node does not see the folder.
-        """
+        """Return the resources of each node; UsageError if one does not see the driver's folder."""
         self._ask("check_folder", str(folder), driver)
         nodes: list[dict[str, float]] = self._ask("nodes")
         return nodes
@@ -158,26 +146,26 @@ class Cluster:
     # tells: its jobs are put on the next one.
 
     def lost_nodes(self) -> set[str]:
-        """Return the nodes that Ray holds for dead. A local Ray has one node, and ends with it."""
+        """Return the nodes that Ray considers dead; a local Ray has one node, and ends with it."""
         return {*self._ask_or("lost_nodes", otherwise=())}
 
     def put(self, request: AttemptRequest, resources: Resources) -> Ref:
-        """Have a job run where there is room; Ray retries lost workers and nodes without limit."""
+        """Submit a job to run where there is room; Ray retries it on lost workers and nodes."""
         self._num_put += 1
         self._ask_or("put", self._num_put, json.dumps(asdict(request)), resources.options())
         return self._num_put
 
     def ended(self, refs: Sequence[Ref], seconds: float) -> list[Ref]:
-        """Return the jobs that have ended, after so many seconds or as soon as one has."""
+        """Wait until one of the jobs has ended, or for so many seconds; return those that have."""
         return list(self._ask_or("ended", list(refs), seconds, otherwise=()))
 
     def end_of(self, ref: Ref) -> tuple[str, str]:
-        """Return how a job ended, and of what. What Ray itself raises is no fault of the job."""
+        """Return how a job ended, and the error. Ray's own errors are no failure of the job."""
         end, text = self._ask_or("end_of", ref, otherwise=(End.INTERRUPTED, "Ray was lost"))
         return end, text
 
     def cancel(self, ref: Ref) -> None:
-        """Have a job save its state and end, or not begin."""
+        """Let a job save its state and end, or not begin."""
         self._ask_or("cancel", ref)
 
     def _ask_or(self, *request: Any, otherwise: Any = None) -> Any:
@@ -192,7 +180,7 @@ class Cluster:
         seconds: float = _SECONDS_TO_ANSWER,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Return what the process answers to a request; None if the command is to end first."""
+        """Return the process's answer to a request; None if the command is to end first."""
         if self._lost:
             raise RayLostError(self._lost)
         process = self._process
@@ -257,7 +245,7 @@ class Cluster:
 
 
 def _ended_child(pid: int) -> str:
-    """Return the process of a local Ray that has ended, if one has; Ray waits minutes for it."""
+    """Return the process of a local Ray that has ended, if any; Ray itself waits minutes for it."""
     with suppress(OSError):  # not Linux, or gone just now
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             text = Path(f"/proc/{child}/stat").read_text(errors="replace")
@@ -268,7 +256,7 @@ def _ended_child(pid: int) -> str:
 
 
 def _short_directory() -> Path:
-    """Make a folder for Ray's sockets, whose names may have 107 characters; old ones go."""
+    """Make a folder for Ray's sockets, whose paths may have 107 characters; abandoned ones go."""
     # Not TMPDIR first, which is long on clusters.
     parent = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
     for path in parent.glob("pl.*.tmp"):

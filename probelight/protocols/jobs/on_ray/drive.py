@@ -39,11 +39,7 @@ _PASSED_ON = ("WANDB_", "HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_",
 
 
 def run_plan(folder: CommandFolder, plan: Plan) -> int:
-    """Run the jobs of a command's plan, show how far they are, and write results.csv.
-
-    Returns:
-        The exit code of `drive`.
-    """
+    """Run a command's plan, show its progress, write results.csv; return `drive`'s exit code."""
     trainer = plan.context.trainer
     quiet = replace(plan.context, trainer=replace(trainer, progress_bar=False))
     code = drive(folder.path, replace(plan, context=quiet), RunView(trainer.progress_bar))
@@ -54,16 +50,10 @@ def run_plan(folder: CommandFolder, plan: Plan) -> int:
 
 
 def drive(folder: Path, plan: Plan, view: RunView) -> int:
-    """Run the jobs of a folder that have no result.
+    """Run the jobs of a folder that have no result, and return the exit code.
 
-    Args:
-        folder: Folder of the command; its run folders hold the configs.
-        plan: The jobs, what they run under, and where.
-        view: Where to show what happens.
-
-    Returns:
-        The exit code: 0 when all are finished, 1 if some have failed for good or are blocked, 130
-        and 143 after Ctrl-C and SIGTERM.
+    It is 0 when all are finished, 1 if some have failed for good or are blocked, 130 and 143 after
+    Ctrl-C and SIGTERM.
 
     Raises:
         RayLostError: If Ray does not start, three times one after the other.
@@ -95,7 +85,7 @@ def drive(folder: Path, plan: Plan, view: RunView) -> int:
 
 @dataclass
 class _Driver:
-    """The loop of `drive`, which `run` shows."""
+    """The state of `drive`; `run` is its loop."""
 
     folder: Path
     number: int
@@ -150,7 +140,7 @@ class _Driver:
                 signal.signal(number, handler)
 
     def _open(self) -> None:
-        """Start Ray, or connect to it; what a failed start has left is cleaned up."""
+        """Start Ray or connect to it, and see how many jobs fit; clean up after a failed start."""
         while not self._stop_code:
             try:
                 self.cluster.open(lambda: bool(self._stop_code))
@@ -183,7 +173,7 @@ class _Driver:
         raise RayLostError(f"Ray did not start, {_TRIES} times ({reason}){see}; {go_on}")
 
     def _open_again(self) -> None:
-        """Start or find Ray anew; what its workers ran ends with them, and is put there again."""
+        """Start or find Ray anew; the jobs that its workers ran have ended and are put again."""
         self.view.say("Ray does not answer any more; its cells wait until it does")
         self.schedule.started.clear()
         self._refs.clear()
@@ -216,7 +206,7 @@ class _Driver:
             self.schedule.started.add(job.key)
 
     def _request(self, job: PlannedJob) -> AttemptRequest:
-        """Return what a worker needs to attempt a job; a trial draws its setting first."""
+        """Return the request to attempt a job; a trial draws its setting first."""
         folder, context = self.folder / "runs" / job.key, self.plan.context
         fencing.check_folder(folder)
         config = read_yaml(folder / CONFIG)

@@ -1,8 +1,8 @@
 """The process that uses Ray for a command, and answers its requests, one line of JSON each.
 
-When Ray's own processes are lost, Ray ends the process that uses it (`RAY_CHECK`, `_exit`), also
-while it starts. So the command starts another process for it, which ends with the command: its
-standard input closes then.
+When Ray's own processes are lost, Ray ends the process that uses it (`RAY_CHECK`, `_exit`), even
+while it starts. So the command uses Ray from another process, which ends when the command's end
+closes its standard input.
 """
 
 from __future__ import annotations
@@ -32,11 +32,9 @@ _SESSION = 3  # field of /proc/PID/stat behind the name
 
 
 class RaySession:
-    """What a command asks of Ray: each method is a request, with plain values in and out.
+    """The requests of a command to Ray: one method each, with plain values in and out.
 
-    Args:
-        ray: The package.
-        say: Called with each of Ray's messages in a line; Ray adds twenty lines of logs to each.
+    `say` gets each of Ray's messages in a line, without the twenty lines of logs that Ray adds.
     """
 
     def __init__(self, ray: Any, say: Callable[[str], None]) -> None:
@@ -52,13 +50,10 @@ class RaySession:
             ray._private.worker.print_to_stdstream = shortly
 
     def open(self, address: str | None, directory: str) -> list[tuple[str, int]]:
-        """Start a local Ray in a folder, or connect to the one that runs at an address.
+        """Start a local Ray in a folder, or connect to the one at an address.
 
-        Returns:
-            Host and port of each socket that must answer as long as Ray lives.
-
-        Raises:
-            UsageError: If there is none at the address, or it refuses.
+        Return host and port of each socket that answers as long as Ray lives; UsageError if none
+        does at the address.
         """
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         self._local = address is None
@@ -88,15 +83,11 @@ class RaySession:
         return doors
 
     def nodes(self) -> list[dict[str, float]]:
-        """Return the resources of each node that is alive."""
+        """Return the resources of each living node."""
         return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
 
     def check_folder(self, folder: str, driver: int) -> None:
-        """Refuse nodes that do not see the folder of this driver.
-
-        Raises:
-            UsageError: If there is one; the message names it.
-        """
+        """Raise UsageError, with its name, if a node does not see the folder of this driver."""
         if self._local:
             return
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -111,24 +102,24 @@ class RaySession:
                 raise UsageError(f"node {node['NodeManagerHostname']}: {error}")
 
     def lost_nodes(self) -> list[str]:
-        """Return the nodes that Ray holds for dead. A local Ray has one node, and ends with it."""
+        """Return the nodes that Ray considers dead; a local Ray has one node, and ends with it."""
         if self._local:
             return []
         return [node["NodeID"] for node in self._ray.nodes() if not node["Alive"]]
 
     def put(self, number: int, request: str, options: Mapping[str, Any]) -> None:
-        """Have a job run where there is room; Ray retries lost workers and nodes without limit."""
+        """Submit a job to run where there is room; it is retried without limit on a lost worker."""
         task = self._ray.remote(_function_that_watches()).options(max_retries=-1, **options)
         self._refs[number] = task.remote(str(ROOT), request)
 
     def ended(self, numbers: Sequence[int], seconds: float) -> list[int]:
-        """Return the jobs that have ended, after so many seconds or as soon as one has."""
+        """Wait until one of the jobs has ended, or for so many seconds; return those that have."""
         number_of = {self._refs[number]: number for number in numbers}
         found, _ = self._ray.wait(list(number_of), num_returns=1, timeout=seconds)
         return [number_of[ref] for ref in found]
 
     def end_of(self, number: int) -> tuple[str, str]:
-        """Return how a job ended, and of what. What Ray itself raises is no fault of the job."""
+        """Return how a job ended, and the error. Ray's own errors are no failure of the job."""
         try:
             kind, text = self._ray.get(self._refs.pop(number))
             return kind, text
@@ -138,16 +129,16 @@ class RaySession:
             return End.INTERRUPTED, str(error)
 
     def cancel(self, number: int) -> None:
-        """Have a job save its state and end, or not begin."""
+        """Let a job save its state and end, or not begin."""
         self._ray.cancel(self._refs[number])
 
     def close(self) -> None:
-        """End the local Ray and all that runs on it, or leave the other one."""
+        """End the local Ray and all that runs on it, or disconnect from the other one."""
         self._ray.shutdown()
 
 
 def serve() -> None:
-    """Answer the requests that come on standard input, until it closes."""
+    """Answer the requests on standard input, until it closes."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)  # what Ray prints goes to the log
         # The command alone says when to end. Not SIG_IGN, which Ray's processes would inherit.

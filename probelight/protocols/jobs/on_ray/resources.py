@@ -1,4 +1,4 @@
-"""What a job takes of a node, and what there is."""
+"""The resources that a job takes, and those that a machine has."""
 
 from __future__ import annotations
 
@@ -18,13 +18,7 @@ GIGABYTE = 10**9
 
 @dataclass(frozen=True)
 class Resources:
-    """What a job takes of its node.
-
-    Attributes:
-        cpus: CPUs, fractions allowed.
-        gpus: GPUs, fractions of one allowed.
-        memory: Bytes; None is not counted.
-    """
+    """CPUs, GPUs and bytes of memory that a job takes of its node; fractions allowed."""
 
     cpus: float
     gpus: float = 0.0
@@ -32,15 +26,9 @@ class Resources:
 
     @staticmethod
     def of(engine: RaySettings, trainer: TrainerSettings, has_gpus: bool) -> Resources:
-        """Return what the settings say; by default what the trainer's threads and devices need.
+        """Return the settings' resources; by default what the trainer's threads and devices need.
 
-        Args:
-            engine: The settings.
-            trainer: Threads, devices and accelerator of a job.
-            has_gpus: Whether there is a GPU at all.
-
-        Raises:
-            UsageError: If a job is to take all devices that there are.
+        UsageError if a job is to take all devices there are.
         """
         if trainer.devices < 1:
             raise UsageError(
@@ -63,13 +51,9 @@ class Resources:
         return {"num_cpus": self.cpus, "num_gpus": self.gpus, **memory}
 
     def check(self, nodes: Sequence[Mapping[str, float]]) -> int:
-        """Return how many jobs fit on all nodes at once; Ray would wait for what no node has.
+        """Return how many jobs fit at once on nodes with these resources, as Ray names them.
 
-        Args:
-            nodes: The resources of each node, as Ray names them.
-
-        Raises:
-            UsageError: If no node has enough, with what is wanted and the most that a node has.
+        UsageError if no node has enough: Ray would wait for ever.
         """
         wanted = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
         wanted = {name: much for name, much in wanted.items() if much}
