@@ -61,7 +61,6 @@ def data_mirror() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips `paper_data` tests without the files, whether they use the fixture or not."""
     if os.environ.get(MIRROR_VARIABLE):
         return
     skip = pytest.mark.skip(reason=f"{MIRROR_VARIABLE} is not set")

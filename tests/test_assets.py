@@ -1,5 +1,3 @@
-"""What the repository ships: sizes, vocabulary, and figures that can be checked."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The snippets of the documentation do what it says they do."""
-
 from __future__ import annotations
 
 import json
@@ -24,7 +22,6 @@ from tests.fixtures.rows import read_results
 
 
 def blocks(document: str, language: str) -> list[str]:
-    """The code blocks of a language in a document, in order."""
     text = (ROOT / document).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
@@ -38,7 +35,6 @@ def snippet(file_name: str) -> str:
 
 
 def module_of(file_name: str) -> types.ModuleType:
-    """The snippet as an imported module."""
     module = types.ModuleType(Path(file_name).stem)
     exec(compile(snippet(file_name), file_name, "exec"), module.__dict__)
     return module

@@ -28,14 +28,12 @@ QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
 
 
 def model(folder: Path) -> str:
-    """A tiny model in a folder with a hostile name."""
     words = [*SPECIAL, *COLOURS, "blah", "ya", "a", "is", "."]
     folder = folder / f"{NAME}\x1b[31m"
     return str(write_bert(folder, words, hidden_size=16, layers=1, max_length=64))
 
 
 def probe(folder: Path, name: str, setup: str) -> str:
-    """A probe whose every text is hostile; the candidates at a mask must be words."""
     for split in ("train", "test"):
         records = []
         for i in range(24):
@@ -63,7 +61,6 @@ def probe(folder: Path, name: str, setup: str) -> str:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Zero-shot, curve, inoculation and report, one folder each, and what they printed."""
     folder = tmp_path_factory.mktemp("hostile")
     shown = f"--model.name_or_path={model(folder)}"
     masked, asked = probe(folder, f"{NAME}m", "mc_mlm"), probe(folder, f"{NAME}q", "mc_qa")

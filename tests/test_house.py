@@ -84,7 +84,6 @@ def room_of(module: str) -> str:
 
 
 def allowed(room: str) -> set[str]:
-    """A room itself, what it may use, and what those may."""
     found, new = {room, "io"}, {room}
     while new:
         new = set().union(*(USES[name] for name in new)) - found

@@ -1,5 +1,3 @@
-"""What holds for the repository as a whole: packages, imports, configs, no stray addresses."""
-
 from __future__ import annotations
 
 import dataclasses

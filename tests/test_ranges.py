@@ -1,5 +1,3 @@
-"""Every number that a command takes has a range, and what is outside is refused before any work."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -25,7 +23,6 @@ from probelight.protocols.cli.lightning import LightningTrainer, check_options, 
 
 
 def chosen_classes() -> list[type]:
-    """Modules and data modules of ours, which `fit` and its kin take by name."""
     found = []
     for package in (probelight.lightning_modules, probelight.datamodules):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):

@@ -1,5 +1,3 @@
-"""The ways to start the program: train.py, `python -m probelight` and the command `probelight`."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""What a signal does in a command, in a fit and outside of all of them."""
-
 from __future__ import annotations
 
 import os
@@ -182,7 +180,6 @@ NEVER = 2**22 + 1  # beyond the largest number that Linux gives out
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts a program of Python that says a line when it is ready; all are gone afterwards."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(program: str, *arguments: object) -> subprocess.Popen[bytes]:

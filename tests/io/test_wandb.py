@@ -1,5 +1,3 @@
-"""Settings of W&B, its client, and the thread that talks to it."""
-
 from __future__ import annotations
 
 import socket

@@ -1,5 +1,3 @@
-"""The server that downloads come from, and no waiting between two tries."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""A web server that answers as the test says."""
-
 from __future__ import annotations
 
 import hashlib

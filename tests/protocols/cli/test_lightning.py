@@ -1,5 +1,3 @@
-"""`train.py fit` and its kin: what they leave, what they go on from, which numbers they take."""
-
 from __future__ import annotations
 
 import json

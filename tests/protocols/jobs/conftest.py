@@ -1,5 +1,3 @@
-"""The cluster that tests of the driver have cells on, and the end of what a test has started."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -24,7 +22,6 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 @pytest.fixture
 def driver(tmp_path: Path) -> Iterator[int]:
-    """The number of the driver of the folder."""
     with drive_alone(tmp_path, take_over=False) as number:
         yield number
 

@@ -29,7 +29,6 @@ _STARTED: list[subprocess.Popen[str]] = []
 def planned(
     folder: Path, jobs: Sequence[Job], devices: int = 1, checkpoint_every: int = 1, **engine: Any
 ) -> tuple[PlannedJob, ...]:
-    """Plan jobs in a folder, as `sweep plan` does with those of a grid."""
     plan = plan_jobs(folder, jobs)
     trainer = TrainerSettings(
         accelerator="cpu",
@@ -44,7 +43,6 @@ def planned(
 
 
 def finish(run: RunFolder, seconds: float) -> None:
-    """Leave a result of an attempt that took so long."""
     attempt = Attempt(1, 1, this_process(), since=100.0, left=100.0 + seconds)
     (run.path / ATTEMPT).write_text(json.dumps(asdict(attempt)))
     run.finish(RunRecord(protocol="test"))
@@ -72,7 +70,6 @@ def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Pop
 
 
 def end_runs() -> None:
-    """Kill the runs that a test has left behind, and their cells with them."""
     while _STARTED:
         run = _STARTED.pop()
         run.kill()
@@ -80,17 +77,14 @@ def end_runs() -> None:
 
 
 def run_to_end(folder: Path, *options: str) -> int:
-    """Run `sweep run` to its end and return its exit code."""
     return start_run(folder, *options).wait(timeout=600)
 
 
 def said(folder: Path) -> str:
-    """Return what the runs printed."""
     return (folder / "run.log").read_text()
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
-    """Wait for something to become true."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never came to that"

@@ -1,5 +1,3 @@
-"""An attempt at a job: what the worker does for its process, and what the process leaves."""
-
 from __future__ import annotations
 
 import json
@@ -61,7 +59,6 @@ def watch(tmp_path: Path) -> Callable[..., tuple[End, str, Path]]:
 
 
 def environment(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Leave what is in the environment, and the working directory."""
     found = {name: os.environ.get(name) for name in ("SLURM_JOB_ID", "WANDB_MODE")}
     return RunRecord(protocol="test", facts={**found, "directory": str(Path.cwd())})
 
@@ -127,7 +124,6 @@ def test_a_killed_job_leaves_its_log_and_may_run_again(driver: int, watch: Any) 
 
 
 def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """End the process with an exit code."""
     print(f"I end with {config['code']}", flush=True)
     os._exit(config["code"])
 
@@ -229,7 +225,6 @@ def attempted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Job]
 
 
 def told(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Leave the config and the threads."""
     (run.path / "ran").open("a").write("x")
     setting, threads = config["setting"], context.trainer.threads
     same = dict(run.config) == dict(config)

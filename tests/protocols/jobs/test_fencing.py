@@ -1,5 +1,3 @@
-"""Who may write in a folder: one driver, one newest attempt, one result, one process inside."""
-
 from __future__ import annotations
 
 import fcntl
@@ -47,14 +45,12 @@ OTHER_HOST = Process("elsewhere/1/2", 7, 1)
 
 
 def left_by(folder: Path, process: Process, ended: float | None = None) -> Driver:
-    """Leave the file of driver 4."""
     driver = Driver(4, process, since=0.0, ended=ended)
     (folder / DRIVER).write_text(json.dumps(asdict(driver)))
     return driver
 
 
 def refused(folder: Path, take_over: bool = False) -> str:
-    """Return why a process may not drive a folder."""
     with pytest.raises(UsageError) as error, drive_alone(folder, take_over):
         pytest.fail("it took the folder")
     return str(error.value)
@@ -231,7 +227,6 @@ folder = Path(sys.argv[1])
 
 @contextmanager
 def started(source: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a program that prints "ready" on a run folder, and end it with the block."""
     with subprocess.Popen(
         [sys.executable, "-c", f"{BEGINNING}{source}", folder],
         stdout=subprocess.PIPE,

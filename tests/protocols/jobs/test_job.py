@@ -1,5 +1,3 @@
-"""A job's key is of its config alone."""
-
 from __future__ import annotations
 
 import json
@@ -55,7 +53,6 @@ ENDS: dict[str, BaseException] = {
 
 
 def end(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Ends as the config says."""
     if config["end"] in ENDS:
         raise ENDS[config["end"]]
     return RunRecord(protocol="end")

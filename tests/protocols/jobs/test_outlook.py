@@ -1,5 +1,3 @@
-"""What a plan says of time, memory, disk and differences, worked out by hand."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -29,7 +27,6 @@ def said(folder: Path, *jobs: Job, device: str = "cpu") -> list[str]:
 
 
 def finished(folder: Path, job: Job, seconds: float, num_bytes: int) -> None:
-    """Leave a result that took so long, in a folder that is so large."""
     run = RunFolder(folder / "runs", job.name, job.config)
     finish(run, seconds)
     size = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())

@@ -1,5 +1,3 @@
-"""A plan as its folder keeps it, the status of its jobs by their files, and which may start."""
-
 from __future__ import annotations
 
 from dataclasses import replace

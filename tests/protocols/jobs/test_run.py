@@ -1,5 +1,3 @@
-"""The one call of all commands: what is made, what results.csv holds, and which bar is shown."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +20,6 @@ from tests.protocols.jobs.trivial import RUNNER, cells
 
 
 def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """One row; no negative numbers."""
     number = config["number"]
     if number < 0:
         raise ValueError(f"{number} is negative")

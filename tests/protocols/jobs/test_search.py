@@ -1,5 +1,3 @@
-"""`search: tpe`: what is drawn, in view of what, and that a trial keeps it."""
-
 from __future__ import annotations
 
 import json
@@ -43,7 +41,6 @@ draw("a trial", yaml.safe_load((folder / "config.yaml").read_text()), folder, ea
 
 
 def trials(num_trials: int) -> list[Job]:
-    """Trials in batches of four."""
     fixed = {"setting": {"dose": 100}, "trials_at_once": AT_ONCE}
     jobs: list[Job] = []
     for number in range(num_trials):
@@ -64,7 +61,6 @@ def accuracies(setting: Setting, peak: float = 0.5) -> tuple[float, float]:
 
 
 def drawn(job: Job, runs: Path, follows: Sequence[str] | None = None) -> dict[str, Any]:
-    """What a trial draws, in a folder that is made for it."""
     folder = RunFolder(runs, job.name, job.config).path
     earlier = job.follows if follows is None else follows
     draw(job.key, job.config, folder, [runs / key for key in earlier])

@@ -1,5 +1,3 @@
-"""The options of engines: their ranges, the fractions that Ray gives, and a newcomer's typos."""
-
 from __future__ import annotations
 
 from dataclasses import fields

@@ -1,5 +1,3 @@
-"""How far a sweep is: time left, the tables of its status, and what a run prints."""
-
 from __future__ import annotations
 
 import io
@@ -29,7 +27,6 @@ from tests.protocols.jobs.trivial import cells
 
 
 def shown(folder: Path, *statuses: JobStatus) -> list[str]:
-    """The lines of a status."""
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(status_view(folder, Progress(statuses)), soft_wrap=True)
     return console.export_text().splitlines()
@@ -210,7 +207,6 @@ class Run:
         return Schedule(self.runs_dir, [*own, last], max_retries)
 
     def finish(self, number: int, seconds: float) -> str:
-        """Leave a result that took so long; return the job's key."""
         finish(self.runs[number], seconds)
         return self.keys[number]
 

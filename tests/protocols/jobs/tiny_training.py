@@ -27,7 +27,6 @@ NUM_STEPS = 12  # three epochs of four steps
 
 
 def cells(num_cells: int, **more: Any) -> list[Job]:
-    """Trainings that differ in learning rate and seed; `more` goes into each config."""
     runner = "tests.protocols.jobs.tiny_training:run"
     configs = [
         {"learning_rate": 0.01 * (1 + i % 3), "seed": i // 3, "threads": 1, **more}
@@ -62,7 +61,6 @@ def run(
 
 
 def undisturbed(folder: Path, jobs: Sequence[Job]) -> dict[str, Any]:
-    """The results of all cells, one after another in this process."""
     torch.set_num_threads(1)
     settings = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
     for job in jobs:
@@ -72,8 +70,6 @@ def undisturbed(folder: Path, jobs: Sequence[Job]) -> dict[str, Any]:
 
 
 class Points(ResumableData):
-    """32 points of a plane in batches of 8."""
-
     def __init__(self, seed: int) -> None:
         super().__init__()
         self.seed = seed

@@ -17,7 +17,6 @@ RUNNER = "tests.protocols.jobs.trivial:run"
 
 
 def cells(num_cells: int, **more: Any) -> list[Job]:
-    """Trivial cells; `more` goes into each config."""
     return [Job(f"cell{i}", {"number": i, **more}, RUNNER) for i in range(num_cells)]
 
 
@@ -44,7 +43,6 @@ def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRe
 
 
 def begun(folder: Path) -> int:
-    """How many cells of a folder have been at work."""
     return len(list(folder.glob("runs/*/begun")))
 
 

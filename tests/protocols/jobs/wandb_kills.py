@@ -42,7 +42,6 @@ def kill_at(place: str) -> None:
 
 
 def main(folder: Path, place: str = "") -> None:
-    """Runs the job with all else as `train.py` does."""
     if place:
         kill_at(place)
     trainer = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)

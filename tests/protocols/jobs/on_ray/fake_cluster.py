@@ -95,13 +95,10 @@ class FakeCluster:
 
     @property
     def started(self) -> list[str]:
-        """Keys of the cells that were put, in that order."""
         return [Path(request.folder).name for request in self.requests]
 
 
 class Sweep:
-    """A planned sweep, and what its runs said."""
-
     def __init__(self, folder: Path, *jobs: Job, **engine: Any) -> None:
         self.folder, self.jobs = folder, jobs
         self.context = RunContext(TrainerSettings(accelerator="cpu", threads=1), DEFAULT_WANDB)

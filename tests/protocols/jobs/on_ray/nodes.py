@@ -44,18 +44,15 @@ class Node:
     frozen: list[psutil.Process] = field(default_factory=list)
 
     def freeze(self) -> None:
-        """Stops all of it where it is, those first that could start others."""
         self.frozen = family(self.start.pid)
         for process in self.frozen:
             process.suspend()
 
     def wake(self) -> None:
-        """Lets it go on."""
         for process in self.frozen:
             process.resume()
 
     def kill(self) -> None:
-        """Ends all of it without a word."""
         if self.start.poll() is not None:
             return
         found = family(self.start.pid)
@@ -67,15 +64,6 @@ class Node:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The head and another node, with a CPU each.
-
-    Attributes:
-        address: Where it is joined.
-        environment: What those who join it have to know.
-        head: The node that knows all others.
-        other: A node that the cluster can do without.
-    """
-
     address: str
     environment: dict[str, str]
     head: Node
@@ -84,7 +72,6 @@ class Cluster:
 
 @contextmanager
 def two_nodes() -> Iterator[Cluster]:
-    """Start a cluster, and end it with the block."""
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     folder = Path(tempfile.mkdtemp(prefix="rn", dir="/tmp"))  # short: names of sockets are
     started: list[Node] = []

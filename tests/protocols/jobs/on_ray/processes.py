@@ -30,7 +30,6 @@ def processes(folder: Path, driver: int) -> dict[str, list[psutil.Process]]:
 
 
 def family(driver: int) -> list[psutil.Process]:
-    """Return the driver and all that it and what it started have started, Ray's and cells alike."""
     try:
         own = psutil.Process(driver)
         return [own, *own.children(recursive=True)]
@@ -45,13 +44,11 @@ def alive(found: Iterable[psutil.Process]) -> list[psutil.Process]:
 
 
 def is_cell(process: psutil.Process, folder: Path) -> bool:
-    """Return whether a process runs a cell of a folder."""
     words = known(process.cmdline) or []
     return "cell" in words and any(word.startswith(f"{folder}/") for word in words)
 
 
 def cells_of(folder: Path) -> list[int]:
-    """Return the process numbers of the cells of a folder that run now."""
     return [p.pid for p in psutil.process_iter() if is_cell(p, folder)]
 
 

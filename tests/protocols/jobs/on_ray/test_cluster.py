@@ -1,5 +1,3 @@
-"""Two nodes: one is killed or frozen with the cells on it, which go on on the other one."""
-
 from __future__ import annotations
 
 import time
@@ -20,7 +18,6 @@ NUM_CELLS = 2
 
 
 def at_work(node: Node, folder: Path) -> tuple[psutil.Process, Path]:
-    """A cell that trains on a node, and its run folder, as soon as there is one."""
     found: list[tuple[psutil.Process, Path]] = []
 
     def there() -> bool:
@@ -34,7 +31,6 @@ def at_work(node: Node, folder: Path) -> tuple[psutil.Process, Path]:
 
 
 def files(folder: Path) -> dict[Path, tuple[int, int, bytes]]:
-    """Inode, time and bytes of all files of a folder."""
     found = [(path, path.stat()) for path in folder.rglob("*") if path.is_file()]
     return {path: (own.st_ino, own.st_mtime_ns, path.read_bytes()) for path, own in found}
 

@@ -1,5 +1,3 @@
-"""What is asked of Ray, told to one that is not there."""
-
 from __future__ import annotations
 
 import json
@@ -273,7 +271,6 @@ def test_a_session_ends_with_all_its_groups_and_no_other_process() -> None:
 
 
 def members(leader: int) -> list[str]:
-    """Return the names of the processes of a session that are not ended."""
     found = []
     for process in psutil.process_iter():
         try:

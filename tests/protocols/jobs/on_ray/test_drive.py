@@ -1,5 +1,3 @@
-"""The driver, on a cluster whose cells end as a test says; one run is on a real Ray."""
-
 from __future__ import annotations
 
 import json

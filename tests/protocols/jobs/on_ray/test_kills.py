@@ -1,5 +1,3 @@
-"""Sweeps whose processes are killed, Ray's too: nothing is lost or done twice, the same bits."""
-
 from __future__ import annotations
 
 import json
@@ -45,7 +43,6 @@ NUM_CELLS, NUM_KILLS = 12, 6
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The results of all cells, one after another in this process."""
     folder = tmp_path_factory.mktemp("undisturbed")
     return tiny_training.undisturbed(folder, tiny_training.cells(NUM_CELLS))
 

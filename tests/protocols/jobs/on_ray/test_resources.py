@@ -1,5 +1,3 @@
-"""What a cell takes, how often that fits on the nodes there are, and what is refused by name."""
-
 from __future__ import annotations
 
 import pytest

@@ -25,7 +25,6 @@ NUM_CELLS = 3  # of which two run at once, one a node
 
 
 def submitted(folder: Path, job: int) -> subprocess.Popen[str]:
-    """`sbatch slurm.sh FOLDER`; all that is said goes to FOLDER/run.log."""
     fakes = Path(__file__).parent / "fake_slurm"
     environment = {
         **os.environ,
@@ -48,7 +47,6 @@ def submitted(folder: Path, job: int) -> subprocess.Popen[str]:
 
 
 def free_job() -> int:
-    """A job whose port nobody has."""
     while True:
         number = random.randrange(10_000)
         with socket.socket() as probe:

@@ -1,5 +1,3 @@
-"""Signals and a full disk: states are saved, nothing stays behind, the same command goes on."""
-
 from __future__ import annotations
 
 import operator
