@@ -1,1 +1,1 @@
-"""What counts: accuracies, their intervals, clusters, balance and the inoculation aggregate."""
+"""Accuracies, their intervals and comparisons, clusters, balance and the inoculation aggregate."""

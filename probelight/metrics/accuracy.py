@@ -25,8 +25,8 @@ def weighted_credits(
         choice_mask: (B, K) which choices an item has.
 
     Returns:
-        (MOST_TIED,) weights: first of the items whose gold choice alone is best, then of those
-        where it is one of two, and so on. An item of place n - 1 counts 1 / n.
+        (MOST_TIED,) weights: place n - 1 is for items whose gold choice is one of n best, which
+        count 1 / n.
     """
     best = best_choices(logits, choice_mask)
     right = best.gather(1, labels[:, None])[:, 0]
@@ -47,8 +47,7 @@ class WeightedAccuracy(Metric):
     """Mean score of the items, over batches and processes: 1/n where the gold is one of n best.
 
     The sums are exact for whole-number weights and fewer than 2**24 items: the result is that of
-    `math.fsum`, however the items were cut into batches or spread over processes. Without any
-    weight the accuracy is NaN.
+    `math.fsum`, however the items were batched or spread over processes. NaN without any weight.
     """
 
     is_differentiable = False

@@ -1,4 +1,4 @@
-"""How an inoculated model is chosen: the mean of both accuracies, and the front of the two."""
+"""Choice of an inoculated model: the mean of both accuracies, and their Pareto front."""
 
 from __future__ import annotations
 
@@ -17,24 +17,20 @@ def aggregate(probe: float, original: float) -> float:
 
 
 def chance_corrected(score: float, chance: float) -> float:
-    """Rescale an accuracy so that chance is 0 and perfection 1; below chance is negative.
-
-    Raises:
-        ValueError: If chance is not in [0, 1).
-    """
+    """Rescale an accuracy so that chance is 0 and perfection 1; below chance is negative."""
     if not 0 <= chance < 1:
         raise ValueError(f"chance={chance} is not in [0, 1)")
     return (score - chance) / (1 - chance)
 
 
 class Checkpoint(NamedTuple):
-    """One candidate of M*_k: what a setting had learned after an epoch.
+    """One candidate of M*_k: the accuracies of a setting after an epoch.
 
     Attributes:
-        probe: Its accuracy on the selection items of the probe.
-        original: Its accuracy on those of the original task; the higher one has cost less, as all
-            candidates begin with the same model.
-        learning_rate: Of its setting; 0 where the settings are not compared.
+        probe: Accuracy on the selection items of the probe.
+        original: Accuracy on those of the original task; all candidates begin with the same model,
+            so the higher one has cost less.
+        learning_rate: 0 where settings are not compared.
         epoch: From 1; 0 is the model before inoculation, which is no candidate.
     """
 
@@ -47,15 +43,14 @@ class Checkpoint(NamedTuple):
 def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoint]) -> Item:
     """Return M*_k, the item with the best aggregate over settings and epochs.
 
-    Ties go to the lower cost, then to the smaller learning rate, then to the earlier epoch, then
-    to the item that comes first.
+    Ties go to the lower cost, the smaller learning rate, the earlier epoch, the first item.
 
     Args:
         items: The candidates, in any form.
-        checkpoint: Returns what counts of a candidate.
+        checkpoint: From an item to its accuracies, learning rate and epoch.
 
     Raises:
-        ValueError: If there are no candidates, or one has a score that is not a number.
+        ValueError: If there are no candidates, or a score is not a number.
     """
     ranked = []
     for item in items:
@@ -73,16 +68,13 @@ def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoi
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the points that none dominates; more is better in both coordinates.
+    """Return the indices of the points that none dominates, by rising first score; more is better.
 
-    A point is dominated by one that is at least as good in both and better in one. Points that
-    tie in both are all on the front, or none of them.
+    A point is dominated by one that is at least as good in both scores and better in one. Points
+    that tie in both are all on the front, or none of them.
 
     Args:
         points: Two scores of each checkpoint, such as original-task and probe accuracy.
-
-    Returns:
-        Indices of the front, by rising first score, ties in the order given.
 
     Raises:
         ValueError: If a score is not a number.

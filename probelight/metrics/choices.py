@@ -1,11 +1,11 @@
-"""The best choices of items, what an item counts, and how balanced answers are.
+"""The best choices of items, an item's score, and how balanced answers are.
 
 A tie is exact equality of the highest scores in single precision: an item counts 1/n if the gold
 is one of n best choices. Scores that are equal in theory can differ in their last bits (another
 batch, padding or summation); these are counted as near-ties. -inf is the lowest score; an item with
 a NaN has no best choice.
 
-Where answers are not equally frequent, an accuracy is read with the majority's, the mean over
+Where answers are not equally frequent, compare an accuracy with the majority's, the mean over
 classes, and the share that each class is predicted.
 """
 
@@ -25,14 +25,14 @@ NEAR = 1e-4  # far above what batches, padding and devices do to a score, far be
 
 
 def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
-    """Return which choices share an item's highest score.
+    """Return which choices share an item's highest score; none where one of its scores is NaN.
 
     Args:
-        scores: (B, K) scores; what is where there is no choice does not matter.
+        scores: (B, K) scores, of any value where there is no choice.
         choice_mask: (B, K) which choices an item has.
 
     Returns:
-        (B, K) whether a choice is one of the best; none is where one of the item's scores is NaN.
+        (B, K) whether a choice is one of the best.
     """
     own = scores.masked_fill(~choice_mask, float("-inf"))
     # `amax` of a row with a NaN is NaN, which equals nothing.
@@ -42,10 +42,8 @@ def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
 def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
     """Return the indices of each item's best choices, in order; none where a score is NaN.
 
-    As `best_choices` of a batch, without torch, which takes seconds to import.
-
-    Args:
-        scores: For each item the scores of the choices that it has.
+    As `best_choices`, without torch, which takes seconds to import. `scores` holds only the choices
+    that an item has.
     """
     found: list[tuple[int, ...]] = []
     for row in scores:
@@ -57,10 +55,9 @@ def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
 
 
 def is_near_tie(scores: Sequence[float]) -> bool:
-    """Return whether an item's best score is less than `NEAR` above the second; a tie is none.
+    """Return whether an item's best score is less than `NEAR`, but not 0, above the second.
 
-    Args:
-        scores: Those of the choices that the item has; with a NaN it is none.
+    It is False with a NaN. `scores` holds only the choices that the item has.
     """
     if len(scores) < 2 or any(score != score for score in scores):
         return False
@@ -74,11 +71,7 @@ def credit_of(best: Sequence[int], answer: int) -> float:
 
 
 def majority_accuracy(gold: Sequence[str]) -> float:
-    """Return the accuracy of always giving the most frequent gold answer of these very items.
-
-    Raises:
-        ValueError: If there are no items.
-    """
+    """Return the accuracy of always giving the most frequent gold answer of these very items."""
     if not gold:
         raise ValueError("there are no items")
     return max(Counter(gold).values()) / len(gold)
@@ -88,7 +81,7 @@ def macro_accuracy(credit: Sequence[float], gold: Sequence[str]) -> float:
     """Return the mean accuracy of the gold classes.
 
     Args:
-        credit: (N,) what each item counts.
+        credit: (N,) score of each item.
         gold: (N,) the gold answer text or the name of its position.
 
     Raises:
@@ -106,8 +99,8 @@ def predicted_shares(predicted: Sequence[Sequence[str]]) -> dict[str, float]:
     """Return the share of the items that each answer or position is predicted for, sorted by name.
 
     Args:
-        predicted: (N,) the predicted answer texts or names of their positions: n on a tie, each of
-            which is predicted for 1/n of the item; none where nothing is predicted.
+        predicted: (N,) predicted answer texts or names of their positions: of n on a tie each is
+            predicted for 1/n of the item; none where nothing is predicted.
 
     Raises:
         ValueError: If there are no items.

@@ -4,7 +4,7 @@ A concept is known strictly when every question about it is right (Richardson & 
 table 8). A question that is a tie counts 1/n, the chance that a pick among its n best choices is
 right; a cluster counts the product of its questions' scores, the chance that all picks are.
 
-All functions take (N,) what each item counts and (N,) its cluster, and raise `ValueError` if these
+All functions take (N,) the score of each item and (N,) its cluster, and raise `ValueError` if these
 have different lengths or are empty.
 """
 
@@ -15,12 +15,12 @@ from collections.abc import Hashable, Sequence
 
 
 def strict_credits(credit: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
-    """Return what each cluster counts strictly, in order of appearance."""
+    """Return the strict score of each cluster, in order of appearance."""
     return [math.prod(credits) for credits in _by_cluster(credit, clusters)]
 
 
 def strict_by_size(credit: Sequence[float], clusters: Sequence[Hashable]) -> dict[int, list[float]]:
-    """Return what the clusters of each number of questions count strictly, smallest first."""
+    """Return the strict scores of the clusters by their number of questions, smallest first."""
     by_size: dict[int, list[float]] = {}
     for credits in _by_cluster(credit, clusters):
         by_size.setdefault(len(credits), []).append(math.prod(credits))

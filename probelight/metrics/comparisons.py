@@ -37,7 +37,7 @@ _EXACT = 2 * 10**8  # additions of an exact test; beyond, it is drawn
 _DRAWS = 9_999
 _BLOCK = 2**22  # drawn signs held at a time
 _Z = NormalDist().inv_cdf(1 - LEVEL / 2)
-Runs = Mapping[int, Floats]  # by seed, (N,) what each item counts
+Runs = Mapping[int, Floats]  # by seed, (N,) scores of items
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class PairedDifference:
         difference: Accuracy after minus accuracy before; the inoculation cost is its negative.
         low: Lower end of the interval of the difference.
         high: Upper end.
-        lost: Number of items right before and wrong after; ties count in part.
-        gained: Number of items wrong before and right after; ties count in part.
+        lost: Items right before and wrong after; ties count in part.
+        gained: Items wrong before and right after; ties count in part.
         p_value: Exact two-sided McNemar test of lost against gained, by groups where there are any.
     """
 
@@ -70,7 +70,7 @@ def paired_difference(
     method 10) where every item is a group of its own, else that of `probelight.metrics.intervals`.
 
     Args:
-        before: (N,) what each item counts before: 1 right, 0 wrong, a part of 1 for a tie.
+        before: (N,) score of each item before: 1 right, 0 wrong, a part of 1 for a tie.
         after: (N,) the same after.
         groups: (N,) the group of each item.
     """
@@ -101,11 +101,8 @@ def sign_flip_test(totals: Sequence[float] | Floats) -> float:
     """Return the exact two-sided p-value of a sum whose parts could have had the other sign.
 
     With parts of -1 and 1 it is McNemar's exact test, a fair coin for every item that flipped; with
-    the sums of whole groups, a coin per group, it is its form for items that are not independent.
+    the sums of whole groups (G,), a coin per group, its form for items that are not independent.
     All signs are counted; where that is too much they are drawn, and p is (b + 1) / (m + 1).
-
-    Args:
-        totals: (G,) change of each group.
     """
     changed = np.abs(np.asarray(totals, dtype=np.float64))
     observed = abs(float(np.sum(totals)))
@@ -135,7 +132,7 @@ def sign_flip_test(totals: Sequence[float] | Floats) -> float:
 
 
 def _whole(changed: Floats) -> NDArray[np.int64] | None:
-    """The parts in units of which all are whole; None where there is no such unit."""
+    """Return the parts in whole units; None where no unit fits all."""
     near = [Fraction(float(part)).limit_denominator(_PARTS) for part in set(changed.tolist())]
     unit = math.lcm(*(fraction.denominator for fraction in near))
     parts = np.rint(changed * unit)
@@ -146,7 +143,7 @@ def _whole(changed: Floats) -> NDArray[np.int64] | None:
 
 
 def _newcombe(first: Floats, second: Floats) -> Interval:
-    """Interval of the first mean minus the second."""
+    """Return the interval of the first mean minus the second."""
     n = len(first)
     right1, right2 = float(first.sum()), float(second.sum())
     p1, p2 = right1 / n, right2 / n
@@ -176,8 +173,7 @@ class Compared:
         interval: Accuracy of the first minus that of the second.
         mcnemar_p: Exact McNemar by groups; of several seeds on each item's mean over them.
         p_value: The same, but not below that of the interval where seeds are drawn.
-        smallest: The smallest difference that would have been found with probability 80%; infinite
-            where none would.
+        smallest: The smallest difference that would have been found with probability 80%, or inf.
     """
 
     interval: Interval
@@ -195,11 +191,10 @@ def compare_runs(
     seeds, so the p-value is then not below that of the interval.
 
     Args:
-        first: Runs of the one.
-        second: Runs of the other.
+        first: By seed, (N,) the score of each item.
+        second: The same of the other system.
         groups: (N,) the group of each item.
-        same_samples: Whether runs of one seed were trained on the same sample, so that they are
-            pairs.
+        same_samples: Whether runs of one seed were trained on the same sample, and so are pairs.
     """
     other = second if same_samples else {~seed: credit for seed, credit in second.items()}
     mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
@@ -239,8 +234,8 @@ def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups
 def independent_difference(one: Interval, other: Interval) -> Interval:
     """Return the first of two independent estimates minus the second, with its interval.
 
-    Squares of the distances to the ends are added (Newcombe 1998, method 10, where both intervals
-    are Wilson's; Zou & Donner 2008 for any others).
+    The squared distances to the ends are added (Newcombe 1998, method 10, where both intervals are
+    Wilson's; Zou & Donner 2008 for any others).
     """
     difference = one.value - other.value
     down = math.hypot(one.value - one.low, other.high - other.value)

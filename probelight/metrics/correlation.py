@@ -35,12 +35,9 @@ class RankCorrelation:
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> RankCorrelation:
-    """Spearman's rank correlation; ties get the mean of their ranks.
+    """Return Spearman's rank correlation of at least two pairs; ties get the mean of their ranks.
 
     The permutation test enumerates all orders of up to eight pairs and samples 100,000 of more.
-
-    Raises:
-        ValueError: If the sides differ in length, or there are fewer than two pairs.
     """
     if len(x) != len(y) or len(x) < 2:
         raise ValueError(f"{len(x)} and {len(y)} numbers; at least two pairs are needed")

@@ -1,4 +1,4 @@
-"""Word prediction and sensitivity (Ettinger 2020, section 5), of the words of any model."""
+"""Word prediction and sensitivity (Ettinger 2020, section 5), from the words of any model."""
 
 from __future__ import annotations
 

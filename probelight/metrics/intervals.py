@@ -55,15 +55,10 @@ class Interval(NamedTuple):
 
 
 class Term(NamedTuple):
-    """A part of a sum: a weight times the mean over seeds.
-
-    Attributes:
-        weight: What the mean is multiplied by.
-        runs: By seed, (N,) what each item counts. The seed of a single run is not drawn.
-    """
+    """A part of a sum: a weight times the mean over seeds."""
 
     weight: float
-    runs: Mapping[int, Floats]
+    runs: Mapping[int, Floats]  # by seed, (N,) scores of items; a single run's seed is not drawn
 
 
 class _Grouping:
@@ -77,14 +72,14 @@ class _Grouping:
         self.effective = num_items**2 / float((self.sizes**2).sum())
 
     def variance(self, values: Floats) -> float:
-        """Jackknife variance of the mean of (N,) values."""
+        """Return the jackknife variance of the mean of (N,) values."""
         totals = np.bincount(self.member, values, len(self.sizes))
         residuals = totals - self.sizes * values.mean()
         left_out = residuals / (len(values) - self.sizes)
         return float((left_out**2).sum() * (1 - 1 / len(self.sizes)))
 
     def variance_if_alike(self, values: Floats) -> float:
-        """Variance of the mean of (N,) values with the intraclass correlation within groups.
+        """Return the variance of the mean with the intraclass correlation within groups.
 
         It is 0 where every group has one item.
         """
@@ -122,7 +117,7 @@ class _Sum:
         self._over_seeds = sum(float(effect.mean()) ** 2 for effect in effects)
 
     def squared_half(self, upper: float) -> float:
-        """Square of half the width up to a quantile."""
+        """Return the square of half the width up to a quantile."""
         squared = _t_quantile(self._freedom, upper) ** 2
         half = squared * self._over_groups
         if self._num_seeds == 1:
@@ -152,11 +147,8 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
     """Return Wilson's 95% score interval of a proportion; (0, 1) without any trial.
 
     Args:
-        successes: Trials that succeeded; a trial may count in part.
+        successes: Trials that succeeded, at most `n`; a trial may count in part.
         n: Trials.
-
-    Raises:
-        ValueError: If there are more successes than trials.
     """
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes in {n} trials")
@@ -169,7 +161,7 @@ def accuracy_interval(credit: ArrayLike, groups: Groups | None = None) -> Interv
     With a single group nothing is known about the spread: (0, 1).
 
     Args:
-        credit: (N,) what each item counts: 1 right, 0 wrong, a part of 1 for a tie.
+        credit: (N,) score of each item: 1 right, 0 wrong, a part of 1 for a tie.
         groups: (N,) the group of each item.
     """
     values = np.asarray(credit, dtype=np.float64)
@@ -179,14 +171,11 @@ def accuracy_interval(credit: ArrayLike, groups: Groups | None = None) -> Interv
 
 
 def runs_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> Interval:
-    """Mean accuracy of the runs of several seeds, and its interval; that of one run as it is.
+    """Return the mean accuracy of the runs of several seeds, and its interval; of one run its own.
 
     Args:
         runs: By seed, (N,) the score of each item.
-        groups: (N,) the group of each item; every item is a group of its own when left out.
-
-    Raises:
-        ValueError: If there are no items, or items and groups differ in number.
+        groups: (N,) the group of each item.
     """
     if len(runs) == 1:
         return accuracy_interval(next(iter(runs.values())), groups)
@@ -206,9 +195,9 @@ def sum_interval(
     are taken as trained on the same sample.
 
     Args:
-        terms: What is summed.
+        terms: Weights, and runs by seed.
         groups: (N,) the group of each item.
-        bounds: The lowest and highest value that the sum can have.
+        bounds: Lowest and highest value that the sum can have.
         level: How often such intervals fail to hold the truth, 0.05 of 95% intervals.
     """
     return _Sum(terms, groups).interval(bounds, level)
@@ -229,10 +218,7 @@ def sum_p_value(terms: Sequence[Term], groups: Groups | None = None) -> float:
 
 
 def half_width(terms: Sequence[Term], groups: Groups | None = None) -> float:
-    """Return half of a sum's 95% interval before it is put within bounds.
-
-    It is infinite with a single group.
-    """
+    """Return half of a sum's 95% interval before it is put within bounds; inf of a single group."""
     total = _Sum(terms, groups)
     return math.inf if total.num_groups == 1 else math.sqrt(total.squared_half(1 - LEVEL / 2))
 
@@ -251,7 +237,7 @@ def group_indices(groups: Groups) -> NDArray[np.int64]:
 
 
 def _seed_effects(terms: Sequence[Term]) -> list[Floats]:
-    """Of each seed (N,) what it adds to the sum, so that squared means sum to a variance."""
+    """Return (N,) what each seed adds to the sum, so that squared means sum to a variance."""
     effects: dict[int, Floats] = {}
     for weight, runs in terms:
         if len(runs) < 2:
@@ -264,7 +250,7 @@ def _seed_effects(terms: Sequence[Term]) -> list[Floats]:
 
 
 def _score(share: float, n: float, z: float = _Z) -> tuple[float, float]:
-    """Wilson's interval of a share of `n` trials, which need not be a whole number."""
+    """Return Wilson's interval of a share of `n` trials, which need not be a whole number."""
     if n == 0:
         return 0.0, 1.0
     centre = (share * n + z * z / 2) / (n + z * z)

@@ -15,10 +15,7 @@ WEIGHTS: Mapping[int, float] = MappingProxyType(
 
 
 def weights_over(sizes: Iterable[int]) -> dict[int, float]:
-    """Return the weights of the points there are by N, in its order, renormalised to sum to 1.
-
-    Numbers of training examples that the paper gives no weight are left out.
-    """
+    """Return the weights of the points there are by N, in its order, renormalised to sum to 1."""
     there = set(sizes)
     present = {size: weight for size, weight in WEIGHTS.items() if size in there}
     total = sum(present.values())
@@ -26,16 +23,12 @@ def weights_over(sizes: Iterable[int]) -> dict[int, float]:
 
 
 def is_complete(sizes: Iterable[int]) -> bool:
-    """Return whether all points of the paper are there: only then do sums compare to its sums."""
+    """Return whether all points of the paper are there: only then do sums compare with its sums."""
     return set(WEIGHTS) <= set(sizes)
 
 
 def weighted_sum(points: Mapping[int, float]) -> float:
-    """Return WS: accuracies by N, averaged with weights that fall with N.
-
-    Raises:
-        ValueError: If no point has a weight.
-    """
+    """Return WS: accuracies by N, averaged with weights that fall with N."""
     weights = weights_over(points)
     if not weights:
         known = ", ".join(map(str, WEIGHTS))
@@ -44,11 +37,7 @@ def weighted_sum(points: Mapping[int, float]) -> float:
 
 
 def best_size(points: Mapping[int, float]) -> int:
-    """Return the N of MAX, the best point of the averaged curve with N > 0.
-
-    Raises:
-        ValueError: If there is no point with N > 0.
-    """
+    """Return the N of MAX, the best point of the averaged curve with N > 0."""
     trained = [size for size in points if size > 0]
     if not trained:
         raise ValueError("a curve without a trained point has no maximum")
@@ -59,9 +48,6 @@ def lang_sense(standard: Mapping[int, float], control: Mapping[int, float]) -> f
     """Return LangSense: the weighted sum of what the standard curve has above the control.
 
     Points are clipped at 0 one by one, after averaging over seeds, so noise makes it positive.
-
-    Raises:
-        ValueError: If no point that both have carries a weight.
     """
     both = [size for size in standard if size in control]
     return weighted_sum({size: max(standard[size] - control[size], 0.0) for size in both})

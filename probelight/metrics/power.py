@@ -17,14 +17,8 @@ _STEPS = 60  # halvings: the answer is exact to the last digits of a float
 def two_proportions(num_items: float) -> float:
     """Return the smallest difference between two models on different items (Fleiss 1981).
 
-    The lower accuracy is taken to be one half, the worst case. It is infinite where no difference
-    would be found.
-
-    Args:
-        num_items: Items of each of the two.
-
-    Raises:
-        ValueError: If there are fewer than no items.
+    The lower accuracy is taken to be one half, the worst case. `num_items` are those of each of the
+    two; the result is infinite where no difference would be found.
     """
 
     def needed(difference: float) -> float:
@@ -43,12 +37,9 @@ def paired(num_items: float, discordant: float = 0.3) -> float:
     By McNemar's test; it is infinite where no difference would be found.
 
     Args:
-        num_items: Items.
-        discordant: Share of the items that one model has right and the other wrong; at least the
-            difference itself.
-
-    Raises:
-        ValueError: If there are fewer than no items, or the share is not between 0 and 1.
+        num_items: Items that both answer.
+        discordant: Share of the items that one model has right and the other wrong, between 0 and
+            1; at least the difference itself.
     """
     if not 0 < discordant < 1:
         raise ValueError(f"discordant={discordant} must be between 0 and 1")
@@ -66,12 +57,9 @@ def effective_items(num_items: int, num_seeds: int, correlation: float) -> float
 
     Args:
         num_items: Items.
-        num_seeds: Seeds.
+        num_seeds: Seeds, at least one.
         correlation: Of an item's outcome between two seeds: with 1 further seeds bring nothing,
             with 0 each is worth as many items again.
-
-    Raises:
-        ValueError: If the correlation is not in [0, 1] or there is no seed.
     """
     if num_seeds < 1 or not 0 <= correlation <= 1:
         raise ValueError(f"{num_seeds} seeds with correlation {correlation}")
@@ -79,7 +67,7 @@ def effective_items(num_items: int, num_seeds: int, correlation: float) -> float
 
 
 def _smallest(needed: Callable[[float], float], num_items: float, largest: float) -> float:
-    """The difference for which `needed`, which falls with it, is `num_items`."""
+    """Return the difference for which `needed`, which falls with it, is `num_items`."""
     if num_items < 0:
         raise ValueError(f"num_items={num_items} must not be negative")
     if needed(largest) > num_items:

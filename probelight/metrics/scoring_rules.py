@@ -53,13 +53,10 @@ def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -
 
 
 def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> bool:
-    """Return whether dividing by either sizes gives the same order of choices for all items.
+    """Return whether dividing by either sizes, (K,) for each item, gives the same order of choices.
 
-    It does where they are in proportion within each item: every choice one token, say.
-
-    Args:
-        sizes: For each item (K,) sizes.
-        others: The same of the other rule; all 1 for the sum.
+    It does where they are in proportion within each item: every choice one token, say. The sizes
+    of the sum are all 1.
     """
     return all(
         own * other[0] == one[0] * another
@@ -74,7 +71,7 @@ def _log_normalised(logs: Sequence[float]) -> list[float]:
 
 
 def _log_sum(logs: Sequence[float]) -> float:
-    """The logarithm of the sum of exponentials."""
+    """Return the logarithm of the sum of exponentials."""
     highest = max(logs)
     if highest == -math.inf:
         return highest
