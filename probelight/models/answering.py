@@ -1,7 +1,7 @@
-"""Answering every record of some sets, with or without Lightning around it.
+"""Scores of every record of some sets, with or without Lightning around it.
 
-`answer` is the whole loop for one process: encode, batch by tokens, run, and give each record its
-scores. `answer_batch` is its middle, which a LightningModule calls where several processes answer.
+`answer` is the whole loop for one process: encode, batch by tokens, run, and sort the scores by
+record. `answer_batch` is its middle, which a LightningModule calls where several processes answer.
 Scores are the same for any size of batches and number of processes, up to rounding.
 """
 
@@ -35,14 +35,12 @@ _TRIM_EVERY = 32  # batches
 
 @dataclass(frozen=True)
 class ItemScores:
-    """What a scorer gives the records of a set.
+    """Scores of the records of a set.
 
     Attributes:
-        scores: By the place of a record, its numbers: one for each choice, or the answer to another
-            question.
+        scores: By position of the record: one for each choice, or the answer to another question.
         notices: What the encoding has to say (cuts, skips), readable.
-        needs_pll: Places of records whose choices are to be scored by their pieces; they have no
-            scores here.
+        needs_pll: Positions of records without scores, whose choices are to be scored by pieces.
     """
 
     scores: dict[int, list[float]]
@@ -66,15 +64,15 @@ def answer(
     """Answer a question about every record of every set, in this process.
 
     Args:
-        scorer: Who is asked. It is moved to the device, and back when all is answered.
+        scorer: The model. It is moved to the device, and back when all is answered.
         sets: Records, by the name of their set.
-        question: One of the scorer's own; none: the scores of choices.
+        question: One of the scorer's own; None asks for the scores of choices.
         per_choice: Whether the answer is (B, K), of which each record gets those of its choices.
-        device: Where to run; none: where the scorer is.
+        device: Where to run; None leaves the scorer where it is.
         precision: One of `PRECISIONS`.
         max_tokens: Padded tokens in a batch.
         num_workers: Processes that make batches; 0 makes them here.
-        cache_dir: Folder in which tokens are kept between runs; none keeps the encoder's own.
+        cache_dir: Folder in which tokens are kept between runs; None keeps the encoder's own.
         progress: Show a bar.
 
     Raises:
@@ -114,13 +112,9 @@ def answer(
 def answer_batch(
     question: Question, batch: Batch, device: torch.device, precision: str = "32-true"
 ) -> Batch:
-    """Answer one batch: the scores, and which items and choices they are of, on the CPU.
+    """Return the scores of a batch, and which items and choices they are of, on the CPU.
 
-    Args:
-        question: Of a scorer.
-        batch: From the question's encoder, anywhere.
-        device: Where the scorer is.
-        precision: One of `PRECISIONS`; in a lower one that surrounds the call "32-true" keeps it.
+    `precision` is one of `PRECISIONS`; "32-true" leaves that of a surrounding autocast as it is.
     """
     there = {name: value.to(device) for name, value in batch.items()}
     dtype = PRECISIONS[precision]
@@ -132,7 +126,7 @@ def answer_batch(
 
 
 def scores_by_item(batch: Batch, *, per_choice: bool = True) -> dict[int, list[float]]:
-    """Return the scores of each item by the place of its record, without padding items.
+    """Return the scores of each item by the position of its record, without padding items.
 
     Scores `per_choice` are those of the choices in `choice_mask`: -inf and NaN are scores too, and
     an empty choice that pads a question is a choice.
@@ -172,7 +166,7 @@ def batch_loader(
 
 @contextmanager
 def moved(network: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
-    """Keep a network in eval mode on a device; behind the block it is where it was."""
+    """Keep a network in eval mode on a device, and bring it back afterwards."""
     tensors = (*network.parameters(), *network.buffers())
     before = tensors[0].device if tensors else torch.device("cpu")
     there = before if device is None else torch.device(device)
@@ -186,9 +180,9 @@ def moved(network: nn.Module, device: torch.device | str | None) -> Iterator[tor
 def give_memory_back() -> None:
     """Let the C library give free memory back to the system.
 
-    The answers to each batch are kept, and glibc puts them between the large blocks of one batch
-    and those of the next. As no two batches are of one shape, the holes are seldom filled: twelve
-    thousand minimal pairs left 4.5 GB of them.
+    The scores of each batch are kept, and glibc puts them between the large blocks of two batches.
+    As no two batches are of one shape, the holes are seldom filled: twelve thousand minimal pairs
+    left 4.5 GB of them.
     """
     # Other C libraries have no such function, and Windows has no library without a name.
     with suppress(OSError, AttributeError, TypeError):

@@ -1,7 +1,7 @@
 """The masked-token head of any masked LM, taken apart so that only candidate words are scored.
 
 A head's layout is known by the attributes that a model has, not by the model's name, and the parts
-are held against the model's own logits: relatives of known models come for free, and a model that
+are compared with the model's own logits: relatives of known models come for free, and a model that
 only looks alike is refused.
 
 Shapes: B batch, L tokens, K choices, H hidden, E the head's inner size, V vocabulary.
@@ -26,23 +26,16 @@ from probelight.models.networks import part, run_encoder
 
 
 class UnsupportedHeadError(PretrainedError):
-    """A model whose masked-token head has a form that is not known here."""
+    """A model whose masked-token head has an unknown form."""
 
 
 @dataclass(frozen=True)
 class HeadLayout:
-    """Where a masked LM's head keeps its parts.
+    """Where a masked LM's head keeps its parts, as attribute paths."""
 
-    Attributes:
-        transform: What turns h (H) into z (E), one after the other: attribute paths of modules,
-            or a function.
-        decoder: Attribute path of the module with the (V, E) weight.
-        bias: Attribute path of the (V,) bias.
-    """
-
-    transform: tuple[str | Callable[[Tensor], Tensor], ...]
-    decoder: str
-    bias: str
+    transform: tuple[str | Callable[[Tensor], Tensor], ...]  # from h (H) to z (E), in turn
+    decoder: str  # the module with the (V, E) weight
+    bias: str  # the (V,) bias
 
 
 # Tried in this order.
@@ -83,8 +76,7 @@ _HEADS = (
 class CandidateHead:
     """A masked LM's head as `transform` (H -> E) and `decoder` (V x E, bias V).
 
-    It is a view: the parameters stay where the model has them, so the model's `state_dict` is that
-    of its class.
+    It is a view: the parameters stay where the model has them, and so do the names in `state_dict`.
 
     Args:
         model: Any `AutoModelForMaskedLM`.
@@ -131,17 +123,10 @@ class CandidateHead:
         return reduce(lambda value, step: step(value), self.transform_steps(), h)
 
     def score(self, h: Tensor, candidate_ids: Tensor) -> Tensor:
-        """Return the logits of the candidates alone.
+        """Return the logits (B, K) of the `candidate_ids` (B, K) alone, given h (B, H) at the mask.
 
-        The softmax over the vocabulary with all other words masked by -inf is the softmax over
-        these logits, and has the same gradients.
-
-        Args:
-            h: (B, H) encoder output at the mask.
-            candidate_ids: (B, K) rows of the vocabulary.
-
-        Returns:
-            (B, K) logits.
+        Their softmax is the softmax over the vocabulary with all other words masked by -inf, and
+        has the same gradients.
         """
         rows = F.embedding(candidate_ids, self.weight)  # (B, K, E)
         logits = torch.einsum("be,bke->bk", self.transform(h), rows)
@@ -166,8 +151,8 @@ class CandidateHead:
     def untie(self) -> None:
         """Give the decoder a weight and a bias of its own.
 
-        Training it then leaves the input embeddings, and with them h, as they are. The config
-        stops tying too, so that a saved decoder is not overwritten when it is loaded again.
+        Training it then leaves the input embeddings, and with them h, as they are. The config stops
+        tying too, so that a saved decoder is not overwritten when it is loaded again.
         """
         if not isinstance(self.decoder, nn.Linear):
             use_legacy_head(self.model)

@@ -1,18 +1,18 @@
-"""Causal language models: each token is expected from those before it, and from nothing else.
+"""Causal language models: each token is predicted from those before it alone.
 
 - What is summed: the log-probabilities of everything from the answer on, the answer and what
   follows the blank, given what is before. Every choice of an item is followed by the same
   words, and a choice that makes them unlikely is a bad one. The text is tokenised whole and cut at
   the boundary; a token that straddles it belongs to the answer, as does the white space before it.
-- Beginning: the tokenizer's own special tokens (BOS) are before a text where it sets them; those
-  that it sets at the end do not. Where it sets none (GPT-2), a text with nothing before the answer
-  gets its BOS token, or EOS where there is none, as what its first word is expected from.
+- Beginning: the tokenizer's own special tokens (BOS) before a text are kept, those at its end are
+  not. Where it sets none (GPT-2), a text with nothing before the answer begins with its BOS
+  token, or EOS where there is none, from which the first word is predicted.
 - An empty stem, of a sentence that is scored whole, is such a text: every word of it is summed.
-- `vocabulary` reads what comes next behind the sentence's part before the blank, or behind the
-  stem; what follows the blank is not seen.
-- `features` is what the head reads, behind the last norm, at the last token of the whole stem, a
-  question or a sentence with its blank written as `___`: so the text behind the blank is seen.
-- Of a text that is too long the beginning is cut, never what is scored.
+- `vocabulary` is read behind the sentence's part before the blank, or behind the stem; what
+  follows the blank is not seen.
+- `features` is what the head reads, behind the last norm, at the last token of the whole stem: a
+  question, or a sentence with its blank written as `___`, so the text behind the blank is seen.
+- A text that is too long loses its beginning, never what is scored.
 
 Shapes: B items, K choices, P distinct texts, V entries of a vocabulary, H hidden.
 """
@@ -68,11 +68,10 @@ class CausalScorer(LikelihoodScorer):
     Args:
         model: A causal language model.
         tokenizer: Its tokenizer, a fast one.
-        normalise: What `choice_scores` are: the "sum" over the tokens, or their "mean", which does
-            not prefer short answers.
+        normalise: `choice_scores` are the "sum" over the tokens, or their "mean", which does not
+            prefer short answers.
         max_length: Longest text in tokens.
-        answer_prefix: What is before a choice when it is looked up in the vocabulary, see
-            `CandidateTable`.
+        answer_prefix: Put before a choice to look it up in the vocabulary, see `CandidateTable`.
 
     Raises:
         PretrainedError: If the model has no head over a vocabulary.
@@ -126,18 +125,15 @@ class CausalScorer(LikelihoodScorer):
 
 
 class NextTokens:
-    """Asks a causal language model what it expects, at some places only.
+    """Reads the next token's probabilities from a causal language model, at some places only.
 
     A beginning that several texts share is run once, and its keys and values are handed to each of
-    them, without padding in between: the model then numbers the places itself, and a window that
-    slides over them is as it is over the whole text. Models that keep something else of a text
-    (state-space models), or whose answers to a small text change, read each text whole.
-
-    Args:
-        model: The model; it is used, not copied.
+    them, without padding in between: the model then numbers the places itself, and a sliding window
+    is as it is over the whole text. Models that keep something else of a text (state-space models),
+    or whose answers to a small text change, read each text whole. The model is not copied.
 
     Raises:
-        PretrainedError: If it has no head over a vocabulary.
+        PretrainedError: If the model has no head over a vocabulary.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -158,11 +154,8 @@ class NextTokens:
     ) -> tuple[Tensor, Tensor]:
         """Return what the head reads (N, H) and gives (N, V) at `place` (N,) in `row` (N,).
 
-        Args:
-            batch: `input_ids` and `attention_mask` (B, L); the mask also covers what is in `cache`.
-            row: Sequences of the batch.
-            place: Places in them; the logits are those of the token behind each.
-            cache: Keys and values of what is before the batch; its own are added.
+        The logits are those of the next token. The batch's keys and values are added to a `cache`
+        of what is before it, which its `attention_mask` covers too.
         """
         kept = {} if cache is None else {"past_key_values": cache}
         with read_by_head(self.head, lambda hidden: hidden[row, place][None]) as read:
@@ -177,9 +170,7 @@ class NextTokens:
     def log_probabilities(self, batch: Batch) -> Tensor:
         """Return log-probabilities (R,), on the CPU, of the tokens in `answer_mask`, text by text.
 
-        Args:
-            batch: `input_ids`, `attention_mask` and `answer_mask` (P, L), which holds no first
-                token; `shared` and `owner` (P,) as in `ContinuationSet`.
+        The batch is that of a `ContinuationSet`, (P, L); the mask holds no first token.
         """
         text, place = batch["answer_mask"].nonzero(as_tuple=True)
         if not self.shares:
@@ -208,11 +199,8 @@ class NextTokens:
     def _part(self, batch: Batch, rows: Tensor, text: Tensor, place: Tensor) -> Tensor:
         """Return the log-probabilities (R,) of tokens of some texts, their beginnings run first.
 
-        Args:
-            batch: The whole batch.
-            rows: (T,) places of the texts in it, ascending.
-            text: (R,) places of the tokens' texts in `rows`.
-            place: (R,) of the tokens in their texts.
+        The texts are `rows` (T,) of the batch, ascending; the tokens are at `place` (R,) of `text`
+        (R,), a position in `rows`.
         """
         ids, shared = batch["input_ids"][rows], batch["shared"][rows]
         gold, at, size = ids[text, place], place - 1, int(shared.max())
@@ -314,11 +302,7 @@ def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
 
 
 def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> CausalScorer:
-    """Return what answers probes of a setup; questions go by the mean over an answer's tokens.
-
-    Raises:
-        PretrainedError: If there is no such causal model, or its tokenizer is no fast one.
-    """
+    """Return the scorer of a setup; questions go by the mean over an answer's tokens."""
     name, random_weights = settings.name_or_path, settings.random_weights
     model, tokenizer = load_pretrained(CAUSAL_LM, name, settings.revision, random_weights, seed)
     _refuse_slow(name, tokenizer)

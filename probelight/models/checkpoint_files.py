@@ -41,7 +41,7 @@ _MOST_WEIGHTS_A_BYTE = 4  # quantised to four bits: two
 
 
 class PretrainedError(RuntimeError):
-    """A checkpoint that cannot be used. The message names it and says what is wrong."""
+    """A checkpoint that cannot be used; the message names it and what is wrong."""
 
 
 @contextmanager
@@ -75,11 +75,7 @@ def one_error(source: str | Path, part: str) -> Iterator[None]:
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Return the object in a small JSON file of a model's folder.
-
-    Raises:
-        PretrainedError: If it is no regular file, too large, or no JSON object.
-    """
+    """Return the object in a small JSON file of a model's folder; else raise PretrainedError."""
     if not path.is_file():
         raise PretrainedError(f"{path} cannot be read: it is no regular file")
     if (size := path.stat().st_size) > _MOST_CONFIG_BYTES:
@@ -96,7 +92,7 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
-    """Raise PretrainedError where `max_length` or `num_choices` is no number that it can be."""
+    """Raise PretrainedError unless `max_length` and `num_choices` are possible numbers."""
     for name, least in (("max_length", 1), ("num_choices", 2)):
         value = settings.get(name)
         if value is not None and not (type(value) is int and value >= least):
@@ -115,11 +111,7 @@ def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | No
 
 
 def head_settings(name_or_path: str) -> dict[str, Any] | None:
-    """Return the settings of an MC-QA head, its `head` among them; None for another checkpoint.
-
-    Raises:
-        PretrainedError: If they are damaged, or of a form that is not known.
-    """
+    """Return the settings of an MC-QA head, its `head` among them; None for another checkpoint."""
     if not is_sentence_choice_folder(name_or_path):
         return None
     path = user_path(name_or_path) / HEAD_SETTINGS
@@ -137,11 +129,7 @@ def is_sentence_choice_folder(name_or_path: str) -> bool:
 
 
 def check_config(folder: Path) -> dict[str, Any]:
-    """Return the settings in a folder's config.json: what model it is of, and how large.
-
-    Raises:
-        PretrainedError: If there are none, or a size is no number that a model can have.
-    """
+    """Return the settings in a folder's config.json; refuse sizes that no model can have."""
     path = folder / CONFIG
     if not os.path.lexists(path):
         instead = "it is no model's folder; give the one that save_pretrained wrote"
@@ -184,11 +172,7 @@ def check_tokenizer_files(folder: Path) -> None:
 
 
 def check_weights(folder: Path) -> int:
-    """Return how many bytes a folder's weights have, without loading them.
-
-    Raises:
-        PretrainedError: If there are none, or a list of shards names what is not in the folder.
-    """
+    """Return the bytes of a folder's weights, without loading them; refuse missing files."""
     for path in (files := _weight_files(folder)):
         if not path.is_file():
             raise PretrainedError(f"folder {folder}: its weights {path.name} are not there")
@@ -201,13 +185,7 @@ def check_weights(folder: Path) -> int:
 def check_size(source: str | Path, num_weights: int, num_bytes: int | None) -> None:
     """Refuse settings of a model that its files cannot hold, before memory is taken for it.
 
-    Args:
-        source: The folder.
-        num_weights: Numbers in the model that the settings describe.
-        num_bytes: Of the files; None for fresh weights, which need no file.
-
-    Raises:
-        PretrainedError: If the files, or the machine, are too small for it.
+    `num_bytes` are those of the files; None for fresh weights, which need no file.
     """
     if num_bytes is not None and num_weights > _MOST_WEIGHTS_A_BYTE * num_bytes:
         raise PretrainedError(
@@ -281,7 +259,7 @@ def resolve(name_or_path: str) -> str:
 
 
 def hub_options(revision: str | None) -> dict[str, Any]:
-    """Return what every `from_pretrained` is given."""
+    """Return the options of every `from_pretrained`."""
     # Without it a terminal is asked whether somebody's code may run.
     return {"trust_remote_code": False} | ({} if revision is None else {"revision": revision})
 
@@ -310,11 +288,7 @@ def is_word_folder(folder: str | Path) -> bool:
 
 
 def word_settings(folder: str | Path) -> dict[str, Any]:
-    """Read the settings in a folder that `WordModule.save_pretrained` wrote, with its `kind`.
-
-    Raises:
-        PretrainedError: If there are none, or they cannot be read.
-    """
+    """Return the settings in a folder that `WordModule.save_pretrained` wrote, with its `kind`."""
     path = user_path(folder) / WORD_SETTINGS
     settings = read_settings(path)
     if (form := settings.pop("format", None)) != WORD_FORMAT:

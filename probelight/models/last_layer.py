@@ -1,10 +1,10 @@
-"""An encoder whose last layer is computed at one place of each sequence: no other is read.
+"""An encoder whose last layer is computed at one place of each sequence.
 
-The mask's output (MC-MLM) and that of [CLS] (MC-QA) need one query a sequence in the last layer.
+The mask's output (MC-MLM) and that of [CLS] (MC-QA) need one query per sequence in the last layer.
 Its keys and values are still those of the whole sequence. This saves nearly a whole layer.
 
-An encoder's layout is known by the attributes that it has, not by its name, and its use is held
-against the plain encoder's own output: relatives of known models come for free.
+An encoder's layout is known by the attributes that it has, not by its name, and compared with the
+plain encoder's own output: relatives of known models come for free.
 
 Shapes: B batch, L tokens, H hidden, A attention heads, D size of an attention head (H = A * D).
 """
@@ -30,8 +30,8 @@ class LayerLayout:
     Attributes:
         stack: Attribute path of the encoder's list of layers.
         maps: Paths in a layer of the linear maps of queries, keys and values.
-        finish: All that follows attention: layer, what attention mixed (B, 1, H), and the layer's
-            own input at the place (B, 1, H), to the layer's output (B, 1, H).
+        finish: From a layer, what attention mixed (B, 1, H), and the layer's own input at the
+            place (B, 1, H), to the layer's output (B, 1, H).
         as_tuple: Whether a layer returns its output as a tuple of one.
     """
 
@@ -83,16 +83,12 @@ _LAYERS = (
 
 
 class EncoderAt:
-    """Runs an encoder for its output at one place of each sequence.
+    """Runs an encoder for its output at one place of each sequence, without copying it.
 
-    The result is that of the plain encoder up to rounding. Where the architecture is not known, a
-    part of the last layer was replaced (adapters, sharded or quantised weights), or a check on a
-    tiny input shows a difference, the plain encoder runs instead. So it does where dropout is on,
-    which this layer does not draw, and where the encoder was compiled as a whole.
-
-    Args:
-        encoder: A Hugging Face encoder. Its modules are used, not copied, so that training and
-            moving it are seen here.
+    The result is that of the plain encoder up to rounding. The plain encoder runs instead where the
+    architecture is not known, a part of the last layer was replaced (adapters, sharded or quantised
+    weights), a check on a tiny input shows a difference, dropout is on, which this layer does not
+    draw, or the encoder was compiled as a whole.
     """
 
     def __init__(self, encoder: nn.Module) -> None:
@@ -163,7 +159,7 @@ class EncoderAt:
 
 
 class _LastLayer(nn.Module):
-    """Replaces a layer, and computes its output at one place alone."""
+    """A layer whose output is computed at one place alone."""
 
     def __init__(
         self, layer: nn.Module, layout: LayerLayout, place: Tensor, num_heads: int
@@ -188,12 +184,12 @@ class _LastLayer(nn.Module):
         return (output,) if self.layout.as_tuple else output
 
     def _attend(self, hidden: Tensor, own: Tensor, biases: list[Tensor]) -> Tensor:
-        """Return what one query a sequence takes from the values of all places: (B, 1, H).
+        """Return what one query per sequence takes from the values of all places: (B, 1, H).
 
         A query meets W_k x at each place x, so it may as well meet x as W_k^T query: with one
-        query, that is one product per sequence, not per token. Values likewise. The keys' bias
-        adds the same to all scores of a query, which the softmax does not see; it is there in
-        training alone, because processes that train together want a gradient of every weight.
+        query, that is one product per sequence, not per token. Values likewise. The keys' bias adds
+        the same to all scores of a query, which the softmax does not see; it is there in training
+        alone, because processes that train together want a gradient of every weight.
         """
         query, key, value = (attrgetter(path)(self.layer) for path in self.layout.maps)
         heads = (self.num_heads, -1, hidden.shape[-1])
@@ -222,7 +218,7 @@ def _at(hidden: Tensor, place: Tensor) -> Tensor:
 
 
 def _row_of(table: Tensor | None, place: Tensor) -> Tensor | None:
-    """Return what is added to the scores (B, A, L) of a query, of masks (B, 1 or A, L or 1, L)."""
+    """Return the part of a mask (B, 1 or A, L or 1, L) for the scores (B, A, L) of one query."""
     if table is None:
         return None
     rows = torch.arange(len(place), device=place.device)

@@ -1,7 +1,7 @@
 """Loading of checkpoints: whole or refused, quiet, and with one clear error when they are not.
 
 A checkpoint is loaded in a `Form`: a class of transformers and the families that it is known for.
-What is wrong is said without reading weights where it can be (`describe`, `check_pretrained`).
+Errors are found without reading weights where that is possible (`describe`, `check_pretrained`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Form:
 
     Attributes:
         auto_class: The class that loads it, with `from_pretrained` and `from_config`.
-        admits: Whether the settings are of a family that has it.
+        admits: Whether a config is of a family that has it.
         needs: Special tokens that a tokenizer must have for it, as transformers calls them.
     """
 
@@ -122,16 +122,12 @@ def load_pretrained(
     """Load a model in single precision and eval mode, and its tokenizer.
 
     Args:
-        form: What of it is loaded, such as `MASKED_LM`.
+        form: Such as `MASKED_LM`.
         name_or_path: "dictionary-lm" (the bundled model), a folder, or a name on the Hub.
         revision: Branch, tag or commit on the Hub.
         random_weights: The same architecture with fresh weights, as a control of it.
         seed: Of the fresh weights.
-        pooler: Keep an encoder's pooler, and ask that the checkpoint has it. Otherwise the pooler
-            is dropped: it would be trained by nothing.
-
-    Returns:
-        The model and the tokenizer.
+        pooler: Require and keep an encoder's pooler; otherwise it is dropped, as nothing trains it.
 
     Raises:
         PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
@@ -206,19 +202,11 @@ def _with_missing(
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint whose weights were not read.
-
-    Attributes:
-        form: In which it is loaded.
-        source: Its folder, or its name on the Hub.
-        options: What `from_pretrained` is given for it.
-        config: Its settings.
-        tokenizer: Its tokenizer.
-    """
+    """A checkpoint whose weights were not read."""
 
     form: Form
     source: str
-    options: dict[str, Any]
+    options: dict[str, Any]  # of `from_pretrained`
     config: PreTrainedConfig
     tokenizer: PreTrainedTokenizerBase
 
@@ -233,12 +221,7 @@ class Checkpoint:
 def describe(
     form: Form, name_or_path: str, revision: str | None, random_weights: bool
 ) -> Checkpoint:
-    """Read a checkpoint's settings and tokenizer.
-
-    Raises:
-        PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
-            supported, or its model is larger than its files or this machine.
-    """
+    """Read a checkpoint's settings and tokenizer; refuse one too large for its files or memory."""
     source, config = resolve(name_or_path), read_config(name_or_path, revision)
     refuse_other_families(form, config, source)
     names = config.architectures or ()
@@ -266,7 +249,7 @@ def check_pretrained(
     """Check all of a checkpoint that can be checked without reading its weights.
 
     Raises:
-        PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
+        PretrainedError: As `load_pretrained`, but for weights that are missing or damaged.
     """
     found = describe(form, name_or_path, revision, random_weights)
     refuse_foreign_tokenizer(form, found.source, found.outline(), found.tokenizer)
@@ -301,11 +284,7 @@ def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrained
 
 @quiet_transformers()
 def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedConfig:
-    """Read a checkpoint's settings, whatever its type.
-
-    Raises:
-        PretrainedError: If there are none, they cannot be read, or transformers knows no such type.
-    """
+    """Read a checkpoint's settings, whatever its type."""
     source = resolve(name_or_path)
     is_folder = Path(source).is_dir()
     if is_folder and revision:
@@ -373,8 +352,7 @@ def refuse_foreign_tokenizer(
 def num_positions(model: PreTrainedModel) -> int:
     """Return the longest input in tokens that a model has places for; few tokenizers know it.
 
-    RoBERTa and relatives count from behind the padding's place, so that they have fewer places
-    than rows.
+    RoBERTa and relatives count from behind the padding's place: they have fewer places than rows.
     """
     rows: Any = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     if not isinstance(rows, nn.Embedding):

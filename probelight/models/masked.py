@@ -57,7 +57,7 @@ class MaskedLM:
 
     Args:
         name_or_path: "dictionary-lm", a folder, or a name on the Hub.
-        answer_prefix: What is before a candidate; "auto" finds out from the tokenizer.
+        answer_prefix: Put before a candidate; "auto" finds out from the tokenizer.
         multi_token: What to do with a candidate that is more than one piece.
         max_length: Longest input in tokens.
         revision: Branch, tag or commit on the Hub.
@@ -88,7 +88,7 @@ class MaskedLM:
         self.max_length = max_length
 
     def encoder(self, multi_token: MultiToken | None = None) -> MaskedChoiceEncoder:
-        """Return what poses records; `multi_token` overrides the model's own setting."""
+        """Return the encoder of records; `multi_token` overrides the model's own setting."""
         return MaskedChoiceEncoder(
             self.tokenizer, self.answer_prefix, multi_token or self.multi_token, self.max_length
         )
@@ -106,11 +106,10 @@ class MaskedLM:
 
 
 class MaskedScorer(Scorer):
-    """A masked LM that is asked at the one mask of each sentence.
+    """Scores candidates by the logits of a checkpoint's own head at the one mask of each sentence.
 
-    Candidates are vocabulary items, and their scores the logits of the checkpoint's own head, which
-    differ from log-probabilities by one number an item. Candidates of several pieces go by the
-    model's `multi_token`.
+    Logits differ from log-probabilities by one number per item. Candidates of several pieces go by
+    the model's `multi_token`.
 
     Args:
         masked: The model; it is used, not copied.
@@ -144,7 +143,7 @@ class MaskedScorer(Scorer):
         return self.by_pieces().log_likelihoods()
 
     def by_pieces(self, normalise: Normalise = "sum") -> PseudoLogLikelihood:
-        """Return the scorer of the records that this one cannot pose, by the very same model."""
+        """Return the scorer, with the same model, of the records that this one cannot pose."""
         masked = self.masked
         return PseudoLogLikelihood(
             masked.model, masked.tokenizer, normalise, masked.max_length, masked.head, self.pll
@@ -162,9 +161,9 @@ class PseudoLogLikelihood(LikelihoodScorer):
     choices of one piece the order of the choices is that of MC-MLM.
 
     A word of several pieces is easy to guess when all pieces but one are shown. The form
-    "within_word_l2r" (Kauf and Ivanova 2023) masks with a piece also the later pieces of its word;
-    `LikelihoodEncoder` says what words are. Masked copies that are the same, such as those of
-    all candidates of one piece, are run once.
+    "within_word_l2r" (Kauf and Ivanova 2023) masks with a piece also the later pieces of its word
+    (see `LikelihoodEncoder`). Masked copies that are the same, such as those of all candidates of
+    one piece, are run once.
 
     Args:
         model: A masked LM.
@@ -244,14 +243,11 @@ class PseudoLogLikelihood(LikelihoodScorer):
 
 
 def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
-    """Return what answers: at the mask; by the head of a fine-tuned model; else by its words.
+    """Return the scorer of a setup: at the mask, a fine-tuned head, or pseudo-log-likelihoods.
 
-    MC-QA has no pre-trained head, so a model that was not fine-tuned is asked for the
-    pseudo-log-likelihood of each answer behind its question (Salazar et al. 2020), and any model
-    for that of the sentences of a minimal pair, whose tokens are masked one at a time.
-
-    Raises:
-        PretrainedError: If there is no such model, or it is no masked LM.
+    MC-QA has no pre-trained head, so a model that was not fine-tuned scores each answer behind its
+    question by pseudo-log-likelihood (Salazar et al. 2020), and any model the sentences of minimal
+    pairs.
     """
     name, length = settings.name_or_path, settings.max_length
     options: dict[str, Any] = {

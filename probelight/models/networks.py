@@ -1,4 +1,4 @@
-"""Networks in memory: their checksum, their numbers, how they are drawn and run on batches."""
+"""Networks in memory: checksums, checks of numbers, random states, running on batches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ Batch = dict[str, Tensor]
 def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
     """Return the sha256 of a model's weights, as hex: names, types, shapes and values.
 
-    Args:
-        model: The model, or its weights by name where it holds only a shard of them.
+    A model of which this process holds only a shard gives its weights by name instead.
     """
     digest = hashlib.sha256()
     weights = model.state_dict() if isinstance(model, nn.Module) else model
@@ -45,12 +44,9 @@ def own_random_state(seed: int) -> Iterator[None]:
 
 
 def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
-    """Run an encoder on the inputs of `batch` that it knows.
+    """Run an encoder on the inputs of `batch` that it knows; `last_hidden_state` is (B, L, H).
 
-    Not every encoder takes `token_type_ids`, and some ignore what they do not know in silence.
-
-    Returns:
-        The encoder's output; `last_hidden_state` is (B, L, H).
+    Not every encoder takes `token_type_ids`, and some ignore unknown arguments in silence.
     """
     known = inspect.signature(encoder.forward).parameters
     names = ("input_ids", "attention_mask", "token_type_ids")
@@ -61,8 +57,7 @@ def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
 def read_by_head(head: nn.Module, select: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
     """Let a model's head read a part of the hidden states alone; yield the list of those parts.
 
-    The model itself calls its head, so what it does before and behind it (scales, caps) is done,
-    but at these places only.
+    The model itself calls its head, so that its scales and caps before and behind the head apply.
     """
     read: list[Tensor] = []
 
@@ -88,7 +83,7 @@ def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> 
 
 
 def part(module: nn.Module, path: str, default: Any = None) -> Any:
-    """Return what is at an attribute path; the default where nothing is."""
+    """Return the value at an attribute path, or the default."""
     try:
         return attrgetter(path)(module)
     except AttributeError:

@@ -57,12 +57,12 @@ class PairChoice:
     Pairs that occur more than once in a batch are read once.
 
     Args:
-        name_or_path: "dictionary-lm", a folder, or a name on the Hub. Of a folder that was saved
-            with its head, the head is loaded too.
+        name_or_path: "dictionary-lm", a folder, or a name on the Hub. A head saved in the folder
+            is loaded too.
         head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
             it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as
-            `AutoModelForMultipleChoice`; "multiple_choice", all of a checkpoint that was saved as
-            one of those, its trained head included. None: the checkpoint's own, or "mlp".
+            `AutoModelForMultipleChoice`; "multiple_choice", all of a checkpoint saved as such,
+            its trained head included. None: the checkpoint's own, or "mlp".
         max_length: Longest pair in tokens. None: the folder's own, or 256.
         num_choices: Pads every question to so many choices with empty ones, scored like any other
             (Richardson 2020). None: the folder's own, or no padding.
@@ -72,8 +72,8 @@ class PairChoice:
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, does not begin its inputs with
-            [CLS], has no pooler where the head needs one, or was saved with another head or number
-            of choices.
+            [CLS], lacks a pooler that the head needs, or was saved with another head or number of
+            choices.
     """
 
     def __init__(
@@ -118,11 +118,11 @@ class PairChoice:
 
     @property
     def network(self) -> nn.Module:
-        """Encoder and head, by the names that a trained module has them under."""
+        """Encoder and head, under the names that a trained module gives them."""
         return nn.ModuleDict({"transformer": self.transformer, "head": self.head})
 
     def encoder(self) -> SentenceChoiceEncoder:
-        """Return what poses records."""
+        """Return the encoder of records."""
         return SentenceChoiceEncoder(self.tokenizer, self.max_length, self.num_choices)
 
     def __call__(self, batch: Batch) -> Tensor:

@@ -1,4 +1,4 @@
-"""The seam of a model type: what can be asked of a language model, and how it is made.
+"""The seam of a model type: the questions to a language model, and how it is made.
 
 Shapes: B items, K choices, V entries of a vocabulary, H hidden, U words.
 """
@@ -31,19 +31,19 @@ Posable = Callable[[Sequence["Record"]], Sequence[int]]
 
 
 def all_of(records: Sequence[Record]) -> Sequence[int]:
-    """Return the places of all records: every answer is made of pieces that a tokenizer knows."""
+    """Return the positions of all records: any answer is made of pieces that a tokenizer knows."""
     return range(len(records))
 
 
 @dataclass(frozen=True)
 class Question:
-    """One thing that is asked of a scorer, a batch at a time.
+    """One question to a scorer, answered a batch at a time.
 
     Attributes:
         encoder: Poses records: tokenises them, skips or cuts what does not fit, and says so.
         answer: From a batch of the encoder's, on the scorer's device, to the answer, items first.
-        num_tokens: From records to how many tokens are summed for each of their choices; the model
-            is not run. The `log_likelihoods` of every model type have it.
+        num_tokens: From records to the number of summed tokens of each of their choices, without
+            running the model. The `log_likelihoods` of every model type have it.
     """
 
     encoder: ChoiceEncoder
@@ -54,30 +54,28 @@ class Question:
 class Scorer(ABC):
     """A language model as it is, which answers questions without being trained.
 
-    Every model type answers the questions below, or refuses them by name with a `UsageError`:
-    nothing is answered by something near it. A question takes records and poses them itself, so
-    that everything which depends on a tokenizer is here: callers give words as people write them.
+    Every model type answers the questions below, or refuses them by name with a `UsageError`. A
+    question takes records and poses them itself, so that everything which depends on a tokenizer is
+    here: callers give words as people write them.
 
-    - The leading space belongs to the answer, and the scorer puts it there: whatever space is
-      around a choice is dropped, and the choice is looked up, or written behind its context, as it
-      would be in running text.
+    - The leading space belongs to the answer, and the scorer puts it there: white space around a
+      choice is dropped, and the choice is looked up, or written behind its context, as in running
+      text.
     - Case is the text's own: nothing is folded, unless the model's own tokenizer does so.
-    - The sums are of the log-probabilities (natural logarithms) of the answer's own tokens, and
-      of them alone: the context, special tokens and what is behind the answer are given. A type
-      that reads both ways masks one token at a time (in one form, the rest of its word with it) and
-      is given all others. One that reads from left to right is given what is before alone, so
-      it sums what is behind the answer too, which a bad answer makes unlikely. One that writes
-      between sentinels sums the one that closes the answer. Whether choices go by sums or by means
-      over their tokens is a matter of `choice_scores`.
+    - The sums are of the log-probabilities (natural logarithms) of the answer's own tokens alone:
+      the context, special tokens and what is behind the answer are given. A type that reads both
+      ways masks one token at a time (in one form, the rest of its word with it) and is given all
+      others. One that reads from left to right is given what is before alone, so it sums what is
+      behind the answer too, which a bad answer makes unlikely. One that writes between sentinels
+      sums the one that closes the answer. Only `choice_scores` may be means over tokens.
     - Special tokens (BOS among them) are around a text as the tokenizer sets them; what a type
       adds or leaves out is said in its module.
     - An item that cannot be posed is an error, or skipped and counted in the encoder's notices;
-      what the encoder lists as `needs_pll`, because the settings ask for it, goes by
-      `log_likelihoods`. Nothing is scored otherwise than it was asked for.
+      those in the encoder's `needs_pll`, because the settings ask for it, go by `log_likelihoods`.
 
     Attributes:
-        network: What it computes with: moved to the device of the batches, kept in eval mode, and
-            fingerprinted by the names that it gives its weights. None by default.
+        network: The weights: moved to the device of the batches, kept in eval mode, and
+            fingerprinted by their names. None by default.
         mode: How the choices get their scores, as the column `mode` of results names it.
         normalise: Whether `choice_scores` are the log-likelihoods, or their means per token; None
             where they are something else.
@@ -98,8 +96,8 @@ class Scorer(ABC):
         """Return the question for log-probabilities (B, V) at the mask, or next behind the stem.
 
         They are over the entries of the encoder's `tokenizer`. Batches hold `candidate_ids` (B, K),
-        the entries of the item's choices; items with a choice that is not one entry are skipped.
-        An item may have one choice, or none.
+        the entries of the item's choices, of which there may be one or none; items with a choice
+        that is not one entry are skipped.
         """
         self._refuse("log-probabilities over a vocabulary")
 
@@ -122,15 +120,13 @@ class Scorer(ABC):
     def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Return the rows (U, H) and biases (U,) with which a head over `features` begins words.
 
-        They are those of the model's own head at the word's one piece, or the mean of its pieces'.
-
-        Raises:
-            RecordError: If a word has no pieces.
+        They are those of the model's own head at the word's one piece, or the mean of its pieces';
+        a word without pieces is a `RecordError`.
         """
         self._refuse("rows of words")
 
     def fingerprint(self) -> str:
-        """Return the sha256 of the weights, as hex, which tells its answers from another's."""
+        """Return the sha256 of the weights, as hex."""
         return model_fingerprint(self.network)
 
     def _refuse(self, what: str) -> NoReturn:
@@ -138,7 +134,7 @@ class Scorer(ABC):
 
 
 class LikelihoodScorer(Scorer):
-    """A scorer whose choices go by the log-probabilities of their tokens: the sum, or the mean.
+    """A scorer whose choices go by the log-probabilities of their tokens.
 
     Attributes:
         normalise: "sum" over the tokens of a choice, or their "mean", which does not prefer short
@@ -149,7 +145,7 @@ class LikelihoodScorer(Scorer):
 
     @abstractmethod
     def likelihood_encoder(self) -> LikelihoodEncoder | InfillingEncoder:
-        """Return what poses records, so that each choice has its text and tokens to sum."""
+        """Return the encoder of records that gives each choice its text and tokens to sum."""
 
     @abstractmethod
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -170,7 +166,7 @@ class LikelihoodScorer(Scorer):
 
 
 class ChoosesAnswers(Protocol):
-    """A model that was trained to choose: it poses records and gives each choice a logit."""
+    """A model that was trained to choose: it encodes records and gives each choice a logit."""
 
     def encoder(self) -> ChoiceEncoder:
         """Return what turns records into batches."""
@@ -180,11 +176,11 @@ class ChoosesAnswers(Protocol):
 
 
 class TrainedScorer(Scorer):
-    """Answers with the head that a model was trained with: one logit for each choice.
+    """Scores choices by the head that a model was trained with.
 
     Args:
         module: The trained model; it is used, not copied.
-        network: Its weights; the module itself where it is one of torch's.
+        network: Its weights; None for a module that is one of torch's.
     """
 
     mode = "fine_tuned"
@@ -203,14 +199,9 @@ class TrainedScorer(Scorer):
 def scores_of_choices(batch: Batch, scores: Tensor, counts: Tensor, normalise: Normalise) -> Tensor:
     """Return the sum or the mean of each choice's tokens (B, K), -inf where there is no choice.
 
-    In double precision on the CPU (not every accelerator has it): the mean of equal numbers is
-    then that number, however many there are, and a model that prefers no token ties.
-
-    Args:
-        batch: With `pair_index` (B, K), the text of each choice, and `choice_mask` (B, K).
-        scores: (R,) log-probabilities of all summed tokens, those of one text next to each other.
-        counts: (P,) how many belong to each distinct text.
-        normalise: "sum" or "mean".
+    `scores` (R,) are those of all summed tokens, text after text; `counts` (P,) how many belong to
+    each. In double precision on the CPU (not every accelerator has it): the mean of equal numbers
+    is then that number, however many there are, and a model that prefers no token ties.
     """
     sizes = counts.cpu()
     # Split and summed, not `index_add_`: on a GPU that adds in another order each time.
@@ -252,7 +243,7 @@ class ScorerSettings(Protocol):
 
 
 class ModelTypeModule(Protocol):
-    """What the module of a model type holds; the registry of model types names it."""
+    """The interface of a model type's module, which the registry of model types names."""
 
     @property
     def FORMS(self) -> Mapping[Setup, Form]:
@@ -267,4 +258,4 @@ class ModelTypeModule(Protocol):
         """
 
     def check(self, settings: ScorerSettings, setup: Setup) -> Posable:
-        """Refuse what `load` would, as far as it can be told without reading weights."""
+        """Refuse what `load` would, as far as possible without reading weights."""

@@ -65,14 +65,14 @@ FORMS: dict[Setup, Form] = dict.fromkeys(("mc_mlm", "mc_qa", "minimal_pair"), SE
 
 
 class Seq2SeqScorer(LikelihoodScorer):
-    """An encoder-decoder LM that is asked to fill the blank of each text, see the module.
+    """An encoder-decoder LM that fills the blank of each text, see the module.
 
     Each text is encoded once, for all its choices.
 
     Args:
         model: The model; it is used, not copied.
         tokenizer: Its tokenizer.
-        normalise: Whether choices go by the "sum" over their tokens, or by the "mean".
+        normalise: "sum" over the tokens of a choice, or their "mean".
         max_length: Longest text in tokens, of the encoder and of the decoder.
         answer_prefix: As in `CandidateTable`.
 
@@ -145,7 +145,7 @@ class Seq2SeqScorer(LikelihoodScorer):
         return read[places], logits[places]
 
     def _encoded_sources(self, batch: Batch) -> Tensor:
-        """Return what the encoder makes of the distinct sources: (S, L, H)."""
+        """Return the encoder's output (S, L, H) of the distinct sources."""
         found: Tensor = self.model.get_encoder()(
             input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]
         ).last_hidden_state
@@ -165,11 +165,7 @@ class Seq2SeqScorer(LikelihoodScorer):
 
 
 def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Infilling:
-    """Return how a model fills blanks, by its family and its tokenizer; weights are not read.
-
-    Raises:
-        PretrainedError: If the tokenizer lacks what the family's form needs.
-    """
+    """Return how a model fills blanks, by its family and its tokenizer; weights are not read."""
     source = str(model.config.name_or_path)
     name = f"{source}: {model.config.model_type} fills blanks by"
     repeats_context = model.config.model_type in FILLED_SENTENCE
@@ -204,11 +200,7 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
 
 
 def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Seq2SeqScorer:
-    """Return what fills blanks; questions go by the mean, as the sum would prefer short answers.
-
-    Raises:
-        PretrainedError: If there is no such model that was taught to fill blanks.
-    """
+    """Return the scorer of a setup; questions go by the mean, as sums prefer short answers."""
     name, random_weights = settings.name_or_path, settings.random_weights
     model, tokenizer = load_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights, seed)
     normalise: Normalise = "mean" if setup == "mc_qa" else "sum"

@@ -45,21 +45,16 @@ GOES_ON = "##"  # before what reads like a word, and is none
 
 
 def tokenizer_of(question: Question) -> Any:
-    """Return the tokenizer whose entries a question about a vocabulary is answered with."""
+    """Return the tokenizer whose entries the answer to a question about a vocabulary is over."""
     return cast("Any", question.encoder).tokenizer
 
 
 def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Question:
     """Return the question for the k best entries, with log-probabilities, and W others (B, 2k + W).
 
-    Entries of the same log-probability are in no order. Nothing as wide as the vocabulary leaves
-    the device.
-
-    Args:
-        scorer: Who is asked.
-        k: How many entries, at most those that there are.
-        asked: (N, up to W) of each record that will be posed, entries whose log-probabilities are
-            asked for too; where there are fewer than W, what is behind them means nothing.
+    `asked` (N, up to W) are entries of each record whose log-probabilities are wanted too; where
+    there are fewer than W, the rest means nothing. Entries of the same log-probability are in no
+    order. Nothing as wide as the vocabulary leaves the device.
     """
     vocabulary = scorer.vocabulary()
     width = max(map(len, asked), default=0)
@@ -78,11 +73,9 @@ def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Ques
 
 
 def entries_of(question: Question, places: Sequence[tuple[str, str]]) -> list[int | None]:
-    """Return the one entry that a word is in its place; None where it is split, or not known.
+    """Return the one entry of each word in its place; None where it is split, or not known.
 
-    Args:
-        question: Of a scorer, about its vocabulary.
-        places: Stem, with its mask, and word.
+    Places are a stem, with its mask, and a word; the question is about a scorer's vocabulary.
     """
     records = [Record(str(i), stem, (word,), 0) for i, (stem, word) in enumerate(places)]
     encoded = question.encoder.encode(records)
@@ -98,9 +91,9 @@ def read_out(tokenizer: Any, entries: Iterable[int]) -> dict[int, str]:
     """Return how entries read behind a word, as texts without white space in them, never empty.
 
     What begins a word is shown as the word, whatever marks that in the vocabulary (`Ġfish` and
-    `▁fish` are "fish"). What goes on the word before it is behind `##`, as in BERT's
-    vocabulary, whatever the tokenizer; signs alone (`,`) do not. Special tokens, parts of
-    characters, control characters and white space are shown as the vocabulary writes them.
+    `▁fish` are "fish"). What goes on the word before it is behind `##`, as in BERT's vocabulary,
+    whatever the tokenizer; signs alone (`,`) do not. Special tokens, parts of characters, control
+    characters and white space are shown as the vocabulary writes them.
     """
     before = tokenizer("a", add_special_tokens=False)["input_ids"]
     special = set(tokenizer.all_special_ids)
@@ -132,19 +125,10 @@ def word_rows(
     words: Sequence[str],
     answer_prefix: str = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """Return a row and a bias for each word, from the rows of its pieces inside a sentence.
+    """Return rows (U, H) and biases (U,) of words, from those of their pieces inside a sentence.
 
-    Of a word that is one piece they are those of the head; of several pieces the mean of theirs. A
-    head without a bias gives 0.
-
-    Args:
-        model: A `PreTrainedModel` with a linear head over its vocabulary.
-        tokenizer: Its tokenizer.
-        words: U of them, whose rows are (U, H) and biases (U,).
-        answer_prefix: What is before a word; "auto" finds out from the tokenizer.
-
-    Raises:
-        RecordError: If a word has no pieces.
+    A word of one piece gets the head's own, one of several pieces their mean; a head without a bias
+    gives 0. A word without pieces is a `RecordError`.
     """
     decoder = model.get_output_embeddings()
     table = CandidateTable(tokenizer, answer_prefix)
