@@ -32,11 +32,11 @@ class Blank:
     """A sentence with its blank, prepared for one tokenizer.
 
     Attributes:
-        text: The sentence with the tokenizer's mask token in it. White space before the mask is
-            gone: where a word brings its own leading space (byte-level BPE, SentencePiece) it
-            belongs to the answer, and elsewhere it is nothing.
-        carrier: The shortest text that is before an answer as this sentence does: nothing at
-            the start, a word and a space inside, the last character where the blank is attached.
+        text: The sentence with the tokenizer's mask token, without white space before the mask:
+            where a word brings its own leading space (byte-level BPE, SentencePiece) it belongs to
+            the answer, and elsewhere it is nothing.
+        carrier: The shortest text that is before an answer as this sentence is: nothing at the
+            start, a word and a space inside, the last character where the blank is attached.
     """
 
     text: str
@@ -90,7 +90,7 @@ class CandidateTable:
     def single_entries(
         self, records: Sequence[Record], carriers: Sequence[str], tokens: TokenStore
     ) -> tuple[list[int], list[Skipped]]:
-        """Return the places of records whose candidates are one entry each, and the others."""
+        """Return the positions of records whose candidates are one entry each, and the others."""
         kept, others = [], []
         for place, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
             if problems := list(self.problems(record, carrier, tokens)):
@@ -100,7 +100,7 @@ class CandidateTable:
         return kept, others
 
     def problems(self, record: Record, carrier: str, tokens: TokenStore) -> Iterator[str]:
-        """Say what keeps a record's candidates from being one vocabulary entry each."""
+        """Yield what keeps a record's candidates from being one vocabulary entry each."""
         unknown = self.tokenizer.unk_token_id
         for candidate in record.choices:
             pieces = self.pieces(carrier, candidate, tokens)
@@ -115,8 +115,7 @@ class CandidateTable:
     ) -> tuple[Ids, NDArray[np.bool_]]:
         """Return the entries (N, K) of records without `problems`, 0 for none, and which exist.
 
-        Raises:
-            RecordError: If two different candidates of a record are the same entry.
+        Two different candidates of a record that are the same entry are a `RecordError`.
         """
         exists = existing_choices(records)
         ids = np.zeros(exists.shape, dtype=np.int64)
@@ -135,11 +134,7 @@ class CandidateTable:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberedSet(CandidateSet):
-    """Texts as another encoder posed them, and the places of their candidates in a list of words.
-
-    Attributes:
-        posed: The texts.
-    """
+    """Texts as another encoder posed them, and positions of their candidates in a list of words."""
 
     posed: EncodedSet
 
@@ -153,7 +148,7 @@ class NumberedEncoder:
 
     Args:
         encoder: Poses the stems; it is given records without choices.
-        words: The candidates of all records that will come, as they are without space around.
+        words: The candidates of all records that will come, without white space around them.
     """
 
     def __init__(self, encoder: ChoiceEncoder, words: Sequence[str]) -> None:
@@ -170,12 +165,7 @@ class NumberedEncoder:
         self.encoder.cache_dir = folder
 
     def encode(self, records: Sequence[Record]) -> NumberedSet:
-        """Tokenise records.
-
-        Raises:
-            RecordError: If the tokenizer can't pose a stem.
-            KeyError: If a candidate is none of the words.
-        """
+        """Tokenise stems; refuse those that can't be posed, and candidates that are not words."""
         posed = self.encoder.encode([replace(r, choices=(), answer=0) for r in records])
         kept = [records[place] for place in posed.kept]
         exists = existing_choices(kept)

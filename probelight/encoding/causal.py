@@ -39,14 +39,14 @@ from probelight.probes.record import MASK, Record
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuationSet(LikelihoodSet):
-    """Texts that are scored from a token on to their end; the first token of all is given.
+    """Texts that are scored from a token to their end; the first token of all is given.
 
     `num_sequences` counts texts of the item's longest length that take as long as the item, whose
     texts share their beginning.
     """
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """Return what `LikelihoodSet.inputs` does, and what the distinct texts have in common.
+        """Return the inputs of `LikelihoodSet`, and what the distinct texts have in common.
 
         `shared` (P,) is how many tokens at its beginning a text shares with the other choices of
         its item, `owner` (P,) the first text that begins with the same ones.
@@ -77,8 +77,8 @@ class ContinuationEncoder(LikelihoodEncoder):
 
     Args:
         tokenizer: A fast Hugging Face tokenizer, with or without a padding token.
-        max_length: Most tokens of a text, special tokens included. Of a longer one the beginning is
-            cut, down to one token; what is scored stays whole.
+        max_length: Most tokens of a text, special tokens included. A longer one loses its
+            beginning, down to one token; what is scored stays whole.
     """
 
     makes = ContinuationSet
@@ -146,8 +146,8 @@ def start_token(tokenizer: Any) -> Ids:
 def shared_beginning(ids: Ids, lengths: Ids) -> Ids:
     """Return how many tokens of each of an item's texts (R, L) are run once for all of them: (R,).
 
-    That is the common beginning, without the last token, which is only ever predicted; a whole
-    text where there is none in common.
+    That is the common beginning, without the last token, which is only ever predicted; a whole text
+    where there is none in common.
     """
     same = (ids == ids[0]).all(axis=0)[: lengths.min()]
     common = int(same.argmin()) if not same.all() else len(same)
@@ -156,13 +156,9 @@ def shared_beginning(ids: Ids, lengths: Ids) -> Ids:
 
 @dataclass(frozen=True, kw_only=True)
 class StemSet(CandidateSet):
-    """Stems, one sequence for each item, and the vocabulary items of their candidates.
+    """Stems, one sequence per item, and the vocabulary items of their candidates."""
 
-    Attributes:
-        rows: Tokens of each stem, special tokens included.
-    """
-
-    rows: tuple[Ids, ...]
+    rows: tuple[Ids, ...]  # tokens of each stem, special tokens included
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` etc. (B, L), `place` (B,) of the last token, and the candidates."""
@@ -177,15 +173,15 @@ class StemSet(CandidateSet):
 class StemEncoder:
     """Encodes the stem of each record up to its blank, or whole with the blank written out.
 
-    For the next token it is read up to its blank, without the white space there; candidates
-    are then looked up as entries of the vocabulary, and records with one that is none are skipped.
-    A record without choices has none to look up. Of a stem that is too long the beginning is cut.
+    For the next token it is read up to its blank, without the white space there; candidates are
+    then looked up as entries of the vocabulary, and records with one that is none are skipped. Of a
+    stem that is too long the beginning is cut.
 
     Args:
         tokenizer: A Hugging Face tokenizer.
         max_length: Most tokens of a stem, special tokens included.
-        blank: What is written for the mask; none ends the stem before it.
-        answer_prefix: As `CandidateTable` has it.
+        blank: Written for the mask; None ends the stem before it.
+        answer_prefix: As in `CandidateTable`.
     """
 
     def __init__(

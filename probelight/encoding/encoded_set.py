@@ -1,4 +1,4 @@
-"""A set of items as token ids, the batches by tokens made from it, and what all encoders share.
+"""Sets of items as token ids, the batches by tokens made from them, and what all encoders share.
 
 Which items are answered together is the same for any number of processes.
 """
@@ -26,17 +26,11 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Skipped:
-    """A record that a tokenizer can't pose.
+    """A record that a tokenizer can't pose."""
 
-    Attributes:
-        position: Its place among the records given.
-        name: Its id and line.
-        reason: What is wrong, with the candidate and its pieces.
-    """
-
-    position: int
+    position: int  # among the records given
     name: str
-    reason: str
+    reason: str  # with the candidate and its pieces
 
 
 def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...]:
@@ -112,9 +106,9 @@ class EncodedSet(ABC):
         lengths: (N,) tokens of the longest sequence of each item, special tokens included.
         num_sequences: (N,) sequences of each item: 1 for a masked sentence, K for K pairs.
         num_choices: K, the most choices of an item.
-        kept: For each item, the place of its record among those given.
+        kept: Position of each item's record among those given.
         skipped: Records left out, with the reason.
-        needs_pll: Places of the records to be scored by pseudo-log-likelihood; not among the items.
+        needs_pll: Positions of the records to be scored by pseudo-log-likelihood.
         notices: What a reader of the results should know (cuts, skips), one sentence each.
         padding: How sequences are made equally long.
     """
@@ -133,13 +127,10 @@ class EncodedSet(ABC):
         return len(self.labels)
 
     def collate(self, indices: Sequence[int]) -> dict[str, Tensor]:
-        """Make a batch of items.
-
-        Args:
-            indices: (B,) items; `PADDING_ITEM` gives a copy of a real item with weight 0.
+        """Make a batch of items (B,); `PADDING_ITEM` becomes a copy of a real one with weight 0.
 
         Returns:
-            `labels` (B,), `weights` (B,) float, `item` (B,) the place of the record among those
+            `labels` (B,), `weights` (B,) float, `item` (B,) the position of the record among those
             given (-1 for padding), `choice_mask` (B, K), and the inputs of the model.
         """
         given = np.asarray(indices, dtype=np.int64)
@@ -160,7 +151,7 @@ class EncodedSet(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateSet(EncodedSet):
-    """Items whose choices are entries of a vocabulary, or places in a list of words.
+    """Items whose choices are entries of a vocabulary, or positions in a list of words.
 
     Attributes:
         candidate_ids: (N, K) the entries, 0 where `choice_mask` is False.
@@ -205,10 +196,8 @@ def distinct_texts(
 ) -> tuple[list[str], Ids, Ids]:
     """Return the distinct texts of records; which are the questions (N,) and the answers (N, K).
 
-    Where there is no choice is -1. With `num_choices` each record gets so many, the rest empty.
-
-    Raises:
-        RecordError: If a record has more choices than `num_choices`.
+    -1 is where there is no choice. With `num_choices` each record gets so many, the rest empty; one
+    with more is a `RecordError`.
     """
     width = num_choices or max((len(record.choices) for record in records), default=0)
     places: dict[str, int] = {}
@@ -267,13 +256,8 @@ def token_budget_batches(
 ) -> list[list[int]]:
     """Cut `order` into batches whose longest sequence times their sequences fits `max_tokens`.
 
-    An item larger than that is alone in its batch.
-
-    Args:
-        lengths: (N,) tokens of the longest sequence of each item.
-        max_tokens: The most padded tokens in a batch.
-        order: Items in the order in which they are taken.
-        num_sequences: (N,) sequences of each item; None: one each.
+    `lengths` (N,) are those of each item's longest sequence, `num_sequences` (N,) one each if None.
+    An item that is too large is alone in its batch.
     """
     sizes = np.asarray(lengths).tolist()
     rows = [1] * len(sizes) if num_sequences is None else np.asarray(num_sequences).tolist()

@@ -41,12 +41,12 @@ class Infilling:
     text before the blank if it `repeats_context`, the answer, and `closing`.
 
     Attributes:
-        blank: What is written into the text where the blank is.
+        blank: Written into the text in place of the blank.
         blank_id: Its token.
         opening: What the decoder is given first: its start token, then T5's sentinel or the special
             tokens that a sentence of BART begins with.
-        closing: What it must say behind an answer for the answer to be a whole one: T5's next
-            sentinel; nothing of BART, which goes on with the text behind the blank.
+        closing: What makes an answer a whole one: T5's next sentinel; nothing of BART, which goes
+            on with the text behind the blank.
         repeats_context: Whether it writes the whole sentence (BART), or the answer alone (T5).
     """
 
@@ -59,17 +59,11 @@ class Infilling:
 
 @dataclass(frozen=True)
 class Target:
-    """What the decoder is given, and the tokens that are then scored.
+    """What the decoder is given, and the tokens that are then scored."""
 
-    Attributes:
-        source: The text that the encoder reads, as a place among the distinct ones.
-        given: Tokens that the decoder is given.
-        asked: Tokens that are scored, each behind all before it.
-    """
-
-    source: int
+    source: int  # index of the text that the encoder reads
     given: tuple[int, ...]
-    asked: tuple[int, ...]
+    asked: tuple[int, ...]  # scored, each behind all before it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +72,11 @@ class InfillingSet(EncodedSet):
 
     Attributes:
         sources: The distinct texts, without special tokens.
-        targets: What the decoder is given and scored on, each distinct target once.
-        places: (N, M) the targets of each item, -1 where there is none: M is K, a target for each
-            choice, or 1, where the next token is scored.
+        targets: The distinct targets of the decoder.
+        places: (N, M) the targets of each item, -1 for none: M is K, a target per choice, or 1,
+            where the next token is scored.
         candidate_ids: (N, K) vocabulary items, where the next token is scored.
-        choice_mask: (N, K) which choices there are.
+        choice_mask: (N, K) which choices exist.
         template: Special tokens around a source.
     """
 
@@ -140,8 +134,8 @@ class PosedTexts:
     """Records with their blanks, as an encoder's tokenizer cuts them.
 
     Attributes:
-        texts: (N,) the text with a blank of each record, as a place in `store`.
-        store: Tokens.
+        texts: (N,) index in `store` of each record's text with a blank.
+        store: Tokens of the distinct texts.
         notices: What the tokens' cache has to say.
     """
 
@@ -226,11 +220,10 @@ class InfillingEncoder:
     """Encodes records for a model that fills blanks: the mask of a stem, or the place behind it.
 
     In a question the blank is behind the stem and a space; an empty stem is nothing but the
-    blank, so that a whole sentence is the answer. A stem and its blank are tokenised as the one
-    text they are. An answer gets the pieces that it has in running text: where the context is
-    repeated those of the filled sentence that hold a letter of it, or the space before it, else
-    those that it has behind a space (at the start of a text, or attached to a word: those that it
-    has alone).
+    blank, so that a whole sentence is the answer. A stem and its blank are tokenised as one text.
+    An answer gets the pieces that it has in running text: where the context is repeated those of
+    the filled sentence that hold a letter of it, or the space before it, else those that it has
+    behind a space (at the start of a text, or attached to a word: those that it has alone).
 
     Args:
         tokenizer: The tokenizer; a fast one where the context is repeated.
@@ -269,7 +262,7 @@ class InfillingEncoder:
         return [[len(encoded.targets[i].asked) for i in row if i >= 0] for row in encoded.places]
 
     def encode(self, records: Sequence[Record]) -> InfillingSet:
-        """Tokenise records; see the class for what happens to those that do not fit.
+        """Tokenise records; see the class for those that do not fit.
 
         Raises:
             RecordError: If a stem has several masks, an answer has no tokens or is longer than
@@ -346,7 +339,7 @@ class InfillingEncoder:
     def _window(
         self, record: Record, size: int, at: int, written: Sequence[Written]
     ) -> tuple[int, int]:
-        """Return begin and end of what is kept of a text of `size` tokens with its blank `at`."""
+        """Return begin and end of the kept part of a text of `size` tokens with its blank `at`."""
         form = self.form
         longest = max((len(choice.answer) for choice in written), default=1) + len(self.closing)
         room = self.max_length - len(form.opening) - longest

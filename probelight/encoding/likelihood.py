@@ -1,4 +1,4 @@
-"""Records to whole texts with an answer in them, for scoring by pseudo-log-likelihood.
+"""Whole texts with an answer in them, for scoring by likelihood.
 
 Shapes: B items, K choices, P distinct texts, L tokens, N items of a set.
 """
@@ -31,36 +31,21 @@ TOO_LONG = "raise --model.max_length if the model takes more, or leave the item 
 
 @dataclass(frozen=True)
 class FilledText:
-    """A text with an answer in it.
+    """A text with an answer in it."""
 
-    Attributes:
-        ids: (T,) tokens, without special tokens.
-        begin: First token of the answer.
-        end: Behind the last token of the answer.
-        was_cut: Whether text around the answer was left out.
-        word_ends: For each of the answer's tokens, the token behind the last of its word; empty
-            where words do not matter.
-    """
-
-    ids: Ids
-    begin: int
-    end: int
+    ids: Ids  # (T,), without special tokens
+    begin: int  # first token of the answer
+    end: int  # behind its last token
     was_cut: bool
-    word_ends: tuple[int, ...] = ()
+    word_ends: tuple[int, ...] = ()  # of the answer's tokens: the token behind each one's word
 
 
 @dataclass(frozen=True, kw_only=True)
 class LikelihoodSet(EncodedSet):
-    """Texts with an answer in them; `num_sequences` is the number of answer tokens to mask.
-
-    Attributes:
-        texts: The distinct texts.
-        choice_text: (N, K) the text of each choice, -1 where there is no choice.
-        template: Special tokens around a text.
-    """
+    """Texts with an answer in them; `num_sequences` is the number of answer tokens to mask."""
 
     texts: tuple[FilledText, ...]
-    choice_text: Ids
+    choice_text: Ids  # (N, K) index of each choice's text, -1 for no choice
     template: Template
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
@@ -95,10 +80,8 @@ class LikelihoodSet(EncodedSet):
 class LikelihoodEncoder:
     """Encodes each choice in its place: the mask of the stem, or behind the stem and a space.
 
-    Where the stem is empty, the choice is the whole text.
-
-    Stem and choice are tokenised as the one text they are, so a choice gets the pieces that it has
-    in running text.
+    Where the stem is empty, the choice is the whole text. Stem and choice are tokenised as one
+    text, so a choice gets the pieces that it has in running text.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -109,8 +92,8 @@ class LikelihoodEncoder:
             Words are the tokenizer's own (`word_ids()`; to some, punctuation is part of the word
             before it), but white space always ends one: some tokenizers count a whole text as a
             word. What a tokenizer counts to no word is one by itself.
-        template: Special tokens around a text; none: the tokenizer's own.
-        padding: How texts are made equally long; none: as the tokenizer has it.
+        template: Special tokens around a text; None: the tokenizer's own.
+        padding: How texts are made equally long; None: as the tokenizer has it.
     """
 
     makes: type[LikelihoodSet] = LikelihoodSet
@@ -136,7 +119,7 @@ class LikelihoodEncoder:
         self.padding = padding or Padding.of(tokenizer)
 
     def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
-        """Return the number of tokens of each choice of each record, which its score sums."""
+        """Return how many tokens the score of each choice of each record sums."""
         encoded = self.encode(records)
         return [
             [encoded.texts[i].end - encoded.texts[i].begin for i in row if i >= 0]
@@ -144,11 +127,7 @@ class LikelihoodEncoder:
         ]
 
     def encode(self, records: Sequence[Record]) -> LikelihoodSet:
-        """Tokenise records.
-
-        Raises:
-            RecordError: If an answer has no tokens, or alone is longer than `max_length`.
-        """
+        """Tokenise records; refuse an answer without tokens, or alone longer than `max_length`."""
         width = max((len(record.choices) for record in records), default=0)
         choice_text = np.full((len(records), width), -1, dtype=np.int64)
         places: dict[tuple[str, int, int], int] = {}
@@ -189,7 +168,7 @@ class LikelihoodEncoder:
         )
 
     def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
-        """Return how many sequences (N,) each item takes: one for each token of an answer."""
+        """Return how many sequences (N,) each item takes: one per token of an answer."""
         return num_scored
 
     def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:

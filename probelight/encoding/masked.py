@@ -29,18 +29,11 @@ from probelight.probes.record import Record
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedSet(CandidateSet):
-    """Sentences with one mask each, and the vocabulary items of their candidates.
+    """Sentences with one mask each, and the vocabulary items of their candidates."""
 
-    Attributes:
-        store: Tokens of the distinct sentences.
-        windows: (N, 2) begin and end in `store.ids` of what is kept of each sentence.
-        mask_position: (N,) place of the mask, special tokens counted.
-        template: Special tokens around a sentence.
-    """
-
-    store: TokenStore
-    windows: Ids
-    mask_position: Ids
+    store: TokenStore  # of the distinct sentences
+    windows: Ids  # (N, 2) begin and end in `store.ids` of the kept part of each sentence
+    mask_position: Ids  # (N,), special tokens counted
     template: Template
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
@@ -59,8 +52,7 @@ class MaskedChoiceEncoder:
 
     Args:
         tokenizer: A Hugging Face tokenizer with a mask token.
-        answer_prefix: What is before a candidate when it is looked up; "auto" finds out from
-            the tokenizer, see `CandidateTable`.
+        answer_prefix: Put before a candidate to look it up, see `CandidateTable`.
         multi_token: What to do with a record that has a candidate which is not one vocabulary
             item: "error", "skip" (counted and listed), or "pseudo_log_likelihood" (listed in
             `needs_pll`; no batch is made of it here).
@@ -92,7 +84,7 @@ class MaskedChoiceEncoder:
             raise ValueError(f"max_length={max_length} leaves no room for the mask")
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Tokenise records; see the class for what happens to those that do not fit.
+        """Tokenise records; see the class for those that do not fit.
 
         Raises:
             RecordError: If a stem has not exactly one mask, two candidates are the same vocabulary
@@ -148,7 +140,7 @@ class MaskedChoiceEncoder:
         )
 
     def check(self, records: Sequence[Record]) -> list[int]:
-        """Return the places of the records that `encode` would keep; refuse what it would."""
+        """Return the positions of the records that `encode` would keep; refuse what it would."""
         _, carriers, table = self._table(records)
         store, _ = tokenise(self.tokenizer, list(table.texts))
         kept, _, _ = self._sort_out(records, carriers, table, store)
@@ -170,7 +162,7 @@ class MaskedChoiceEncoder:
         table: CandidateTable,
         store: TokenStore,
     ) -> tuple[list[int], list[Skipped], list[int]]:
-        """Return the places of the records kept, those skipped, and those left to pieces."""
+        """Return the positions of the records kept, those skipped, and those left to pieces."""
         kept, unfit = table.single_entries(records, carriers, store)
         if unfit and self.multi_token == "error":
             where = records[unfit[0].position].where
@@ -184,7 +176,7 @@ class MaskedChoiceEncoder:
         return kept, [], [record.position for record in unfit]
 
     def _window(self, record: Record, ids: NDArray[np.int32]) -> tuple[int, int, int]:
-        """Return the begin and end of what is kept of a sentence, and where its mask is."""
+        """Return begin and end of the kept part of a sentence, and the position of its mask."""
         masks = np.flatnonzero(ids == self.tokenizer.mask_token_id)
         if len(masks) != 1:
             raise RecordError(

@@ -1,4 +1,4 @@
-"""MC-QA records to token ids: a pair of question and answer for each choice."""
+"""MC-QA records to token ids: a pair of question and answer per choice."""
 
 from __future__ import annotations
 
@@ -32,25 +32,15 @@ from probelight.probes.record import MASK, Record
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSet(EncodedSet):
-    """Question-answer pairs, assembled from the tokens of distinct questions and answers.
-
-    Attributes:
-        store: Tokens of the distinct texts.
-        stem_text: (N,) the text in `store` that is the question.
-        choice_text: (N, K) the texts that are the answers, -1 where there is no choice.
-        template: Special tokens around a pair.
-        room: Most tokens of question and answer together.
-        odd_to_first: See `longest_first`.
-        truncation_side: Where a text that is too long is cut, "right" or "left".
-    """
+    """Question-answer pairs, assembled from the tokens of distinct questions and answers."""
 
     store: TokenStore
-    stem_text: Ids
-    choice_text: Ids
+    stem_text: Ids  # (N,) index in `store` of the question
+    choice_text: Ids  # (N, K) those of the answers, -1 for no choice
     template: Template
-    room: int
-    odd_to_first: bool
-    truncation_side: str
+    room: int  # most tokens of question and answer together
+    odd_to_first: bool  # see `longest_first`
+    truncation_side: str  # "right" or "left"
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` etc. (P, L) of distinct pairs; `pair_index`, `choice_mask` (B, K)."""

@@ -24,15 +24,10 @@ _FORMAT = "probelight-tokens-1"
 
 @dataclass(frozen=True)
 class TokenStore:
-    """Token ids of texts, without special tokens.
+    """Token ids of texts, without special tokens."""
 
-    Attributes:
-        ids: (T,) ids of all texts, one text after the other.
-        starts: (S + 1,) where each text begins in `ids`.
-    """
-
-    ids: NDArray[np.int32]
-    starts: NDArray[np.int64]
+    ids: NDArray[np.int32]  # (T,), one text after the other
+    starts: NDArray[np.int64]  # (S + 1,) where each text begins in `ids`
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -50,11 +45,8 @@ def unknown_notice(
 ) -> tuple[str, ...]:
     """Say how many items hold the tokenizer's piece for what it does not know.
 
-    Args:
-        tokenizer: The tokenizer.
-        store: Its tokens.
-        texts: The texts in `store` of each item; below 0 is none.
-        what: Name of the items, in the plural.
+    `texts` are the indices in `store` of each item's texts, below 0 for none; `what` names the
+    items, in the plural.
     """
     if tokenizer.unk_token_id is None:
         return ()
@@ -72,18 +64,11 @@ def unknown_notice(
 def tokenise(
     tokenizer: Any, texts: Sequence[str], cache_dir: str | Path | None = None
 ) -> tuple[TokenStore, tuple[str, ...]]:
-    """Tokenise texts without special tokens, or take them from the cache.
+    """Return the tokens of distinct texts, without special tokens, from the cache if possible.
 
-    A cache file that is cut off, damaged or made for something else is built anew, and one that
-    can't be written is done without; the notices say so.
-
-    Args:
-        tokenizer: Any Hugging Face tokenizer.
-        texts: The texts; give each distinct one once.
-        cache_dir: The cache is its subfolder "tokens"; None keeps nothing.
-
-    Returns:
-        The tokens in the order of `texts`, and notices.
+    The cache is the subfolder "tokens" of `cache_dir`; None keeps nothing. A cache file that is cut
+    off, damaged or made for something else is built anew, and one that can't be written is done
+    without; the notices, returned too, say so.
     """
     if cache_dir is None or not texts:
         return _tokenised(tokenizer, texts), ()
@@ -220,7 +205,7 @@ class Template:
 
     @property
     def num_special(self) -> int:
-        """Special tokens in all."""
+        """Number of special tokens."""
         return sum(map(len, self.parts))
 
     def assemble(self, *texts: NDArray[Any]) -> tuple[Ids, Ids]:

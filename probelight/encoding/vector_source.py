@@ -1,4 +1,4 @@
-"""Which file of word vectors is meant by `--model.vectors`; read without numpy, for settings."""
+"""The file of word vectors that `--model.vectors` means; read without numpy, for settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def vectors_kind(source: str) -> tuple[str, str]:
 
 
 def located(source: str) -> tuple[Path, str | None]:
-    """Return the file that is meant, and the member that is named of an archive."""
+    """Return the file that is meant, and the named member of an archive."""
     if source == EMBEDDED:
         return EMBEDDED_PATH, None
     archive, colon, member = source.partition(".zip:")

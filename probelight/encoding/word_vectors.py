@@ -1,4 +1,4 @@
-"""Word vectors in GloVe's text format: `word v1 ... vd` a line, plain, gzipped or zipped.
+"""Word vectors in GloVe's text format, `word v1 ... vd` per line: plain, gzipped or zipped.
 
 A file of vectors holds far more words than a probe has: only those that are looked up are kept.
 """
@@ -25,7 +25,7 @@ _SPREAD_LINES = 1000  # tell how large the numbers are
 
 
 class WordVectorsError(ValueError):
-    """A file of word vectors that cannot be used. The message names it, and the line."""
+    """A file of word vectors that cannot be used; the message names it and the line."""
 
 
 class WordVectors:
@@ -78,7 +78,7 @@ class WordVectors:
 
     @property
     def label(self) -> str:
-        """Return a short name for tables: the file's name without its endings."""
+        """Short name for tables: the file's name without its endings."""
         return vectors_label(self.source)
 
     @cached_property

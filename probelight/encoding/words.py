@@ -1,4 +1,4 @@
-"""Texts as words, for the baselines over word vectors; their words grow as records are read."""
+"""Texts as words, for the baselines over word vectors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WordIndex(Protocol):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader of the results should know about where the rows come from."""
+        """What a reader of the results should know about the origin of the rows."""
 
     def ids(self, words: Sequence[str]) -> Ids:
         """Return the rows (W,) of words, from 1 on; a word that has none gets one."""
@@ -77,13 +77,9 @@ def unknown_words(counts: Counter[str], words: WordIndex) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class WordMaskedSet(CandidateSet):
-    """Sentences of a fixed number of words, and the rows of their candidates.
+    """Sentences of a fixed number of words, and the rows of their candidates."""
 
-    Attributes:
-        word_ids: (N, T) the first T words, `PADDING_ID` after the last.
-    """
-
-    word_ids: Ids
+    word_ids: Ids  # (N, T) the first T words, then `PADDING_ID`
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` (B, T), `candidate_ids` and `choice_mask` (B, K)."""
@@ -151,17 +147,11 @@ class WordMaskedEncoder:
 
 @dataclass(frozen=True, kw_only=True)
 class WordPairSet(EncodedSet):
-    """Questions and their choices as words.
+    """Questions and their choices as words."""
 
-    Attributes:
-        texts: Rows of the words of each distinct text.
-        stem_text: (N,) the text that is the question.
-        choice_text: (N, K) the texts that are the answers, -1 where there is no choice.
-    """
-
-    texts: list[Ids]
-    stem_text: Ids
-    choice_text: Ids
+    texts: list[Ids]  # rows of the words of each distinct text
+    stem_text: Ids  # (N,) index of the question's text
+    choice_text: Ids  # (N, K) those of the answers, -1 for no choice
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return the distinct texts, `question_ids` (Q, L) and `answer_ids` (A, L'), padded.
