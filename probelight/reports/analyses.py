@@ -16,7 +16,7 @@ PARTS = {"with a nearer distractor": "accuracy_with_nearer", "without": "accurac
 
 
 def taxonomy_distance_table(results: Results) -> Table | None:
-    """Make the table of how often a distractor was chosen that is nearer to one concept."""
+    """Make the table of how often a nearer distractor was chosen."""
     rows = results_frame(results).query("protocol == 'taxonomy_distance'")
     found = rows[rows.metric == "nearer_chosen"].rename(columns={"value": "nearer_chosen"})
     by_guessing = rows[rows.metric == "nearer_chosen_by_guessing"]
@@ -54,7 +54,7 @@ def taxonomy_distance_table(results: Results) -> Table | None:
 
 
 def unigrams_table(results: Results) -> Table | None:
-    """Make the table of differences of two models per probe, with their rank correlation."""
+    """Make the table of two models' differences per probe, with their rank correlation."""
     runs = results.of("unigrams")
     rows = results_frame(results).query("protocol == 'unigrams' and probe != ''")
     place = ["path", "probe"]
@@ -104,7 +104,7 @@ def fits_table(results: Results) -> Table | None:
     """Make the table of the validation metrics of each fit."""
     rows = results_frame(results).query("protocol == 'fit'")
     last = rows[rows.extra == "last"].rename(columns={"value": "last", "epoch": "last_epoch"})
-    # A metric of which no value is better than another has no best one.
+    # A metric without a direction has no best value.
     best = rows[rows.extra == "best"]
     found = with_columns(last, best, {"value": "best", "epoch": "best_epoch"}, ["path", "metric"])
     return table(
@@ -127,5 +127,5 @@ def fits_table(results: Results) -> Table | None:
 
 
 def _formatter(form: str) -> Callable[[float], str]:
-    """Return what writes a number in a form, with a minus sign and no hyphen."""
+    """Return a function that formats a number, with a minus sign instead of a hyphen."""
     return lambda value: format(value, form).replace("-", "−")

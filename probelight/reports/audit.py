@@ -1,4 +1,4 @@
-"""What an audit found: what baselines score without the question, and what gives it away."""
+"""Audits: what baselines score without the question, and which words give the answer away."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ LONG = 40  # characters of an answer that people see
 
 @lru_cache(maxsize=2)
 def audited(results: Results) -> pd.DataFrame:
-    """Return the rows of the audits, with the `chance` of the same part and how far they are over.
-
-    `verdict` is whether what knows nothing answers the probe; sure where the whole interval says
-    so.
-    """
+    """Return the rows of the audits, with `chance` of the same part, `over_chance`, `verdict`."""
     rows = results_frame(results).query("protocol == 'audit'")
     chance = rows[rows.metric == "chance"].drop_duplicates(PLACE)
     rows = with_columns(rows, chance, {"value": "chance"}, PLACE)
@@ -44,8 +40,8 @@ def audited(results: Results) -> pd.DataFrame:
 def baselines(results: Results) -> pd.DataFrame:
     """Return the accuracy of each baseline, as `value`, on each split of a probe.
 
-    `group` is what it sees, and `sees_choices` whether that is the choices alone. `untouched` is
-    the accuracy on the items that have no relative in train, where some have, with its interval.
+    `group` is what it sees; `sees_choices` whether that is the choices alone; `untouched` the
+    accuracy on the items without relatives in train.
     """
     rows = audited(results)
     rows = rows[(rows.metric == "accuracy") & (rows.kind != "")]
@@ -67,7 +63,7 @@ def baselines(results: Results) -> pd.DataFrame:
 
 
 def audit_table(results: Results) -> Table | None:
-    """Make the table of groups 1 and 2 of table 7 of Richardson & Sabharwal 2020 with ours."""
+    """Make the table of our baselines and those of Richardson & Sabharwal 2020, table 7."""
     ours = baselines(results).rename(columns={"value": "accuracy"}).assign(_source="")
     places = ours[["probe", "split", "chance"]].drop_duplicates(["probe", "split"])
     # A part of train has the paper's numbers of test next to it.
@@ -116,7 +112,7 @@ def audit_table(results: Results) -> Table | None:
 
 
 def _rules(results: Results) -> pd.DataFrame:
-    """Return the rules that any reader could go by, the best first on each split of a probe."""
+    """Return the accuracy of simple rules, the best first on each split of a probe."""
     rows = audited(results)
     rows = rows[(rows.kind == "") & (rows.metric == "accuracy") & rows.chance.notna()]
     best_first = [True, True, False]
@@ -124,7 +120,7 @@ def _rules(results: Results) -> pd.DataFrame:
 
 
 def rules_table(results: Results) -> Table | None:
-    """Make the table of what rules score that go by looks, and by words of the question."""
+    """Make the table of the accuracy of simple rules."""
     return kit.table(
         "audit_rules",
         "What simple rules give away",
@@ -148,7 +144,7 @@ def rules_table(results: Results) -> Table | None:
 
 
 def words_table(results: Results) -> Table | None:
-    """Make the table of words, and whole answers, that go with being right or wrong."""
+    """Make the table of words and answers that go with being right or wrong."""
     rows = audited(results)
     pmi = rows[rows.metric == "pmi"].drop_duplicates(PLACE)
     found = rows[(rows.metric == "right_share") & (rows.subset_kind == "answer_part")]
@@ -182,7 +178,7 @@ def words_table(results: Results) -> Table | None:
 
 
 def summary(results: Results) -> str:
-    """Return which probes the choices alone, or a simple rule, answer; and which they do not."""
+    """Return which probes the choices alone or a simple rule give away, and which not."""
     found = baselines(results)
     blind = found[found.sees_choices]
     sentences = []

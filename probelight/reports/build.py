@@ -17,16 +17,16 @@ MOST_NAMED = 12  # damaged files on the terminal
 def build_report(
     folder: Path | Sequence[Path], output_dir: Path | None = None, medals: Path | None = None
 ) -> Path:
-    """Make a report from every result file below a folder, or below several.
+    """Make a report of all result files below one folder or several.
 
-    Writes `report.html`, `report.md`, `tables/*.csv` with the same as `.md` and `.tex`,
-    `figures/*.png`, `.svg` and `.pdf`, and `items/*.js` where the page cannot hold all items, each
-    atomically; the same results give the same bytes. The page comes last: when it is there, the
-    rest is too. Prints which files could not be read and are left out.
+    Writes `report.html`, `report.md`, tables as `tables/*.csv`, `.md` and `.tex`, figures as
+    `figures/*.png`, `.svg` and `.pdf`, and `items/*.js` where the page cannot hold all items. Each
+    is written atomically, the page last; the same results give the same bytes. Prints which files
+    could not be read and are left out.
 
     Args:
         folder: Output folder of a command, or one that holds several; any number of them.
-        output_dir: Where the report goes; the folder itself, the first one, where it is None.
+        output_dir: Where the report goes; None means the (first) folder itself.
         medals: YAML file with another rule of when a model has earned a medal on a probe.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Systems that were compared on the items that they share: accuracies, letters, differences."""
+"""Comparisons of systems on the items that they share: accuracies, letters, differences."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ MOST_LETTERS = 66  # of a label
 
 @lru_cache(maxsize=2)
 def differences(results: Results) -> pd.DataFrame:
-    """Return a row for each two systems, in the order of the sets.
+    """Return a row per pair of systems, in the order of the sets.
 
-    `difference` is the accuracy of the `first` minus that of the `second`; `are_apart` where that
-    is told from chance, over all comparisons of the set. `about` names the set's split and setting;
-    `num_runs`, by system, and `num_pairs` are those of `ComparisonDetails`.
+    `difference` is the accuracy of the `first` minus that of the `second`; `are_apart` says whether
+    it is significant over all comparisons of the set; `about` names the set's split and setting.
     """
     rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'versus'")
     tests = rows.pivot(index=["path", "subset"], columns="metric", values="value")
@@ -47,10 +46,7 @@ def differences(results: Results) -> pd.DataFrame:
 
 @lru_cache(maxsize=2)
 def systems(results: Results) -> pd.DataFrame:
-    """Return a row for each `system` on each set, the best one first.
-
-    Systems that are not told from each other share one of their `letters`.
-    """
+    """Return a row per `system` and set, the best first; those not told apart share a letter."""
     rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'model'")
     rows = rows[rows.metric == "accuracy"].rename(columns={"value": "accuracy"})
     found = _of_sets(results, rows.sort_values("accuracy", ascending=False, kind="stable"))
@@ -68,7 +64,7 @@ def systems(results: Results) -> pd.DataFrame:
 
 
 def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows in the order of the sets, with what each comparison recorded."""
+    """Return rows in the order of the sets, with the details of each comparison."""
     sets = [
         {"path": run.path, **vars(details)}
         for run in results.of("compare")
@@ -89,7 +85,7 @@ def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def systems_table(results: Results) -> Table | None:
-    """Make the table of the accuracy of each system, and of which are not told apart."""
+    """Make the table of each system's accuracy and letters."""
     found = systems(results)
     sizes = map(words.sample, found.num_items, found.num_groups)
     return tables.table(
@@ -111,7 +107,7 @@ def systems_table(results: Results) -> Table | None:
 
 
 def differences_table(results: Results) -> Table | None:
-    """Make the table of each two systems: difference, tests, and what could have been seen."""
+    """Make the table of each pair of systems: difference, tests, detectable difference."""
     found = differences(results)
     tests = "p: McNemar's exact test, by groups where items come in groups."
     if any(number > 1 for runs in found.num_runs for number in runs.values()):
@@ -145,7 +141,7 @@ def differences_table(results: Results) -> Table | None:
 
 
 def differences_figure(results: Results) -> Figure | None:
-    """Draw differences with their intervals, sorted; filled where they are told from chance."""
+    """Draw the largest differences with their intervals, sorted; filled if significant."""
     from probelight.reports.figure import BLUE, MUTED, PAPER, Line, left_out
     from probelight.reports.row_figure import row_figure
 
@@ -176,7 +172,7 @@ def differences_figure(results: Results) -> Figure | None:
 
 
 def summary(results: Results) -> str:
-    """Return how many pairs are told apart, the largest difference, and what went unseen."""
+    """Return how many pairs are told apart, and the largest or the detectable difference."""
     found = differences(results)
     if found.empty:
         return ""

@@ -1,4 +1,4 @@
-"""How much of what is asked about each concept a model knows (Richardson & Sabharwal 2020, 5.4)."""
+"""Accuracy by concept, soft and strict (Richardson & Sabharwal 2020, section 5.4)."""
 
 from __future__ import annotations
 
@@ -39,12 +39,11 @@ COLUMNS = [
 
 @lru_cache(maxsize=2)
 def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return a row for each answer to a question about a concept, and what cannot be read.
+    """Return a row per answer to a question about a concept, and sentences on unreadable files.
 
-    They are of the inoculations and, after them, of zero-shot runs whose predictions name concepts.
-    Runs that were asked the same questions have the same number `asked`; `is_whole` where these are
-    all of the split, and so of each concept; `dose` is `UNTRAINED` before inoculation; `is_several`
-    where the concept has more questions, `is_enough` where at least `FEW` concepts have.
+    Inoculations come first, then zero-shot runs whose predictions name concepts. Runs with the same
+    questions have the same number `asked`; `is_whole` says that these are the whole split,
+    `is_several` that the concept has several questions, `is_enough` that at least `FEW` have.
     """
     numbers: dict[object, int] = {}
     unread: dict[str, None] = {}
@@ -58,7 +57,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
         for dose, name in sets.items():
             kept = [line for line in lines if line.group and name in ("", line.set)]
             difficulties = [difficulty_of(vars(line)) for line in kept]
-            # Runs that were asked about other items are not averaged with.
+            # Only runs with the same items are averaged.
             asked = tuple((line.asked, line.group) for line in kept), tuple(difficulties)
             number = numbers.setdefault((series, asked), len(numbers))
             rows += [
@@ -76,7 +75,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 
 def _sources(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
-    """Yield series, run, its sets by dose ("" is any) and whether they are whole splits."""
+    """Yield series, run, its sets by dose ("" for any set) and whether they are whole splits."""
     for series, line in doses(inoculations(results)).items():
         for dose in line:
             # The model before inoculation is the same whatever the dose.
@@ -89,7 +88,7 @@ def _sources(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str],
 
 
 def clusters_table(results: Results) -> Table | None:
-    """Make the table of soft and strict cluster accuracy: rows are models and doses."""
+    """Make the table of soft and strict cluster accuracy by model and dose."""
     found, _ = answers(results)
     columns = [text("probe", "probe", "_about"), whole("k", "dose"), whole("seeds", "num_seeds")]
     for group, prefix in (("all concepts", ""), (SEVERAL, "several_")):
@@ -125,9 +124,9 @@ def clusters_table(results: Results) -> Table | None:
 
 
 def counted(asked: pd.DataFrame) -> dict[str, Any]:
-    """Return the answers at a dose counted by concept, means over seeds with their intervals.
+    """Return soft and strict accuracy at a dose, means over seeds with their intervals.
 
-    Nothing is `strict` where questions are missing.
+    There is none that is strict if questions of the split were not asked.
     """
     by_concept = asked.groupby(["run", "concept"], sort=False).correct
     strict = if_independent = None
@@ -155,7 +154,7 @@ def _over_seeds(by_concept: pd.Series[float]) -> Interval:
 
 
 def concepts_table(results: Results) -> Table | None:
-    """Make the table of the concepts known most and least; its csv file has all with several."""
+    """Make the table of the concepts known most and least."""
     found, _ = answers(results)
     found = found[found.is_enough & found.is_several]
     every = [(asked, _concepts(asked)) for _, asked in found.groupby("asked")]
@@ -184,7 +183,7 @@ def concepts_table(results: Results) -> Table | None:
 
 
 def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each concept that a model was asked about."""
+    """Return a row per concept, with the shares right before and after."""
     last = asked.dose.max()
     by_concept = asked.groupby("concept")
     found = by_concept[SERIES].first().assign(dose=last, num_questions=by_concept.place.nunique())
@@ -201,7 +200,7 @@ def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
 
 
 def _surest(asked: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield a row for each question of the concepts known most and least."""
+    """Yield a row per question of the concepts known most and least."""
     most = concepts[concepts["_low"] > 0].sort_values("_low", ascending=False, kind="stable")
     least = concepts[concepts["_high"] < 1].sort_values("_high", kind="stable")
     for rank, ranked in (("most", most), ("least", least)):
@@ -220,7 +219,7 @@ def _surest(asked: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, A
 
 
 def _answer(rows: pd.DataFrame) -> Cell:
-    """Return what most seeds answer to a question, and what that counts."""
+    """Return the answer that most seeds give to a question, and its mean score."""
     if rows.empty:
         return Cell(ABSENT)
     score = fmean(rows.correct)
@@ -231,7 +230,7 @@ def _answer(rows: pd.DataFrame) -> Cell:
 
 
 def summary(results: Results) -> str:
-    """Return which models know concepts and not only answers, and what is not counted."""
+    """Return which models know more whole concepts than by chance, and what is not counted."""
     found, unread = answers(results)
     verdicts: dict[str, list[str]] = {}
     for _, asked in found[found.is_enough & found.is_several].groupby("asked"):

@@ -1,4 +1,4 @@
-"""How much of a probe other texts have, and what runs score with and without those items."""
+"""Tables of a probe's contamination, and of runs' scores with and without those items."""
 
 from __future__ import annotations
 
@@ -16,14 +16,8 @@ def counts_table(
 ) -> Table | None:
     """Make the table of how many items each text has, in part or entirely.
 
-    Args:
-        found: A record for each `text` and `split` with the split's `num_items`; those of them of
-            which an n-gram is found in the `stem` alone, `with_answer`, or that are
-            `contaminated` or there `entire`; those that ask about a `concept` of the text's items,
-            and those whose right `answer` is the same concept (None where no names tell); and the
-            words of the `longest` piece that is found.
-        ngram: Words of an n-gram.
-        min_share: An item is contaminated where more than this share of its n-grams is found.
+    `found` has a record per `text` and `split`, keyed like the columns; `concept` and `answer` are
+    None if items have no names. Over `min_share` of its n-grams, an item is contaminated.
     """
     least = f"more than {percent(min_share)}% of" if min_share else "any of"
     return table(
@@ -46,7 +40,7 @@ def counts_table(
 
 
 def _items(name: str) -> Column:
-    """Make a column of numbers of items and, in smaller type, their share of the split."""
+    """Make a column of numbers of items, with their share of the split in smaller type."""
 
     def show(row: Any) -> Cell:
         number = getattr(row, name)
@@ -60,10 +54,7 @@ def _items(name: str) -> Column:
 def scores_table(scored: Iterable[Mapping[str, object]]) -> Table | None:
     """Make the table of accuracy on all items, on contaminated ones and on the others.
 
-    Args:
-        scored: A record for each `part` (of `PARTS`) of the items that a `run` of a `model`
-            answered, by what they are `contaminated_by`: `accuracy`, `ci_low`, `ci_high`,
-            `num_items` and `num_groups`.
+    `scored` has a record per `model`, `run`, text (`contaminated_by`) and `part` (of `PARTS`).
     """
     return table(
         "contamination_scores",

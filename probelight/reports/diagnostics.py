@@ -1,4 +1,4 @@
-"""The psycholinguistic diagnostics: what models expect and prefer, as Ettinger (2020) has it."""
+"""Tables and figures of the psycholinguistic diagnostics (Ettinger 2020)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from probelight.results.predictions import ContextLine, read_context_lines
 if TYPE_CHECKING:
     from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
-PLACE = ["model", "probe", "subset", "perturbation"]  # what a model was asked
-NUMBER = ["metric", *PLACE[1:]]  # which one it is, ours or the paper's
+PLACE = ["model", "probe", "subset", "perturbation"]
+NUMBER = ["metric", *PLACE[1:]]  # the same of ours and the paper's
 SPREAD = "_sd"  # after a metric: its standard deviation over shuffles
 ENDS = {"": "value", "_ci_low": "ci_low", "_ci_high": "ci_high", SPREAD: "sd"}  # of csv columns
 ACCURACY, SURVIVAL = "accuracy", "survival"  # at each k
@@ -49,7 +49,7 @@ COUNTED = "With each share are the exact count and, below it, Wilson's 95% inter
 
 
 def labelled_runs(results: Results) -> list[tuple[Run, str]]:
-    """Return each run with the name of its model, set by set; outputs of one name stay apart."""
+    """Return each run with its model's name, by set; namesakes have the run in brackets."""
     of_sets = [
         run
         for run in results.of("diagnose")
@@ -64,12 +64,10 @@ def labelled_runs(results: Results) -> list[tuple[Run, str]]:
 
 @lru_cache(maxsize=2)
 def diagnosed(results: Results) -> pd.DataFrame:
-    """Return a row for each number of the diagnostics, set by set, perturbed contexts last.
+    """Return a row per number of the diagnostics, by set, perturbed contexts last.
 
-    The columns are those of the results, with None for what is missing, and: `title` of the set in
-    the paper; `condition`, the part and how it was perturbed; `sd`, the standard deviation where
-    the number is a mean over shuffles; `chance`, the sensitivity of a model that does not look.
-    `model` has in brackets the run where several of one name were asked the same.
+    Further columns than those of the results: `title` of the set in the paper; `condition`, part
+    and perturbation; `sd` of a mean over shuffles; `chance`, the sensitivity of a guess.
     """
     labels = {run.path: label for run, label in labelled_runs(results)}
     rows = results_frame(results)
@@ -93,14 +91,14 @@ def diagnosed(results: Results) -> pd.DataFrame:
 
 
 def at_each_k(results: Results, name: str) -> dict[str, str]:
-    """Return a metric at each k of how far down the models' words were looked at, with headings."""
+    """Return the headings of a metric at each k that was measured: {"accuracy@5": "@5 %"}."""
     depths = diagnosed(results).metric.str.removeprefix(f"{name}@").unique()
     found = sorted(int(depth) for depth in depths if depth.isdecimal())
     return {f"{name}@{k}": f"@{k} %" for k in found}
 
 
 def accuracy_table(results: Results) -> Table | None:
-    """Make the table of the words that people expect (tables 4, 7, 8 and 11 of the paper)."""
+    """Make the table of word-prediction accuracy (tables 4, 7, 8 and 11 of the paper)."""
     return _completions(
         results,
         at_each_k(results, ACCURACY),
@@ -114,7 +112,7 @@ def accuracy_table(results: Results) -> Table | None:
 
 
 def survival_table(results: Results) -> Table | None:
-    """Make the table of the contexts that keep an expected word when perturbed (section 7.1)."""
+    """Make the table of contexts that keep an expected word when perturbed (section 7.1)."""
     return _completions(
         results,
         at_each_k(results, SURVIVAL),
@@ -127,7 +125,7 @@ def survival_table(results: Results) -> Table | None:
 
 
 def sensitivity_table(results: Results) -> Table | None:
-    """Make the table of the completions that models prefer (tables 5, 9, 12 and 14)."""
+    """Make the table of completion sensitivity (tables 5, 9, 12 and 14)."""
     return _completions(
         results,
         {SENSITIVITY: "prefers %", MARGIN: "by 0.01 %"},
@@ -143,7 +141,7 @@ def sensitivity_table(results: Results) -> Table | None:
 def _completions(
     results: Results, metrics: Mapping[str, str], name: str, title: str, note: str
 ) -> Table | None:
-    """Make a table of metrics, given with their headings: rows are parts of sets."""
+    """Make a table of metrics (headings by name) whose rows are parts of sets."""
     rows = diagnosed(results)
     rows = rows[rows.metric.isin([*metrics])]
     found = rows.drop_duplicates(PLACE)
@@ -172,7 +170,7 @@ def _completions(
 
 
 def _counted(row: Mapping[str, Any]) -> Cell:
-    """Return a share with its exact count; a mean over shuffles has none, but may have a spread."""
+    """Return a share with its exact count, or a mean over shuffles with its standard deviation."""
     value, number, interval = row["value"], row["num_items"], between(row["ci_low"], row["ci_high"])
     if row["sd"] is not None:
         return Cell(f"{percent(value)} ± {percent(row['sd'])}", interval)
@@ -184,7 +182,7 @@ def _counted(row: Mapping[str, Any]) -> Cell:
 
 
 def first_words_table(results: Results) -> Table | None:
-    """Make the table of what the first words tell (sections 9.1 to 9.4 of the paper)."""
+    """Make the table of what models' best words go by (sections 9.1 to 9.4 of the paper)."""
     rows = diagnosed(results)
     known = [SENSITIVITY, MARGIN, *at_each_k(results, ACCURACY), *at_each_k(results, SURVIVAL)]
     found = rows[~rows.metric.isin(known)]
@@ -207,7 +205,7 @@ def first_words_table(results: Results) -> Table | None:
 
 
 def words_tables(results: Results) -> list[Table | None]:
-    """Make a table for each set of the words after each context (tables 6, 10, 13 and 15)."""
+    """Make a table per set of the best words after each context (tables 6, 10, 13 and 15)."""
     words_column = Column(
         "words", lambda row: Cell(row.words or ABSENT, row._hit), "left", prose=True
     )
@@ -250,7 +248,7 @@ def words_tables(results: Results) -> list[Table | None]:
 
 
 def accuracy_figure(results: Results) -> Figure | None:
-    """Draw the accuracies of the sets at each k, perturbed as in the paper; tables have parts."""
+    """Draw the accuracies of whole sets at each k, with the paper's perturbations."""
     rows = diagnosed(results)
     is_shown = (rows.perturbation == "") | _is_in_paper(rows)
     return _figure(
@@ -263,7 +261,7 @@ def accuracy_figure(results: Results) -> Figure | None:
 
 
 def sensitivity_figure(results: Results) -> Figure | None:
-    """Draw the sensitivities, with the margin and without, that the paper has as well."""
+    """Draw the sensitivities that the paper has too, with and without the margin."""
     rows = diagnosed(results)
     return _figure(
         "diagnostics_sensitivity",
@@ -279,7 +277,7 @@ def sensitivity_figure(results: Results) -> Figure | None:
 def _figure(
     name: str, title: str, caption: str, metrics: Mapping[str, str], rows: pd.DataFrame
 ) -> Figure | None:
-    """Draw the numbers of each metric on each part of a set, the paper's on the last line."""
+    """Draw each metric on each part of a set, with the paper's numbers as crosses."""
     from probelight.reports.figure import INK, Line, model_looks
     from probelight.reports.row_figure import row_figure
 
@@ -306,18 +304,18 @@ def _figure(
 
 
 def _paper() -> pd.DataFrame:
-    """Return the paper's numbers, in columns named like ours."""
+    """Return the paper's numbers in our columns."""
     found = published().query("paper == 'Ettinger 2020'").rename(columns={"part": "subset"})
     return found.assign(look=found.name + " (paper)")[[*NUMBER, "look", "value"]]
 
 
 def _is_in_paper(rows: pd.DataFrame) -> Any:
-    """Return of each number whether the paper has it as well."""
+    """Return for each row whether the paper has that number."""
     return pd.MultiIndex.from_frame(rows[NUMBER]).isin(pd.MultiIndex.from_frame(_paper()[NUMBER]))
 
 
 def summary(results: Results) -> str:
-    """Return which models prefer what, what “not” does to them, and which runs are not shown."""
+    """Return each model's verdicts, those on negation, and which runs are not shown."""
     rows = diagnosed(results)
     rows = rows[(rows.metric == SENSITIVITY) & (rows.perturbation == "")]
     verdicts = {

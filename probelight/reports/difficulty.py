@@ -40,11 +40,11 @@ LEFT, GAP, HEAD, FOOT, LEAST_WIDTH = 1.85, 0.16, 0.56, 0.62, 5.4
 
 @lru_cache(maxsize=2)
 def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the cells of the heat maps, each by itself and as they are shown.
+    """Return the cells of the heat maps, and those shown, in which cells of few items are merged.
 
     The columns are `BLOCK`, `QUESTIONS`, `WRONG`, `dose`, `accuracy` (mean over seeds), `num_items`
-    (of a seed) and `_runs`, its keys. Those that are shown have `last_hops`, to which cells of few
-    items are merged; `block`, `row` and `column` are what people call their place.
+    (per seed) and `_runs`. Shown cells reach from `distractor_hops` to `last_hops`, and have their
+    labels in `block`, `row` and `column`.
     """
     asked = pd.concat([_inoculated(results), _zero_shot(results)], ignore_index=True)
     fields = ["hops", "distractor_type", "distractor_hops"]
@@ -72,7 +72,7 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _inoculated(results: Results) -> pd.DataFrame:
-    """Return a row for each difficulty before inoculation and after each dose."""
+    """Return a row per difficulty, before inoculation and after each dose."""
     series = {cell.run.path: cell.series for cell in inoculations(results) if cell.chosen}
     rows = results_frame(results)
     rows = rows[(rows.subset_kind == "difficulty") & rows.path.isin(series)]
@@ -84,7 +84,7 @@ def _inoculated(results: Results) -> pd.DataFrame:
 
 
 def _zero_shot(results: Results) -> pd.DataFrame:
-    """Return a row for each question of the zero-shot runs."""
+    """Return a row per question of the zero-shot runs."""
     found, _ = answers(results)
     is_zero_shot = found.groupby("asked").dose.transform("max") == UNTRAINED
     found = found[is_zero_shot & found.is_enough & found.difficulty.notna()]
@@ -92,7 +92,7 @@ def _zero_shot(results: Results) -> pd.DataFrame:
 
 
 def _over_seeds(asked: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
-    """Return the means over seeds, models that were inoculated first: figures leave out others."""
+    """Return means over seeds, inoculated models first, since figures draw the first ones only."""
     keys = [*place, "dose"]
     seeds = asked.groupby([*keys, "run"])[["right", "num_items"]].sum().reset_index()
     seeds["accuracy"] = seeds.right / seeds.num_items
@@ -106,7 +106,7 @@ def _over_seeds(asked: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
 
 
 def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
-    """Return the distances, from and to, that are shown together with each cell's."""
+    """Return for each cell the first and last distance that are shown together."""
     *row, distance = [*BLOCK, *QUESTIONS, *WRONG]
     smallest = cells.groupby([*row, distance]).num_items.min()
     found: dict[tuple[Any, ...], tuple[int, int]] = {}
@@ -127,7 +127,7 @@ def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
 
 
 def difficulty_table(results: Results) -> Table | None:
-    """Make the table of the heat maps: a row is what is asked, a column a dose."""
+    """Make the table of the heat maps, with a column per dose."""
     cells, shown = heat_maps(results)
     return tables.table(
         "difficulty",
@@ -158,7 +158,7 @@ def dose_title(dose: int, inoculated: bool = True) -> str:
 
 
 def wrong_answers(kind: str, distance: int) -> str:
-    """Return what people call a column of a heat map."""
+    """Return the label of a column of a heat map."""
     return f"{kind} {distance}" if distance else kind
 
 
@@ -208,7 +208,7 @@ def difficulty_figure(results: Results) -> Figure | None:
 
 
 def draw_map(axis: Axes, heat: pd.DataFrame, rows: list[str], columns: list[Any]) -> None:
-    """Draw the cells of a dose; one that was merged covers the columns of its distances."""
+    """Draw the cells of a dose; a merged one covers the columns of its distances."""
     from matplotlib.colors import LinearSegmentedColormap
 
     from probelight.reports.figure import heat_map, ink_on, name_cells

@@ -24,7 +24,7 @@ WHOLE = ("", "standard")  # the `control` of an unchanged probe
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95% interval, None where it cannot be had."""
+    """A number with its 95% interval, if that is known."""
 
     value: float
     ci_low: float | None = None
@@ -32,7 +32,7 @@ class Estimate:
 
     @classmethod
     def of(cls, row: Any) -> Estimate:
-        """Take value and interval from a row of the results."""
+        """Return the value and interval of a row of the results."""
         low, high = (None if missing(end) else end for end in (row.ci_low, row.ci_high))
         return cls(row.value, low, high)
 
@@ -43,25 +43,22 @@ class Estimate:
 
     @property
     def negative(self) -> Estimate:
-        """The same number seen from the other side: a cost as a gain."""
+        """Its negative: a cost as a gain."""
         if self.ci_low is None or self.ci_high is None:
             return Estimate(-self.value)
         return Estimate(-self.value, -self.ci_high, -self.ci_low)
 
 
 def named(names: str, estimate: Estimate | None) -> dict[str, float | None]:
-    """Return a number and the ends of its interval by three names, divided by blanks."""
+    """Return a number and both ends of its interval under three names, separated by blanks."""
     numbers = (estimate.value, *estimate.bounds) if estimate else (None, None, None)
     return dict(zip(names.split(), numbers, strict=True))
 
 
 def verdict_of(bounds: Bounds, chance: float | None, majority: float | None = None) -> Verdict:
-    """Return where an interval lies against chance; above it only if above the majority too.
+    """Compare an accuracy's interval with chance; it is above only if above the majority too.
 
-    Args:
-        bounds: The interval of an accuracy.
-        chance: 1 / number of real choices; "unknown" without it.
-        majority: Accuracy of always giving the most frequent answer, where it is known.
+    `majority` is the accuracy of always giving the most frequent answer, if that is known.
     """
     low, high = bounds
     if chance is None or low is None or high is None or missing(low + high + chance):
@@ -73,7 +70,7 @@ def verdict_of(bounds: Bounds, chance: float | None, majority: float | None = No
 
 
 def chance_levels(results: Results) -> dict[str, float]:
-    """Return the chance of each probe by its real choices, from whatever run recorded it."""
+    """Return each probe's chance level, counting real choices alone, as any run recorded it."""
     rows = results_frame(results)
     rows = rows[rows.subset == ""]
     levels: dict[str, float] = {}

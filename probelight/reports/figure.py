@@ -17,8 +17,8 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-# Each colour has one job and is once in the page's style sheet, where the dark theme has its
-# own. The hues are Okabe and Ito's; lines differ by dash and marker too.
+# Each colour has one job and a variable in the page's style sheet, where the dark theme changes
+# it. The hues are Okabe and Ito's; lines differ by dash and marker too.
 PALETTE = {
     "#1c2430": "--ink",
     "#5b6673": "--muted",
@@ -71,24 +71,17 @@ STYLE: Any = {  # matplotlib types its keys as literals that differ between vers
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn figure.
+    """A drawn figure, with the canvas that it was rendered from."""
 
-    Attributes:
-        name: Name of its files.
-        title: What it shows, in a few words.
-        caption: How to read it.
-        canvas: What it was rendered from.
-    """
-
-    name: str
+    name: str  # of its files
     title: str
-    caption: str
+    caption: str  # how to read it
     svg: str
     png: bytes
     canvas: Canvas = field(repr=False, compare=False)
 
     def pdf(self) -> bytes:
-        """Return it as PDF, its letters embedded; made when asked for, as it takes the longest."""
+        """Render it as PDF with embedded fonts, which takes longer than SVG and PNG."""
         file = io.BytesIO()
         left_out = dict.fromkeys(("CreationDate", "Creator", "Producer"))
         with styled():
@@ -98,21 +91,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class Line:
-    """How one kind of line or mark looks; `dash` is "none" where there are only marks.
-
-    Marks are `size` points wide, and filled with `face` where it is not the line's colour.
-    """
+    """The look of a line with its marks."""
 
     color: str
-    dash: str | tuple[int, tuple[float, ...]] = "-"
+    dash: str | tuple[int, tuple[float, ...]] = "-"  # "none" for marks alone
     marker: str = ""
-    face: str = ""
-    size: float = 4.8
+    face: str = ""  # what marks are filled with; the line's colour by default
+    size: float = 4.8  # of marks, in points
     width: float = 1.7
 
     @property
     def style(self) -> dict[str, Any]:
-        """What matplotlib is given to draw it."""
+        """Its keyword arguments for matplotlib."""
         return {
             "color": self.color,
             "linestyle": self.dash,
@@ -123,7 +113,7 @@ class Line:
         }
 
 
-# What one panel tells apart, by colour, dash and mark; further ones are a figure's own.
+# The lines of one panel, told apart by colour, dash and mark.
 LINES = (
     Line(BLUE, "-", "o"),
     Line(ORANGE, (0, (5, 2)), "s"),
@@ -133,14 +123,14 @@ LINES = (
 
 
 def model_looks(models: Iterable[str]) -> dict[str, Line]:
-    """Return a look for each model; from the fifth on the marks are hollow."""
+    """Return a look for each model; from the fifth on, marks are hollow."""
     looks = [replace(line, dash="-", face=face) for face in ("", PAPER) for line in LINES]
     return dict(zip(models, cycle(looks), strict=False))
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw and render in one style, whatever a user's matplotlibrc says."""
+    """Draw and render in our style, whatever the user's matplotlibrc says."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -159,7 +149,7 @@ def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
 
 
 def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canvas, list[Axes]]:
-    """Return a grid of panels, whose y axis is `shared` or their own; call inside `styled`."""
+    """Return a canvas with a grid of panels, each `height` inches high; call inside `styled`."""
     columns = min(2, number)
     rows = math.ceil(number / columns)
     width = 5.4 if number == 1 else 7.4
@@ -173,7 +163,7 @@ def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canva
 
 
 def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
-    """Write what each look means over the panels, in as many columns as the figure is wide."""
+    """Draw the legend above the panels, in as many columns as fit; `how` goes to matplotlib."""
     marks = [Line2D([], [], label=label, **look.style) for label, look in looks.items()]
     most = int(canvas.get_figwidth() / (0.55 + 0.065 * max(map(len, looks))))  # inches
     how.setdefault("ncols", max(1, min(most, len(marks))))
@@ -181,7 +171,7 @@ def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
 
 
 def head(axis: Axes, title: str, subtitle: str) -> None:
-    """Write a panel's title and, in quieter lines below, what else identifies it."""
+    """Write a panel's title and its subtitle below, in small print."""
     lines = [
         part
         for line in subtitle.splitlines()
@@ -204,7 +194,7 @@ def placed(canvas: Canvas, left: float, top: float, width: float, height: float)
 
 
 def heat_map(axis: Axes, shares: Any, shades: Colormap, **how: Any) -> None:
-    """Draw a picture of cells from 0 to 1, with a line about it instead of a grid."""
+    """Draw cells of values from 0 to 1, framed and without a grid."""
     axis.imshow(shares, cmap=shades, vmin=0, vmax=1, interpolation="none", **how)
     axis.grid(visible=False)
     for spine in axis.spines.values():
@@ -225,5 +215,5 @@ def ink_on(color: tuple[float, ...]) -> str:
 
 
 def left_out(number: int, most: int) -> str:
-    """Return how many of a figure's panels, or lines, are drawn where not all are."""
+    """Return a sentence for the caption of a figure that draws `most` of a larger number."""
     return "" if number <= most else f" The first {most} of {number} are drawn."

@@ -15,44 +15,30 @@ from matplotlib.offsetbox import AnchoredText
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from probelight.reports.figure import (
-    ON_DARK,
-    ON_LIGHT,
-    ORANGE,
-    Figure,
-    drawn,
-    head,
-    heat_map,
-    ink_on,
-    left_out,
-    name_cells,
-    panels,
-    placed,
-    styled,
-)
+from probelight.reports import figure
 from probelight.reports.grids import AGE_PANELS, SIZES, Grid, grids
 from probelight.reports.words import ABSENT, percent
 from probelight.results.load import Results
 
 MOST_ROWS = 8
 WIDTH, ROW, KEY, PITCH, SIDE = 7.4, 2.85, 0.55, 1.81, 1.36  # inches of the figure of ages
-# Light where the second answer is said, dark where the first is; the decision shows at a glance,
-# also in grey, and the shade on either side says how sure it is.
+# Light is the second answer, dark the first, with a step between, which shows in grey too; the
+# shade on either side says how sure it is.
 SHADES = LinearSegmentedColormap.from_list(
     "decision", [(0, "#ffffff"), (0.5, "#c6d6e6"), (0.5, "#5ea3d0"), (1, "#00355c")]
-).with_extremes(bad=ON_DARK)
+).with_extremes(bad=figure.ON_DARK)
 
 
-@styled()
-def age_grid_figure(results: Results) -> Figure | None:
+@figure.styled()
+def age_grid_figure(results: Results) -> figure.Figure | None:
     """Draw younger or older for all pairs of ages and birth years (figures 2A and 3)."""
     found = [grid for grid in grids(results) if grid.name in AGE_PANELS]
     if not found:
         return None
     several = len({grid.wording for grid in found}) > 1
-    # Panels of one model and wording are next to each other; one over other values opens a new row.
+    # Panels of one model and wording share a row; a panel over other values opens a further one.
     rows = []
-    for (model, wording), of_model in groupby(found, lambda grid: (grid.model, grid.wording)):
+    for (model, wording), of_model in groupby(found, lambda grid: (grid.run.model, grid.wording)):
         label = f"{model} · {wording} wording" if several else model
         members = [*of_model]
         of_panel = [[grid for grid in members if grid.name == name] for name in AGE_PANELS]
@@ -69,16 +55,17 @@ def age_grid_figure(results: Results) -> Figure | None:
         )  # fmt: skip
         for place, grid in enumerate(row):
             if grid is not None:
-                _age_panel(placed(canvas, 0.5 + PITCH * place, top + 1.1, SIDE, SIDE), grid)
-    _key(canvas, found[0].candidates, cax=placed(canvas, WIDTH / 2 - 1.25, height, 2.5, 0.13))
-    return drawn(
+                _age_panel(figure.placed(canvas, 0.5 + PITCH * place, top + 1.1, SIDE, SIDE), grid)
+    key_axis = figure.placed(canvas, WIDTH / 2 - 1.25, height, 2.5, 0.13)
+    _key(canvas, found[0].candidates, cax=key_axis)
+    return figure.drawn(
         "grid",
         "Younger or older? Every pair of values",
         "Each cell is one sentence, its first value upwards and its second to the right; dark "
         "says younger, light says older, and the shade how sure. The corners name what is "
         "right there: a perfect model changes its answer on the dashed diagonal, where "
         "neither is right. Above each panel is its accuracy (chance is 50%), and the "
-        f"paper's where it has one.{left_out(len(rows), MOST_ROWS)}",
+        f"paper's where it has one.{figure.left_out(len(rows), MOST_ROWS)}",
         canvas,
     )
 
@@ -87,8 +74,8 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
     half = (grid.values[1] - grid.values[0]) / 2
     edges = (grid.values[0] - half, grid.values[-1] + half)
     shade = np.array(grid.probability, dtype=np.float64)  # NaN on the diagonal
-    heat_map(axis, shade, SHADES, origin="lower", extent=(*edges, *edges))
-    axis.plot(edges, edges, color=ON_LIGHT, linewidth=0.8, dashes=(4, 3))
+    figure.heat_map(axis, shade, SHADES, origin="lower", extent=(*edges, *edges))
+    axis.plot(edges, edges, color=figure.ON_LIGHT, linewidth=0.8, dashes=(4, 3))
     for side in (axis.xaxis, axis.yaxis):
         side.set_major_locator(MaxNLocator(4, integer=True))
     axis.tick_params(labelsize=7, length=2.5, pad=2)
@@ -97,31 +84,31 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
     title = grid.title.replace(" in the ", " in the\n")
     says = f"says {grid.candidates[0]} {percent(grid.first_share)}%"
     paper = f"paper {grid.published or ABSENT}"
-    head(axis, f"{grid.name}  {percent(grid.accuracy.value)}%", f"{title}\n{says}\n{paper}")
+    figure.head(axis, f"{grid.name}  {percent(grid.accuracy.value)}%", f"{title}\n{says}\n{paper}")
     for place, right in (("lower right", grid.answer[0][-1]), ("upper left", grid.answer[-1][0])):
         if right is not None:
-            style = {"size": 6.3, "color": ON_LIGHT}
+            style = {"size": 6.3, "color": figure.ON_LIGHT}
             text = AnchoredText(grid.candidates[right], place, prop=style, pad=0.15, borderpad=0.35)
-            text.patch.set(facecolor=ON_DARK, edgecolor="none", alpha=0.88)
+            text.patch.set(facecolor=figure.ON_DARK, edgecolor="none", alpha=0.88)
             axis.add_artist(text)
 
 
-@styled()
-def size_grid_figure(results: Results) -> Figure | None:
+@figure.styled()
+def size_grid_figure(results: Results) -> figure.Figure | None:
     """Draw smaller or larger for all pairs of eight objects (table 4)."""
     found = [grid for grid in grids(results) if grid.name == SIZES][:MOST_ROWS]
     if not found:
         return None
     shown = [(grid, False) for grid in found]
     shown += [(grid, True) for grid in found if grid.in_table_4][:1]
-    canvas, axes = panels(len(shown), height=4.6, shared=False)
+    canvas, axes = figure.panels(len(shown), height=4.6, shared=False)
     for axis, (grid, of_paper) in zip(axes, shown, strict=True):
         _size_panel(axis, grid, of_paper)
     _key(
         canvas, found[0].candidates, ax=axes, location="bottom", shrink=0.35, aspect=20,
         fraction=0.15 / canvas.get_figheight(), pad=0.2 / canvas.get_figheight(), panchor=False,
     )  # fmt: skip
-    return drawn(
+    return figure.drawn(
         "sizes_grid",
         "Smaller or larger? Every pair of objects",
         "“The size of a (row) is usually much … than the size of a (column).” Objects go "
@@ -132,7 +119,7 @@ def size_grid_figure(results: Results) -> Figure | None:
 
 
 def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
-    """Draw a model's answers, or those of the paper, of which only the decision is known."""
+    """Draw a model's answers, or the paper's, of which only the decision is known."""
     pairs, size, first = grid.pairs(), len(grid.values), grid.candidates[0]
     shade = np.full((size, size), np.nan)
     right = 0.0
@@ -148,26 +135,26 @@ def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
         right += correct
         axis.text(
             column, row, f"{word}\n{'' if correct else '✗ '}{number}".strip(), fontsize=5.8,
-            color=ink_on(SHADES(shade[row, column])), ha="center", va="center", linespacing=1.3,
+            color=figure.ink_on(SHADES(shade[row, column])), ha="center", va="center",
+            linespacing=1.3,
         )  # fmt: skip
         if not correct:
-            corner = (column - 0.44, row - 0.44)
-            axis.add_patch(
-                Rectangle(corner, 0.88, 0.88, fill=False, edgecolor=ORANGE, linewidth=1.5, zorder=3)
-            )
-    heat_map(axis, shade, SHADES)
-    name_cells(axis, grid.values, grid.values)
+            frame = Rectangle((column - 0.44, row - 0.44), 0.88, 0.88, fill=False, zorder=3)
+            frame.set(edgecolor=figure.ORANGE, linewidth=1.5)
+            axis.add_patch(frame)
+    figure.heat_map(axis, shade, SHADES)
+    figure.name_cells(axis, grid.values, grid.values)
     ends = (-0.5, size - 0.5)
-    axis.plot(ends, ends, color=ON_LIGHT, linewidth=0.8, dashes=(4, 3))
+    axis.plot(ends, ends, color=figure.ON_LIGHT, linewidth=0.8, dashes=(4, 3))
     share = f"{percent(right / len(pairs))}% right, {right:g} of {len(pairs)}"
     if of_paper:
-        head(axis, f"{grid.model} in the paper", f"{share} · table 4")
+        figure.head(axis, f"{grid.run.model} in the paper", f"{share} · table 4")
     else:
-        head(axis, grid.model, f"{share} · {grid.wording} wording")
+        figure.head(axis, grid.run.model, f"{share} · {grid.wording} wording")
 
 
 def _key(canvas: Canvas, candidates: Sequence[str], **place: Any) -> None:
-    """Draw the shades with what they say."""
+    """Draw the colour bar."""
     first, second = candidates
     key = canvas.colorbar(
         ScalarMappable(cmap=SHADES), **{"orientation": "horizontal"} | place,

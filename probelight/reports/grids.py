@@ -31,53 +31,42 @@ MOST_TOLD = 6  # sentences of the paragraph
 
 @dataclass(frozen=True, kw_only=True)
 class GridFile:
-    """What grid.json holds: the answers to all ordered pairs of values in one sentence.
+    """The content of grid.json: answers to all ordered pairs of values in one sentence.
 
-    Attributes:
-        name: "A" to "D" (figure 3), or "sizes" (table 4).
-        axes: What the first value (rows) and the second (columns) are.
-        values: Ages or years, or the names of objects.
-        probability: p(first candidate) of each pair; None on the diagonal.
-        prediction: Index of the candidate said; None on the diagonal and where both are as likely.
-        answer: Index of the right one.
+    Rows of the matrices are first values, columns second ones; on the diagonal is None.
     """
 
     __pydantic_config__: ClassVar = {**STRICT, "extra": "ignore"}
 
-    name: str
+    name: str  # "A" to "D" (figure 3), or "sizes" (table 4)
     title: str
     wording: str
-    axes: tuple[str, str]
+    axes: tuple[str, str]  # what the first and the second value are
     candidates: tuple[str, str]
-    values: tuple[Any, ...]
-    probability: Matrix[float]
-    prediction: Matrix[Literal[0, 1]]
-    answer: Matrix[Literal[0, 1]]
+    values: tuple[Any, ...]  # ages or years, or names of objects
+    probability: Matrix[float]  # of the first candidate
+    prediction: Matrix[Literal[0, 1]]  # index of a candidate; None for a tie
+    answer: Matrix[Literal[0, 1]]  # index of the right one
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid(GridFile):
-    """A grid, and the run that it is of."""
+    """A grid and its run."""
 
     run: Run
 
     @property
-    def model(self) -> str:
-        """The model that answered."""
-        return self.run.model
-
-    @property
     def accuracy(self) -> Row:
-        """Share of right answers, without the diagonal."""
+        """The share of right answers, without the diagonal."""
         return next(row for row in self.run.rows if row.metric == "accuracy")
 
     def value(self, metric: str) -> float | None:
-        """Return a measurement, None where it was not made."""
+        """Return a metric of the run; None if it was not measured."""
         return next((row.value for row in self.run.rows if row.metric == metric), None)
 
     @property
     def first_share(self) -> float | None:
-        """Return how often the first candidate was the answer."""
+        """How often the model said the first candidate."""
         return self.value(f"share_{self.candidates[0]}")
 
     @property
@@ -91,12 +80,12 @@ class Grid(GridFile):
 
     @property
     def in_table_4(self) -> bool:
-        """Whether the paper has its answers to pairs of objects."""
+        """Whether table 4 of the paper has this model's answers."""
         return self.name == SIZES and paper_model(self.run) == PAPER_SIZES_MODEL
 
     @property
     def published(self) -> str:
-        """What the paper has of this model's panel in its wording; empty where nothing."""
+        """The paper's result of this panel, model and wording; empty if there is none."""
         model = paper_model(self.run) or ""
         if self.wording != "paper":
             return ""
@@ -106,12 +95,7 @@ class Grid(GridFile):
         return PAPER_PANELS.get(self.name, "") if model == PAPER_SIZES_MODEL else ""
 
     def pairs(self) -> list[dict[str, Any]]:
-        """Return a record for each pair that was asked.
-
-        Its places are `_row` and `_column`, its values `first` and `second`, `p_` and the first
-        candidate its probability; `prediction`, `answer` and `paper` are words ("tie" where
-        both are as likely, None where the paper has no answer) and `correct` is 1, 0 or 1/2.
-        """
+        """Return a record per pair that was asked; a tie counts 1/2."""
         found = []
         wrong_in_paper = published_size_errors() if self.in_table_4 else ()
         for (i, first), (j, second) in product(enumerate(self.values), repeat=2):
@@ -135,13 +119,13 @@ class Grid(GridFile):
 
 
 def grids(results: Results) -> list[Grid]:
-    """Return every grid of the results that can be read, by model, wording, values and panel."""
+    """Return all grids that can be read, sorted by model, wording and panel."""
     return _read(results)[0]
 
 
 @lru_cache(maxsize=2)
 def _read(results: Results) -> tuple[list[Grid], list[str]]:
-    """Return the grids, and a sentence about each that cannot be read."""
+    """Return the grids, and a sentence on each that cannot be read."""
     found, damaged = list[Grid](), list[str]()
     for run in results.of("grid"):
         try:
@@ -150,7 +134,7 @@ def _read(results: Results) -> tuple[list[Grid], list[str]]:
                 found.append(Grid(**vars(file), run=run))
         except UnreadableResultError as error:
             damaged.append(f"Not shown: {visible(str(error))}.")
-    found.sort(key=lambda g: (g.model, g.wording, g.name, g.span))
+    found.sort(key=lambda g: (g.run.model, g.wording, g.name, g.span))
     return found, damaged
 
 
@@ -167,10 +151,10 @@ def _checked(held: object, place: str) -> GridFile:
 
 
 def grid_table(results: Results) -> Table | None:
-    """Make the table of the accuracy of each panel, with the paper's."""
+    """Make the table of the accuracy on each panel, with the paper's."""
     records = [
         {
-            "model": grid.model,
+            "model": grid.run.model,
             "wording": grid.wording,
             "perturbation": grid.name,
             "title": grid.title,
@@ -209,7 +193,7 @@ def grid_table(results: Results) -> Table | None:
 
 
 def sizes_table(results: Results) -> Table | None:
-    """Make the table of the answer to each pair of objects (table 4 of the paper)."""
+    """Make the table of the answers to all pairs of objects (table 4 of the paper)."""
     found = [grid for grid in grids(results) if grid.name == SIZES]
 
     def answer(row: Any) -> Cell:
@@ -226,7 +210,7 @@ def sizes_table(results: Results) -> Table | None:
         "among the two; † marks where the paper's table 4 has another answer.",
         [
             {
-                "model": grid.model,
+                "model": grid.run.model,
                 "wording": grid.wording,
                 **pair,
                 "_place": place,
@@ -244,10 +228,12 @@ def sizes_table(results: Results) -> Table | None:
 
 
 def summary(results: Results) -> str:
-    """Return which models say one word whatever the values are, and which grids are not shown."""
+    """Return which models say one word whatever the values, and which grids are not shown."""
     found, damaged = _read(results)
     sentences = []
-    for (model, wording), members in groupby(found, key=lambda grid: (grid.model, grid.wording)):
+    for (model, wording), members in groupby(
+        found, key=lambda grid: (grid.run.model, grid.wording)
+    ):
         stuck: dict[str, list[str]] = {}
         for grid in members:
             first = grid.first_share

@@ -1,12 +1,9 @@
-r"""A table for a paper in LaTeX, ready to be `\input`: booktabs rules, intervals in small type.
+r"""Tables in LaTeX, ready to be `\input`: booktabs rules, intervals in small type.
 
-A short table is a tabular without a float, so that its place, caption and label are the author's;
-they are in a comment above it, with the packages that it needs. A table of many rows is a longtable
-with a caption, which breaks between pages. How wide a table is, is the author's matter.
-
-Any text becomes ASCII that pdfLaTeX and XeLaTeX set alike, without a package. What neither font has
-by default, such as a Chinese word, is written as its code point in fixed width (`\texttt{U+4E2D}`):
-it is seen, where LaTeX itself would stop or leave a gap.
+A short table is a tabular, with a suggested caption and label and the packages that it needs in a
+comment above; one of many rows is a longtable, which breaks between pages. Text becomes ASCII that
+pdfLaTeX and XeLaTeX set alike; characters that their fonts lack are written as `\texttt{U+4E2D}`,
+since LaTeX itself would stop or leave a gap.
 """
 
 from __future__ import annotations
@@ -103,7 +100,7 @@ def to_latex(table: Table) -> str:
         comment.append(
             f"{num_unknown} characters that LaTeX's own fonts lack are written as U+ and a code."
         )
-    # The end of the last line would be a blank at the end of the author's.
+    # Without the last % the line's end would be a blank in the author's text.
     return "".join(f"% {line}\n" for line in comment) + text.rstrip("\n") + "%\n"
 
 
@@ -116,7 +113,7 @@ def _cell(column: Column, cell: Cell) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return the text with all that LaTeX would act on, or has no letter for, written for it."""
+    """Return the text with all that is special to LaTeX, or that its fonts lack, escaped."""
     apart = re.sub("-(?=-)", "-\0", visible(unicodedata.normalize("NFC", text)))
     return "".join(map(_character, apart))
 

@@ -11,20 +11,8 @@ from typing import TypeVar
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
+from probelight.reports import figure
 from probelight.reports.estimates import Estimate
-from probelight.reports.figure import (
-    MAX_PANELS,
-    MUTED,
-    PAPER,
-    Figure,
-    Line,
-    drawn,
-    head,
-    left_out,
-    legend,
-    panels,
-    styled,
-)
 from probelight.reports.words import percent, short_count
 
 MOST_TICKS = 8
@@ -34,43 +22,31 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Trace:
-    """A line of a panel, or marks alone where its look has no dash.
+    """A line of a panel, or marks alone if its look has no dash."""
 
-    Attributes:
-        points: Scores by number of examples, step or epoch; several may be of one number.
-        label: Written at the line's end.
-        shift: Points of type that it is moved right, so that it does not cover another.
-        whiskers: Whether intervals are whiskers; a band otherwise.
-    """
-
-    points: Sequence[tuple[int, Estimate]]
-    look: Line
-    label: str = ""
-    shift: float = 0.0
-    whiskers: bool = False
+    points: Sequence[tuple[int, Estimate]]  # by number of examples, step or epoch
+    look: figure.Line
+    label: str = ""  # written at the line's end
+    shift: float = 0.0  # to the right, in points, so that it does not cover another
+    whiskers: bool = False  # intervals as whiskers, not as a band
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel with its heading.
-
-    Attributes:
-        traces: Its lines; an earlier one covers a later one.
-        chances: Levels of chance by what they are called, None where not known.
-    """
+    """A panel with its heading."""
 
     title: str
     subtitle: str
-    traces: Sequence[Trace]
-    chances: Mapping[str, float | None] = field(default_factory=dict)
+    traces: Sequence[Trace]  # an earlier one covers a later one
+    chances: Mapping[str, float | None] = field(default_factory=dict)  # by label
 
 
 def in_panels(found: Sequence[T]) -> list[Sequence[T]]:
-    """Return what would be in a panel, divided where it is of more models than a panel has."""
+    """Divide what would be one panel into panels of at most `MOST_MODELS`."""
     return [found[place : place + MOST_MODELS] for place in range(0, len(found), MOST_MODELS)]
 
 
-@styled()
+@figure.styled()
 def line_figure(
     name: str,
     title: str,
@@ -79,20 +55,19 @@ def line_figure(
     xlabel: str,
     ylabel: str = "accuracy, %",
     *,
-    looks: Mapping[str, Line] | None = None,
+    looks: Mapping[str, figure.Line] | None = None,
     log: bool = True,
     shared: bool = True,
-) -> Figure:
-    """Draw the first `MAX_PANELS` panels.
+) -> figure.Figure:
+    """Draw the first `MAX_PANELS` panels, with a legend of `looks` for lines without a label.
 
-    `looks` are those of lines and marks without a label. On a `log` axis 0 has a place of its own;
-    the y axis is `shared` by all panels or each has its own.
+    On a `log` axis 0 has a place of its own. `shared` panels have the same y axis.
     """
-    shown = found[:MAX_PANELS]
+    shown = found[: figure.MAX_PANELS]
     most = max(sum(bool(trace.label) for trace in panel.traces) for panel in shown)
-    canvas, axes = panels(len(shown), max(2.9, 1.4 + 0.26 * most), shared)
+    canvas, axes = figure.panels(len(shown), max(2.9, 1.4 + 0.26 * most), shared)
     for place, (axis, panel) in enumerate(zip(axes, shown, strict=True)):
-        head(axis, panel.title, panel.subtitle)
+        figure.head(axis, panel.title, panel.subtitle)
         axis.set_ylim(limits(shown if shared else [panel]))
         axis.set_xlabel(xlabel)
         if place % 2 == 0 or not shared:
@@ -103,16 +78,18 @@ def line_figure(
         if log and 0 in positions and len(positions) > 1:
             axis.text(
                 positions[0] + 0.6, 0, "//", transform=axis.get_xaxis_transform(), fontsize=7,
-                color=MUTED, ha="center", va="center",
-                bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6},
+                color=figure.MUTED, ha="center", va="center",
+                bbox={"facecolor": figure.PAPER, "edgecolor": "none", "pad": 0.6},
             )  # fmt: skip
     if looks:
-        legend(canvas, looks, handlelength=3.4)
-    return drawn(name, title, caption + left_out(len(found), MAX_PANELS), canvas)
+        figure.legend(canvas, looks, handlelength=3.4)
+    return figure.drawn(
+        name, title, caption + figure.left_out(len(found), figure.MAX_PANELS), canvas
+    )
 
 
 def limits(found: Sequence[Panel]) -> tuple[float, float]:
-    """Return the ends of the y axis, in per cent: all that panels show, with a margin."""
+    """Return the ends of the y axis in per cent: the range of all panels, with a margin."""
     values = [chance for panel in found for chance in panel.chances.values()]
     for _, estimate in (point for panel in found for line in panel.traces for point in line.points):
         values += (estimate.value, *estimate.bounds)
@@ -122,7 +99,7 @@ def limits(found: Sequence[Panel]) -> tuple[float, float]:
 
 
 def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> None:
-    """Draw the lines of a panel, chance, and at the right end of each what it is."""
+    """Draw the lines of a panel and its levels of chance, each labelled at its right end."""
     ticks = list(positions)[:: -(-len(positions) // MOST_TICKS)]
     axis.set_xticks([positions[n] for n in ticks], [short_count(n) for n in ticks])
     axis.grid(axis="x", visible=False)
@@ -136,13 +113,15 @@ def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> Non
             labels.append((100 * trace.points[-1][1].value, trace.label, trace.look.color))
     for name, chance in panel.chances.items():
         if chance is not None:
-            axis.plot([first, last], [100 * chance] * 2, color=MUTED, linewidth=0.9, dashes=(1, 2))
-            labels.append((100 * chance, f"{name} {percent(chance)}", MUTED))
+            axis.plot(
+                [first, last], [100 * chance] * 2, color=figure.MUTED, linewidth=0.9, dashes=(1, 2)
+            )
+            labels.append((100 * chance, f"{name} {percent(chance)}", figure.MUTED))
     right = last + (0.42 if labels else 0.06) * span
     axis.set_xlim(first - 0.06 * span, right)
     x = last + 0.07 * span
     if labels:  # grid lines end where they begin
-        axis.axvspan(x, right, color=PAPER, linewidth=0, zorder=0.6)
+        axis.axvspan(x, right, color=figure.PAPER, linewidth=0, zorder=0.6)
     low, high = axis.get_ylim()
     heights = apart([value for value, _, _ in labels], 0.08 * (high - low))
     for y, (_, text, color) in zip(heights, labels, strict=True):
@@ -187,7 +166,7 @@ def apart(values: Sequence[float], gap: float) -> list[float]:
 
 
 def log_positions(numbers: Sequence[int]) -> dict[int, float]:
-    """Return where numbers are on a log axis, from the left; 0 has a place of its own."""
+    """Return positions of numbers on a log axis, in ascending order; 0 is left of the others."""
     positive = sorted({number for number in numbers if number > 0})
     positions = {number: math.log2(number) for number in positive}
     if 0 in numbers:

@@ -1,7 +1,7 @@
-"""The tables of three papers, with our numbers of the same models and items next to theirs.
+"""The tables of three papers (listed in `papers.yaml`), with our numbers next to theirs.
 
-`papers.yaml` lists them all. A number of ours is compared where it is of the very model, by its id
-on the Hub or a released recording of it, measured on the released items in the same way.
+Ours are compared if they are of the same model, by its id on the Hub or a released recording of it,
+measured on the released items in the same way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PROTOCOLS = {"inoculate": "inoculation", "probes audit": "audit"}  # of other na
 
 @dataclass(frozen=True, kw_only=True)
 class PaperTable:
-    """A table or figure of a paper; what its fields are is in `papers.yaml`."""
+    """A table or figure of a paper; `papers.yaml` explains the fields."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -60,7 +60,7 @@ class PaperTable:
 
     @property
     def name(self) -> str:
-        """Name of our table with the numbers of both."""
+        """Name of our table with both numbers."""
         author, _, year = self.paper.partition(" ")
         place = self.place.replace(",", "").replace(" ", "_")
         return f"paper_{author.lower()}{year[-4:]}_{place}"
@@ -68,7 +68,7 @@ class PaperTable:
 
 @lru_cache(maxsize=1)
 def paper_list() -> tuple[PaperTable, ...]:
-    """Return every table of the papers, in their order."""
+    """Return all tables of the papers, in their order."""
     path = Path(__file__).with_name("papers.yaml")
     return tuple(
         typed(PaperTable, {"paper": paper, **fields}, f"{path}: {paper}")
@@ -78,7 +78,7 @@ def paper_list() -> tuple[PaperTable, ...]:
 
 
 def listed_table(results: Results) -> Table | None:
-    """Make the list of the papers' tables; None where the results hold none of them."""
+    """Make the list of the papers' tables; None if the results hold none of them."""
     found = []
     for table in paper_list():
         rows = compared(results).get(table)
@@ -111,7 +111,7 @@ def listed_table(results: Results) -> Table | None:
 
 
 def _is_here(table: PaperTable, results: Results) -> bool:
-    """Whether the report has, of the paper's items, the table that shows what the paper's does."""
+    """Whether the report has its own table of the same content, measured on the paper's items."""
     is_any = any(
         {row.probe for row in run.rows} & {*table.probes}
         and (not table.splits or any(released_file(run, split) for split in table.splits))
@@ -120,17 +120,17 @@ def _is_here(table: PaperTable, results: Results) -> bool:
     if not (is_any and table.maker):
         return is_any
     made = resolve_name(f"probelight.reports.{table.maker}")(results)
-    # A table with a column of the paper's numbers has to have one.
+    # A column of the paper's numbers may not be empty.
     return made is not None and bool(made.frame.get("paper", pd.Series([""])).notna().any())
 
 
 def paper_tables(results: Results) -> list[Table | None]:
-    """Make a table for each of the papers' that the results hold a number of."""
+    """Make a table for each of the papers' tables that the results have a number of."""
     return [_paper_table(table, rows) for table, rows in compared(results).items()]
 
 
 def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
-    """Make a table of a paper; people see no number that is the paper's alone."""
+    """Make the table of one paper's table; rows of models that we did not run are in the csv."""
     held = rows[rows.ours.notna()]
     models = {*held[held.paper.notna()].model}
     is_seen = rows.paper.isna() | rows.model.isin(models) | rows.number.isin({*held.number})
@@ -156,7 +156,7 @@ def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
 
 
 def summary(results: Results) -> str:
-    """Return how near the results came to each paper, of the same models and items."""
+    """Return how close our numbers of the same models and items are to those of each paper."""
     tables_of = [
         rows.assign(source=table.paper, place=table.place)
         for table, rows in compared(results).items()
@@ -180,10 +180,9 @@ def summary(results: Results) -> str:
 
 @lru_cache(maxsize=2)
 def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
-    """Return the rows of every table that these results hold a number of.
+    """Return the rows of each paper's table that the results have a number of.
 
-    For each split of a probe that was measured they are the paper's numbers, with ours of the same
-    models, and then ours of other models.
+    For each measured split: the paper's numbers with ours of the same models, then ours of others.
     """
     ours = tables.framed(_ours(results))
     if ours.empty:
@@ -223,7 +222,7 @@ def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
 
 
 def _record(row: Mapping[str, Any], people: Any) -> dict[str, Any]:
-    """Return a row of a table: a printed number, ours, or both, and people's."""
+    """Return a row of a table: the paper's number, ours, or both, and that of people."""
     ours, paper, label = row["estimate"], row["printed"], row["label"]
     other_name = "" if paper is None or label == row["model"] else label
     is_compared = ours is not None and paper is not None
@@ -244,7 +243,7 @@ def _record(row: Mapping[str, Any], people: Any) -> dict[str, Any]:
 
 
 def _ours(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield our numbers that were measured as the papers' were, from zero-shot runs first."""
+    """Yield our numbers that were measured as in the papers."""
     yield from _of_zero_shots(results)
     yield from _of_curves(results) if results.of("curve") else ()
     yield from _of_diagnostics(results) if results.of("diagnose") else ()
@@ -255,15 +254,10 @@ def _ours(results: Results) -> Iterator[dict[str, Any]]:
 def _number(
     place: Place, value: Any, label: str, key: str | None, *about: str, **more: Any
 ) -> dict[str, Any]:
-    """Return a number of ours.
+    """Return a number of ours from a row of the results or an estimate.
 
-    Args:
-        place: Which one it is.
-        value: A row of the results, or an estimate.
-        label: The model, as other tables call it.
-        key: The paper's checkpoint or baseline that it is; None for another model.
-        *about: What tells it from others of the model, or nothing.
-        **more: `runs`, the keys of its runs, and sizes that are not the row's.
+    `key` is the paper's checkpoint or baseline, None for another model; `about` tells numbers of a
+    model apart; `more` has `runs`, their keys, and sizes that replace those of the row.
     """
     sizes = {name: getattr(value, name, None) for name in ("num_items", "num_groups", "num_seeds")}
     number = {"label": label, "key": key or "", "estimate": Estimate.of(value)}
@@ -271,12 +265,12 @@ def _number(
 
 
 def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield the accuracies on all items of a released dev file."""
+    """Yield accuracies on all items of a released file."""
     for row in zero_shots(results).rename(columns={"accuracy": "value"}).itertuples():
         run = results.by_path[row.path]
         file = released_file(run, row.split) if run.role != "control" else None
         if file is not None and run.counts.get("scored") in (None, file.num_items):
-            by = way(row.mode)  # scored otherwise than at the mask it is not what was measured
+            by = way(row.mode)  # the papers scored at the mask
             key, about = (None, f"by {by}") if by else (paper_model(run), "")
             place = Place(row.probe, "zero_shot", row.split)
             more = {"runs": (run.key,), "name_here": run.model}
@@ -284,7 +278,7 @@ def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield the scores of curves; no zero-shot accuracy that a run of its own has."""
+    """Yield the scores of curves, and zero-shot accuracies that no zero-shot run has."""
     from probelight.reports.curve.scores import is_alike, standard_curves
 
     with_start = {(number["probe"], number["name_here"]) for number in _of_zero_shots(results)}
@@ -324,10 +318,9 @@ def _of_diagnostics(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _of_audits(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield what transformers scored from the choices alone, on all items of a released file.
+    """Yield scores of choice-only transformers on all items of a released file.
 
-    Other baselines go by vectors that the paper does not name well enough to have the same, so
-    they are in the audit's table, without a difference.
+    The paper does not say which vectors its other baselines have, so none is compared.
     """
     for run in results.of("audit"):
         for row in run.rows:
@@ -341,7 +334,7 @@ def _of_audits(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield what all of a released split gave before each inoculation and after its best dose."""
+    """Yield scores on a whole released split, before each inoculation and after its best dose."""
     from probelight.reports.inoculation.runs import best_dose, doses, inoculations
 
     for series, line in doses(inoculations(results)).items():

@@ -1,7 +1,6 @@
-"""Numbers that papers published: one long csv file, checked when it is read.
+"""Numbers that papers published: `published.csv`, in per cent or points as the paper printed them.
 
-`published.csv` has a number a row, in per cent (or percentage points) as the paper printed it. Of
-Ettinger 2020 some are from the text next to the tables: both polarities of table 14 together, the
+Of Ettinger 2020 some are in the text, not in the tables: both polarities of table 14 together, the
 margin of affirmative statements (table 12: all but one of BERT-B), and that all errors of table 11
 repeat the subject.
 """
@@ -46,18 +45,18 @@ NOT_IN_KEY = ("name", "hub_id", "num_choices", "number", "value", "n")
 
 
 class PublishedError(ValueError):
-    """A file of published numbers that is not what it should be; the message names the line."""
+    """A file of published numbers is damaged; the message names the line."""
 
 
 class ScoreKey(NamedTuple):
-    """A number of a curve: what it is, and the mode of training where it has one."""
+    """Name of a curve's number, and the mode of training if it has one."""
 
     name: str
     mode: str = ""
 
 
 class Place(NamedTuple):
-    """Which number of a model it is; the fields are columns of `published`."""
+    """What a number of a model measures; the fields are columns of `published`."""
 
     probe: str
     metric: str
@@ -69,11 +68,7 @@ class Place(NamedTuple):
 
 @lru_cache(maxsize=2)
 def published(path: Path = PUBLISHED) -> pd.DataFrame:
-    """Return all numbers, with the columns of `COLUMNS`; a count that is not there is missing.
-
-    Raises:
-        PublishedError: If columns are missing, a number is none, or two rows are of the same.
-    """
+    """Return all numbers, with the columns of `COLUMNS`; counts that a paper lacks are NaN."""
     try:
         rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:  # the second of the encoding, and of pandas
@@ -101,7 +96,7 @@ def published(path: Path = PUBLISHED) -> pd.DataFrame:
 def difference(ours: Estimate, paper: float, num_items: float | None = None) -> Estimate:
     """Return our number minus the paper's.
 
-    It has an interval where the paper says how many items it had: of two independent proportions
+    If the paper gives its number of items, the interval is that of two independent proportions
     (Newcombe 1998).
     """
     gap = Estimate(ours.value - paper)
@@ -115,7 +110,7 @@ def difference(ours: Estimate, paper: float, num_items: float | None = None) -> 
 
 
 def lies(ours: Estimate, paper: float) -> str | None:
-    """Return where a printed number lies to our interval, None without an interval."""
+    """Return where the paper's number lies relative to our interval; None without one."""
     if ours.ci_low is None or ours.ci_high is None:
         return None
     if paper < ours.ci_low:
@@ -127,8 +122,8 @@ def lies(ours: Estimate, paper: float) -> str | None:
 def published_scores(probe: str) -> dict[str, dict[ScoreKey, float]]:
     """Return the numbers of a probe's learning curves in Talmor et al. 2020, by model.
 
-    They are `zero_shot`, `ws` and `max` by mode, `langsense_pert` and `langsense_nolang`. The mode
-    `full` is MC-QA, where the whole network is trained; LangSense belongs to `mlp`, or to `full`.
+    They are `zero_shot`, and by mode `ws`, `max`, `langsense_pert` and `langsense_nolang`; the mode
+    `full` is MC-QA, where the whole network is trained.
     """
     rows = published().query("paper == 'Talmor et al. 2020' and probe == @probe and item == ''")
     return {
@@ -141,7 +136,7 @@ def published_scores(probe: str) -> dict[str, dict[ScoreKey, float]]:
 def published_templates() -> list[Any]:
     """Return the rows of Talmor et al. 2020, table 6: `probe`, `template` and `accuracy`.
 
-    `template` is what the probe's config calls it; two of the paper's may share one of ours.
+    Two of the paper's templates may share one of ours.
     """
     rows = published().query("paper == 'Talmor et al. 2020' and table == 6")
     return list(rows.rename(columns={"part": "template", "value": "accuracy"}).itertuples())
@@ -149,13 +144,10 @@ def published_templates() -> list[Any]:
 
 @lru_cache(maxsize=1)
 def published_size_errors() -> frozenset[tuple[str, str]]:
-    """Return the pairs (first, second) of objects that roberta-large got wrong.
-
-    Talmor et al. 2020, table 4, whose objects go from small to large.
-    """
+    """Return the pairs of objects that roberta-large got wrong (Talmor et al. 2020, table 4)."""
     rows = published().query("paper == 'Talmor et al. 2020' and table == 4")
     pairs = rows["item"].str.split("/", expand=True)
-    rank = {name: place for place, name in enumerate(pairs[0].unique())}
+    rank = {name: place for place, name in enumerate(pairs[0].unique())}  # small to large
     is_larger = pairs[0].map(rank) > pairs[1].map(rank)
     wrong = pairs[is_larger != (rows.value == 1)]
     return frozenset(wrong.itertuples(index=False, name=None))
@@ -163,7 +155,7 @@ def published_size_errors() -> frozenset[tuple[str, str]]:
 
 @lru_cache(maxsize=256)
 def short_name(label: str) -> str:
-    """Return a model's name as the paper has it, where it has one, for narrow columns."""
+    """Return the paper's short name of a model, for narrow columns; its own if there is none."""
     rows = published().query("paper == 'Talmor et al. 2020' and model != 'human'")
     names: dict[str, str] = dict(zip(rows.model, rows.name, strict=True))
     name, space, more = label.partition(" ")

@@ -1,7 +1,4 @@
-"""Which runs are of what a paper measured: by what they recorded, never by a name alone.
-
-A folder may be called roberta-large and an original task science, whatever is in them.
-"""
+"""Which runs measured what a paper measured, by checksums and ids: folders have any name."""
 
 from __future__ import annotations
 
@@ -31,11 +28,10 @@ PAPER_DOSE = 3000  # examples after which that paper measures its inoculated mod
 
 
 def paper_model(run: Run) -> str | None:
-    """Return which of the papers' models a run's model is, None where it is none of them.
+    """Return which of the papers' models a run's model is, or None.
 
-    A checkpoint is known by its id on the Hub, of the main branch or a commit, and a recording by
-    the checksum of what was released. Random weights are none. A baseline is one only with the
-    paper's vectors.
+    A checkpoint is known by its id on the Hub, of the main branch or a commit; a recording by the
+    checksum of what was released; a baseline by the paper's vectors.
     """
     source = run.source
     if run.role == "control":
@@ -48,7 +44,7 @@ def paper_model(run: Run) -> str | None:
 
 
 def hub_model(run: Run) -> str | None:
-    """Return which of the papers' checkpoints a run began with, whatever it was there for."""
+    """Return which of the papers' checkpoints a run began with, or None."""
     source = run.source
     pinned = source.revision in (None, "main") or bool(COMMIT.fullmatch(source.revision))
     return _hub_names().get(source.hub_id or "") if pinned and not source.control_of else None
@@ -56,13 +52,13 @@ def hub_model(run: Run) -> str | None:
 
 @lru_cache(maxsize=1)
 def _hub_names() -> dict[str, str]:
-    """Return the papers' checkpoints by id; the Hub knows them without their owner as well."""
+    """Return the papers' checkpoints by id, with and without their owner."""
     names = {hub_id: hub_id.partition("/")[2] for hub_id in published().hub_id.unique() if hub_id}
     return {**names, **{name: name for name in names.values()}}
 
 
 def on_paper_task(run: Run) -> bool:
-    """Whether a run's original task has the parts of the paper's, all their questions."""
+    """Whether a run's original task is the paper's: the same data sets, and all their questions."""
     parts = run.detail(OriginalParts)
     if parts is None or parts.train_items is not None:
         return False
@@ -70,10 +66,7 @@ def on_paper_task(run: Run) -> bool:
 
 
 def released_file(run: Run, split: str = "") -> DataFile | None:
-    """Return what a run read of the released file of a split of its probe; None for a namesake.
-
-    It goes by the checksum where the probe's config has one, else by the name of the file.
-    """
+    """Return the released file of a split if the run read it, by its checksum or else its name."""
     source = _source(run.probe, split)
     if source is None:
         return None

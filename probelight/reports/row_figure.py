@@ -1,4 +1,4 @@
-"""Figures of rows: numbers with their intervals below each other."""
+"""Figures of rows: one number and its interval per row."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ def row_figure(
     label: str,
     are_gaps: bool = False,
 ) -> Figure:
-    """Draw numbers and their 95% intervals below each other.
+    """Draw numbers and their 95% intervals, one per row, with `label` below the axis.
 
-    A row of `frame` has a number's `look`, `value`, `ci_low` and `ci_high`. Numbers of one `name`
-    are together and have one level of `chance`, which may be missing, as are names of one
-    `heading`, which may be empty. Those whose look has no dash share the last row of their name,
-    without intervals. `label` is what the numbers are; they are gaps where they are differences.
+    `frame` has columns `heading` (may be empty), `name`, `look`, `value`, `ci_low`, `ci_high` and
+    `chance` (one per name, may be missing); rows of a heading, and of a name, are drawn together.
+    Marks whose look has no dash share the last row of their name, without intervals.
     """
     frame = frame.astype(dict.fromkeys(("value", "ci_low", "ci_high", "chance"), float))
     canvas = Canvas()

@@ -1,7 +1,6 @@
-"""The sections of a report: what makes each of them, and of which protocols' runs.
+"""The sections of a report, in the order of the page, with the functions that make each of them.
 
-The whole page from top to bottom is in `SECTIONS`. Makers are named, not imported: what there are
-no runs of is never loaded, and a command that ends with a table loads the module of that table.
+Those are named, not imported: a command loads only the modules of the tables that it prints.
 """
 
 from __future__ import annotations
@@ -24,31 +23,22 @@ if TYPE_CHECKING:
 class Section:
     """A part of the page: a paragraph, then figures, then the tables with the numbers.
 
-    Makers are called with the results and named "module:function" below `probelight.reports`. They
-    return one thing, several, or None where there is nothing to show.
-
-    Attributes:
-        name: Its address in the page.
-        title: Its heading.
-        protocols: It shows runs of these; of all where there are none.
-        tables: Makers of its tables, in the order of the page.
-        figures: Makers of its figures.
-        summary: Makers of the sentences of its one paragraph, which its tables do not say.
-        printed: By protocol the makers of the tables that its command prints when it has finished.
+    Tables, figures and summaries are made by functions named "module:function" below
+    `probelight.reports`. Each takes the `Results` and returns one, a list, or None for nothing.
     """
 
-    name: str
+    name: str  # its anchor in the page
     title: str
-    protocols: Sequence[str] = ()
+    protocols: Sequence[str] = ()  # shown if there are runs of one of these; always if empty
     tables: Sequence[str] = ()
     figures: Sequence[str] = ()
-    summary: Sequence[str] = ()
-    printed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    summary: Sequence[str] = ()  # sentences of its one paragraph
+    printed: Mapping[str, Sequence[str]] = field(default_factory=dict)  # tables by command
 
 
 @dataclass(frozen=True)
 class Made:
-    """A section with its contents, drawn and counted."""
+    """A section with its contents."""
 
     name: str
     title: str
@@ -58,11 +48,11 @@ class Made:
 
 
 def of(module: str, functions: str) -> tuple[str, ...]:
-    """Return the names of a module's functions, given divided by blanks, as sections have them."""
+    """Return the names "module:function" of functions, separated by blanks, of a module."""
     return tuple(f"{module}:{function}" for function in functions.split())
 
 
-# These two are also given a file, with their rule.
+# These two also take the file of the rule.
 MEDALS, NOT_JUDGED = of("curve.medals", "medals_table not_judged")
 ZERO_SHOT = (
     *of("zero_shot.scores", "zero_shot_table parts_table paradigms_table ranks_table"),
@@ -193,9 +183,7 @@ SECTIONS = (
 def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
     """Return the sections that have something to show, in the order of the page.
 
-    Args:
-        results: What was read.
-        medals: YAML file with the rule of when a model earns a medal; the shipped one for None.
+    `medals` is a YAML file with the rule of when a model earns a medal; None takes the shipped one.
 
     Raises:
         ValueError: If two tables or two figures have the same name, and so the same file.
@@ -237,7 +225,7 @@ def _shown(results: Results) -> list[Section]:
 
 
 def _make(names: Iterable[str], results: Results, medals: Path | None = None) -> tuple[Any, ...]:
-    """Return what the makers of these names made, without what is None or empty."""
+    """Call the functions of these names and return all they made, without None and ""."""
     found: list[Any] = []
     for name in names:
         make = resolve_name(f"probelight.reports.{name}")

@@ -1,4 +1,4 @@
-"""Revisions of a model, such as pre-training checkpoints, by the training step that they name."""
+"""Scores of a model's revisions, such as pre-training checkpoints, by training step."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ NO_REVISION = "as published"
 
 
 def step_of(revision: str) -> int | None:
-    """Return the training step that a revision names, None where it names none.
+    """Return the training step in a revision's name ("stage1-step5000-tokens21B"), or None.
 
-    It is the number after the word step ("step1000", "step-1000", "global_step1000",
-    "stage1-step5000-tokens21B"), or after checkpoint, ckpt or iter; or the whole revision, if that
-    is a number. A k or m after it means thousands or millions.
+    It is the number after step, checkpoint, ckpt or iter, or the whole name. A k or m after it
+    means thousands or millions.
     """
     lower = revision.lower().replace("_", "-")
     found = STEP.search(lower) or WHOLE.fullmatch(lower)
@@ -39,12 +38,10 @@ def step_of(revision: str) -> int | None:
 
 @lru_cache(maxsize=2)
 def snapshots(results: Results) -> pd.DataFrame:
-    """Return what was measured of the models of which several training steps are there.
+    """Return the results on whole sets of models with several steps, by model and step.
 
-    Accuracies before training, and all shares of the diagnostics, on whole sets, by model and step;
-    revisions without a step come last. The columns are those of the results with the model's name
-    without its `revision`, the `step`, the `measure` as tables call it, and the `set` of the
-    diagnostics, empty for zero-shot probes.
+    They are zero-shot accuracies and all shares of the diagnostics; revisions without a step come
+    last. Further columns: `revision`, `step`, `measure`, and `set`, empty for zero-shot probes.
     """
     rows = results_frame(results)
     rows = rows[rows.protocol.isin(["zero_shot", "diagnose"]) & (rows.role == "model")]
@@ -68,7 +65,7 @@ def snapshots(results: Results) -> pd.DataFrame:
 
 
 def steps_tables(results: Results) -> list[Table | None]:
-    """Make the tables of revisions by step; columns are probes, or the measures of a set."""
+    """Make the tables of revisions by step; columns are probes, or measures of a set."""
     every = snapshots(results)
     if every.empty:
         return []
@@ -99,7 +96,7 @@ def steps_tables(results: Results) -> list[Table | None]:
 
 
 def steps_figures(results: Results) -> list[Figure]:
-    """Draw each measure against the training step: a figure a set, a panel a measure."""
+    """Draw each measure against the training step: a figure per set, a panel per measure."""
     from probelight.probes.diagnostics.sets import SETS
     from probelight.reports.figure import LINES
     from probelight.reports.line_figure import Panel, Trace, line_figure

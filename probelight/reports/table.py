@@ -1,8 +1,4 @@
-"""A table: a frame with every number in full, and how people see it.
-
-`table` makes one of a frame and a list of columns, each of which formats a row of the frame. The
-frame is what the csv file has, the columns what the page, the terminal, Markdown and LaTeX show.
-"""
+"""A table: a frame with every number in full (the csv file), and columns that format its rows."""
 
 from __future__ import annotations
 
@@ -41,50 +37,31 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that people see.
+    """A column that people see."""
 
-    Attributes:
-        label: Its heading, with the unit.
-        show: Formats a row of the frame, whose columns are its attributes.
-        align: Numbers are aligned right, so that decimals are below each other.
-        group: Heading over this column and its neighbours with the same group.
-        code: The cells are identifiers (checksums, keys), set in fixed width.
-        prose: The cells are sentences, which go on in further lines.
-    """
-
-    label: str
-    show: Callable[[Any], Cell | str]
+    label: str  # with the unit
+    show: Callable[[Any], Cell | str]  # formats a row, which has the frame's columns as attributes
     align: Literal["left", "right"] = "right"
-    group: str = ""
-    code: bool = False
-    prose: bool = False
+    group: str = ""  # heading over this column and its neighbours of the same group
+    code: bool = False  # cells are identifiers (checksums, keys), set in fixed width
+    prose: bool = False  # cells are sentences, wrapped over several lines
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of the report, ready for the terminal, HTML, Markdown, LaTeX and csv.
+    """A table of the report, ready for the terminal, HTML, Markdown, LaTeX and csv."""
 
-    Attributes:
-        name: Name of its files.
-        title: What it shows, in a few words.
-        note: How to read it.
-        columns: Of what people see.
-        rows: A cell for each column.
-        frame: The same measurements as fractions at full precision, for the csv file.
-        runs: Of each row the keys of the runs that its numbers come from; empty where unknown.
-    """
-
-    name: str
+    name: str  # of its files
     title: str
-    note: str
+    note: str  # how to read it
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    frame: pd.DataFrame
-    runs: tuple[tuple[str, ...], ...] = ()
+    rows: tuple[tuple[Cell, ...], ...]  # a cell per column
+    frame: pd.DataFrame  # the same as fractions at full precision, for the csv file
+    runs: tuple[tuple[str, ...], ...] = ()  # of each row, keys of the runs it comes from
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """The headings over columns, and how many each is over; none where no column has one."""
+        """Headings over columns, with the number of columns below each; empty if there are none."""
         groups = groupby(column.group for column in self.columns)
         spans = [(group, len(list(columns))) for group, columns in groups]
         return spans if any(group for group, _ in spans) else []
@@ -104,7 +81,7 @@ def table(
     shown: pd.DataFrame | None = None,
     csv: str = "",
 ) -> Table | None:
-    """Make a table of a frame, None where the frame is empty.
+    """Make a table of a frame; None if the frame is empty.
 
     A column in which nothing was measured is not shown; the csv file keeps it.
 
@@ -112,30 +89,29 @@ def table(
         name: Name of its files.
         title: What it shows, in a few words.
         note: How to read it.
-        frame: A row a measurement, or the records that make one. A name that begins with "_" is
-            for the columns alone and is not in the csv file; that of `_runs` are the keys of a
-            row's runs.
-        columns: What people see; of rows that several measurements share, what is the same.
-        rows: Names of the frame's columns, divided by blanks, that measurements of one row share.
-        across: Name of the column whose values are next to each other, such as the model.
-        each: The columns of each such value, or what makes them of it.
-        values: Order of the values; that of the frame where it is None.
-        shown: What people see where it is not the whole frame in its order.
-        csv: The columns of the csv file, divided by blanks; all of the frame where it is left out.
+        frame: A frame or records, one row per measurement. Columns that begin with "_" are not in
+            the csv file; `_runs` holds the keys of a row's runs.
+        columns: What people see; with `across`, the columns that all values share.
+        rows: Columns of the frame that identify a row, separated by blanks; used with `across`.
+        across: Column of the frame whose values are shown side by side, such as the model.
+        each: The columns of each such value, or a function that makes them from it.
+        values: Order of the values; None keeps the frame's.
+        shown: The part of the frame that people see, in their order; None shows all of it.
+        csv: Columns of the csv file, separated by blanks; all of the frame by default.
     """
     frame = framed(frame)
     if frame.empty:
         return None
     shown = frame if shown is None else shown
     plain = shown.astype(object).where(shown.notna(), None)
-    # Of each row the records by value, and the first one by None.
+    # The records of each row by value, and the first one by None.
     found: dict[Hashable, dict[Any, Any]] = {}
     for number, record in enumerate(plain.to_dict("records")):
         place = tuple(record[name] for name in rows.split()) if across else number
         line = SimpleNamespace(**record)
         found.setdefault(place, {None: line})[record.get(across)] = line
     order = dict.fromkeys(shown[across]) if across and values is None else values or ()
-    # The value is the group of its columns, unless they have one or are called like it.
+    # A value is the group of its columns, unless they have a group or the value is their label.
     repeated = [
         (value, replace(column, group=column.group or ("" if column.label == value else value)))
         for value in order
@@ -160,7 +136,7 @@ def table(
 
 
 def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFrame:
-    """Return records as a frame whose numbers stay what they are: a missing one makes no float."""
+    """Return records as a frame of objects, which keeps whole numbers next to missing ones."""
     if isinstance(records, pd.DataFrame):
         return records
     return pd.DataFrame(list(records), dtype=object)
@@ -174,24 +150,22 @@ def _runs(records: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-# The kinds of columns. Each takes its label and the names of the frame's columns that it shows.
+# Columns of each type: their label, and the names of the frame's columns that they show.
 
 
 def text(label: str, name: str, small: str = "", *, group: str = "", code: bool = False) -> Column:
-    """Make a column of words, with others in smaller type next to them."""
+    """Make a column of words, with those of the column `small` in smaller type next to them."""
 
     def show(row: Any) -> Cell:
-        words = getattr(row, name)
-        detail = getattr(row, small) if small else ""
-        return Cell(
-            ABSENT if missing(words) else str(words), "" if missing(detail) else str(detail)
-        )
+        shown, detail = getattr(row, name), getattr(row, small) if small else ""
+        shown = ABSENT if missing(shown) else str(shown)
+        return Cell(shown, "" if missing(detail) else str(detail))
 
     return Column(label, show, "left", group, code)
 
 
 def prose(label: str, name: str) -> Column:
-    """Make a column of sentences, which go on in further lines."""
+    """Make a column of sentences, wrapped over several lines."""
     return Column(label, lambda row: str(getattr(row, name) or ABSENT), "left", prose=True)
 
 
@@ -206,7 +180,7 @@ def share(label: str, name: str, *, group: str = "") -> Column:
 
 
 def number(label: str, name: str, form: Callable[[Any], str], *, group: str = "") -> Column:
-    """Make a column of numbers that are written in another form."""
+    """Make a column of numbers that `form` writes."""
 
     def show(row: Any) -> str:
         value = getattr(row, name, None)
@@ -218,22 +192,19 @@ def number(label: str, name: str, form: Callable[[Any], str], *, group: str = ""
 def accuracy(label: str, names: str = ACCURACY, *, group: str = "") -> Column:
     """Make a column of fractions with their intervals, in per cent.
 
-    Args:
-        label: The heading.
-        names: The columns with the fraction and the two ends of the interval, divided by blanks;
-            of NAME alone the ends are NAME_ci_low and NAME_ci_high.
-        group: As in `Column`.
+    `names` are the columns of the fraction and of both ends of its interval, separated by blanks;
+    the ends default to NAME_ci_low and NAME_ci_high.
     """
     return Column(label, lambda row: _measured(row, names, percent, between), group=group)
 
 
 def gap(label: str, names: str, *, group: str = "") -> Column:
-    """Make a column of differences of fractions with their intervals, in percentage points."""
+    """Make a column of differences with their intervals, in points; `names` as in `accuracy`."""
     return Column(label, lambda row: _measured(row, names, points, points_between), group=group)
 
 
 def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:
-    """Make a column of numbers of items and, in smaller type, of groups where they are fewer."""
+    """Make a column of numbers of items and, in smaller type, of groups if there are fewer."""
     items, groups = names.split()
 
     def show(row: Any) -> Cell:
@@ -258,7 +229,7 @@ def _measured(
 
 
 def _has_few(row: Any, name: str) -> bool:
-    """Whether a number's interval goes by two groups of items or two seeds, its or the row's."""
+    """Whether an interval rests on too few groups, or on two seeds: the number's or the row's."""
     its = f"{name}_" if hasattr(row, f"{name}_num_groups") else ""
     items, groups = (getattr(row, f"{its}num_{of}", None) for of in ("items", "groups"))
     if groups is not None and groups != items and groups < LEAST:
@@ -267,11 +238,8 @@ def _has_few(row: Any, name: str) -> bool:
     return bool(seeds == LEAST - 1)
 
 
-# The plain forms of a table.
-
-
 def to_csv(table: Table) -> str:
-    """Return the frame as csv, floats in full; no spreadsheet takes a cell for a formula."""
+    """Return the frame as csv, floats in full, with no cell that a spreadsheet would execute."""
     known = table.frame.astype(object).where(table.frame.notna(), "")
     safe = [
         [as_cell(value) if isinstance(value, str) else value for value in line]
@@ -283,7 +251,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """Return the table in Markdown, padded so that it can be read as plain text as well."""
+    """Return the table in Markdown, padded to be readable as plain text."""
     heads = [f"{c.group}: {c.label}" if c.group else c.label for c in table.columns]
     body = [[f"{c.text} ({c.detail})" if c.detail else c.text for c in row] for row in table.rows]
     padded = []

@@ -1,4 +1,4 @@
-"""The report's tables on the terminal, when a command has finished."""
+"""The report's tables on the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRAME = 3  # the line before a cell, and a blank on each side of it
 
 
 def print_tables(folder: Path, protocol: str) -> None:
-    """Print the tables of one protocol, and what its runs noticed, from the files of a folder."""
+    """Print the tables and notices of one protocol's results in a folder."""
     console = Console()
     results = load_results(folder)
     for table in printed(protocol, results):
@@ -31,11 +31,10 @@ def print_tables(folder: Path, protocol: str) -> None:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Print a table and how to read it.
+    """Print a table and its note.
 
-    A table of few rows that is too wide is turned on its side. In one of many rows, details are
-    below their numbers, and columns that do not fit go on in a further table, with the first
-    columns repeated.
+    If it is too wide, one of few rows is turned on its side; one of many rows has details below
+    their numbers, and continues in further tables that repeat the first columns.
     """
     heads, cells = _texts(table, " ")
     aligns = [column.align for column in table.columns]
@@ -62,7 +61,7 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def _texts(table: Table, gap: str) -> tuple[list[str], list[list[str]]]:
-    """Return headings and cells, with a gap before what belongs to a heading or a number."""
+    """Return headings and cells as text, with a gap between group and label, number and detail."""
     heads = [f"{column.group}{gap}{column.label}".strip() for column in table.columns]
     return heads, [[f"{c.text}{gap}{c.detail}".strip() for c in row] for row in table.rows]
 
@@ -70,7 +69,7 @@ def _texts(table: Table, gap: str) -> tuple[list[str], list[list[str]]]:
 def _parts(labels: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> Iterator[Widths]:
     """Yield the columns that fit side by side, with their widths; the first one may be folded.
 
-    As many of the first columns are repeated as tell the rows from each other, at most three.
+    The first columns (at most three) are repeated, as many as identify the rows.
     """
     # A heading may be folded between its words, a number with its interval may not.
     widths = [

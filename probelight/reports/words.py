@@ -1,7 +1,4 @@
-"""Numbers and names as people read them, in tables, figures and sentences.
-
-A number that was not measured is None in a record and NaN in a frame; both are shown as `ABSENT`.
-"""
+"""Numbers and names as people read them; None and NaN, which were not measured, as `ABSENT`."""
 
 from __future__ import annotations
 
@@ -43,14 +40,14 @@ def points(value: float | None) -> str:
 
 
 def between(low: float | None, high: float | None) -> str:
-    """Return an interval of fractions in per cent; empty where there is none."""
+    """Return an interval of fractions in per cent; empty if there is none."""
     if low is None or missing(low) or missing(high):
         return ""
     return f"{percent(low)}{' to ' if low < 0 else '–'}{percent(high)}"
 
 
 def points_between(low: float | None, high: float | None) -> str:
-    """Return an interval of differences in percentage points; empty where there is none."""
+    """Return an interval of differences in percentage points; empty if there is none."""
     return "" if missing(low) or missing(high) else f"{points(low)} to {points(high)}"
 
 
@@ -60,7 +57,7 @@ def count(number: int | None) -> str:
 
 
 def short_count(number: int) -> str:
-    """Return a whole number for a narrow place, 1,000 as 1k, 2,000,000 as 2M."""
+    """Return a whole number in short: 1,000 as 1k, 2,000,000 as 2M."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= size and number % (size // 10) == 0:
             return f"{number / size:g}{letter}"
@@ -68,7 +65,7 @@ def short_count(number: int) -> str:
 
 
 def sample(num_items: int | None, num_groups: int | None) -> str:
-    """Return how many items and groups were measured; said in words where groups are few."""
+    """Return the number of items and groups as text, with a warning if groups are few."""
     if num_items is None or missing(num_items) or not num_items:
         return ""
     text = f"n = {count(num_items)}"
@@ -84,14 +81,14 @@ def rate(value: float | None) -> str:
 
 
 def probability(value: float | None) -> str:
-    """Return a p-value with its sign of relation; a bound for one that would print as zero."""
+    """Return a p-value as "= 0.123", or "< 0.001" where it would print as zero."""
     if value is None or missing(value):
         return "not recorded"
     return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
 def way(mode: str) -> str:
-    """Return how choices got their scores; empty where a masked LM gave them at the mask."""
+    """Return how choices were scored; empty for the usual way, at the mask of a masked LM."""
     return "" if mode in ("", "zero_shot") else mode.replace("_", " ")
 
 
@@ -106,10 +103,10 @@ def in_words(name: str) -> str:
 
 
 def listed(parts: list[str]) -> str:
-    """Return the parts of a sentence, the last one after an "and"."""
+    """Join the parts of a sentence by commas, and the last one by "and"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def dotted(*parts: str) -> str:
-    """Return the parts that there are, with dots between."""
+    """Join the parts that are not empty by dots."""
     return " · ".join(filter(None, parts))

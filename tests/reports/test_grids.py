@@ -60,7 +60,7 @@ def test_a_damaged_grid_is_named_and_the_others_are_shown(
     [path] = tmp_path.glob("runs/*-other-*/grid.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     results = load_results(tmp_path)
-    assert [grid.model for grid in grids(results)] == ["sound"]
+    assert [grid.run.model for grid in grids(results)] == ["sound"]
     assert f"Not shown: runs/{path.parent.name}/grid.json: " in summary(results)
     assert re.search(reason, summary(results))
 

@@ -65,7 +65,7 @@ def test_lines_have_bands_or_whiskers_and_labels_at_their_ends() -> None:
 
 
 def test_panels_beyond_the_most_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("probelight.reports.line_figure.MAX_PANELS", 2)
+    monkeypatch.setattr("probelight.reports.figure.MAX_PANELS", 2)
     found = [Panel(name, "", [Trace(SCORES, LINES[0])]) for name in "abc"]
     figure = line_figure("f", "t", "c.", found, "epoch", "%", log=False, shared=False)
     assert figure.caption == "c. The first 2 of 3 are drawn."
