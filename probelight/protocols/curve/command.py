@@ -1,7 +1,7 @@
 """`train.py curve`: learning curves with controls of a set of models and probes (Talmor 2020).
 
-The command's settings become curves, one a model and probe; a curve becomes jobs: one a (mode, N)
-of heads on a frozen encoder, one a (N, control, seed) of a whole network that is fine-tuned.
+The settings become curves, one per model and probe, and a curve becomes jobs: one per (mode, N) of
+heads on a frozen encoder, one per (N, control, seed) of a whole network that is fine-tuned.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ def curve(
 ) -> None:
     """Learning curves of a set of models and probes, with their language controls.
 
-    MC-MLM probes are answered by heads on a frozen model of any kind, MC-QA probes by fine-tuning a
-    whole encoder. Baselines answer the kind that they are for: MLM-baseline MC-MLM, others MC-QA.
+    MC-MLM probes are answered by heads on a frozen model of any type, MC-QA probes by fine-tuning a
+    whole encoder. Baselines answer the probes they are for: MLM-baseline MC-MLM, others MC-QA.
 
     Args:
         output_dir: Folder of the results; finished points are never computed again.
         probes: Names in configs/probe/ or paths of such files, separated by commas.
-        data: Files of one's own in place of `probes`.
+        data: Your own files in place of `probes`.
         models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
         model: Which model, in place of `models`.
         random_weights: Also run every transformer with random weights (the architecture control).
@@ -95,7 +95,7 @@ def curve(
         phrasings: Probes that ask the same in other words: the one with the best mean zero-shot
             accuracy over the models on train rows is traced next to `probes`.
         grid: Points, seeds, modes, controls and where the train rows come from.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
@@ -146,9 +146,8 @@ def trace_curves(
 ) -> None:
     """Add the curves of several models and probes to a command's folder.
 
-    Every row is put under every control before anything is computed, and every model is checked to
-    read the candidates: what does not fit stops the command at once. results.csv is rewritten
-    behind each (model, probe).
+    Every row is put under every control, and every model is checked to read the candidates, before
+    anything is computed. results.csv is rewritten behind each (model, probe).
 
     Raises:
         UsageError: As `check_rows`, or if a probe's groups cannot be divided as early stopping
@@ -308,11 +307,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
 
 
 def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make one run of a curve, or go on with it.
-
-    Raises:
-        UsageError: If the data is another one than when the run was planned.
-    """
+    """Make one run of a curve, or go on with it."""
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from probelight.protocols.curve.fine_tuning import train_facts, train_point
     from probelight.protocols.curve.heads import score_untrained, train_heads

@@ -32,17 +32,11 @@ Mode = HeadMode | Literal["full"]
 
 @dataclass(frozen=True)
 class FirstStage:
-    """The facts that a model learns before a curve (Talmor 2020, section 4.5).
+    """The facts that a model learns before a curve (Talmor 2020, section 4.5)."""
 
-    Attributes:
-        facts: The questions, all of which are trained on.
-        settings: How.
-        seed: Seeds head, order and dropout; one model is shared by all points.
-    """
-
-    facts: ProbeData
+    facts: ProbeData  # the questions, all of which are trained on
     settings: FitSettings
-    seed: int
+    seed: int  # of head, order and dropout; one model is shared by all points
 
     def control_of(self, control: str) -> str:
         """Return the control that the facts are put under: standard where they declare none."""
@@ -56,7 +50,7 @@ class Curve:
     """One model on one probe.
 
     Attributes:
-        probe: What the probe is loaded by: its name, or the path of a config.
+        probe: The probe's name, or the path of a config.
         model: The model.
         models: All models of the command: they share meaningless words, and rows that all can pose.
         settings: Points and trainings.
@@ -72,7 +66,7 @@ class Curve:
     context: RunContext
 
     def config(self) -> dict[str, Any]:
-        """Return all of it but the model, which a run's config has anyway, as plain values."""
+        """Return plain values of all but the model, which a run's config has anyway."""
         return {
             "probe": self.probe,
             "models": [model.config() for model in self.models],
@@ -100,7 +94,7 @@ class Curve:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """How the model is trained on the probe; nothing where it cannot answer it."""
+        """How the model is trained on the probe; empty where it cannot answer it."""
         return traced_modes(self.model, self.data.setup, self.settings)
 
     @cached_property
@@ -110,18 +104,14 @@ class Curve:
 
     @cached_property
     def rows(self) -> CurveData:
-        """The same with this model's points and held-out rows.
-
-        Raises:
-            UsageError: If no point fits the rows, or the groups cannot be divided so.
-        """
+        """The probe's rows with this model's points and held-out rows."""
         setup = self.data.setup
         others = [model for model in self.models if model_type_of(model).modes(setup) is not None]
         return rows_for_model(self.data, self.settings, [self.model, *others])
 
     @property
     def first_stage(self) -> FirstStage | None:
-        """What the model is trained on before; None without, and for what is no question."""
+        """What the model is trained on before; None without, and for probes without questions."""
         name = self.options.first_stage
         if name is None or self.data.setup != "mc_qa":
             return None
@@ -131,7 +121,7 @@ class Curve:
 
 
 def traced_modes(model: ModelSettings, setup: Setup, settings: CurveSettings) -> list[Mode]:
-    """Return how a model is trained on probes of a setup; nothing where it cannot answer them."""
+    """Return how a model is trained on probes of a setup; empty where it cannot answer them."""
     heads = model_type_of(model).modes(setup)
     if heads is None:
         return []
@@ -148,13 +138,7 @@ def shared_rows(
     settings: CurveSettings,
     options: ProbeOptions,
 ) -> CurveData:
-    """Return the rows of a probe that every model can pose, with words for every control.
-
-    Raises:
-        ConfigError: If the probe declares nothing that a control could go by.
-        NonsenseError: If no meaningless words suit all models.
-        RecordError: If a control does not fit a row.
-    """
+    """Return the rows of a probe that every model can pose, with words for every control."""
     data = load_curve_data(context, probe, settings, options)
     controls = settings.controls
     replaced = {CONTROLS[name].replaces for name in controls if name != STANDARD}
@@ -177,11 +161,7 @@ def shared_rows(
 
 @kept(most=1)
 def first_stage_facts(context: RunContext, name: str) -> ProbeData:
-    """Load the questions of a first stage: a file, or a probe's split as `name:split`.
-
-    Raises:
-        UsageError: If they are not multiple-choice questions.
-    """
+    """Load the questions of a first stage: a file, or a probe's split as `name:split`."""
     if Path(name).is_file() and Path(name).suffix not in {".yaml", ".yml"}:
         return load_file(name, "mc_qa")
     probe, _, split = name.partition(":")
@@ -202,7 +182,7 @@ def check_rows(
 
     Raises:
         UsageError: If a model whose heads alone are trained is given questions, no model answers
-            any of the probes, a first stage has no questions to be followed by, or as
+            any of the probes, a first stage has no questions to come before, or as
             `rows_for_model`.
     """
     num_curves, setups = 0, set()
@@ -271,13 +251,10 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
 def only_posed(
     data: CurveData, models: Sequence[ModelSettings], controls: Sequence[str]
 ) -> CurveData:
-    """Return the rows that every model with `multi_token: skip` can pose, the same for all models.
+    """Return the rows that every model with `multi_token: skip` can pose.
 
     A curve compares the same rows under all controls and in all models, so a row that one of them
     has to leave out is left out of all.
-
-    Raises:
-        UsageError: If no row is left to train on, or to measure.
     """
     # To a model with heads of its own rows a candidate may be of several pieces.
     of_pieces = [
@@ -319,7 +296,7 @@ def only_posed(
 
 
 def _distinct_tokenizers(models: Iterable[ModelSettings]) -> Iterator[ModelSettings]:
-    """Give the first model of each tokenizer and answer prefix."""
+    """Yield the first model of each tokenizer and answer prefix."""
     known = set()
     for model in models:
         key = (model.name_or_path, model.revision, model.answer_prefix)

@@ -33,7 +33,7 @@ class CurveData:
         split: Name of what is measured.
         train_source: Where the train rows come from, one phrase.
         files: The files read.
-        nonsense: Candidate to the meaningless word in its place.
+        nonsense: The meaningless word in place of each candidate.
         notices: What a reader of the results should know.
         held_out: Train rows that early stopping watches, in no sample; none without it.
         sizes: N of a model's points, see `rows_for_model`.
@@ -54,18 +54,18 @@ class CurveData:
 
     @cached_property
     def substitutes(self) -> dict[str, str]:
-        """Key word to the meaningless word in its place, seeded by the probe's name."""
+        """The meaningless word in place of each key word, seeded by the probe's name."""
         return draw_substitutes(self.config, seed=0)
 
     @cached_property
     def groups(self) -> list[int]:
-        """For each evaluation row the index of its group, for bootstraps."""
+        """The index of each evaluation row's group, for bootstraps."""
         names = groups_of(self.evaluation, self.config.group_by)
         return [int(index) for index in group_indices(names)]
 
     @cached_property
     def untouched(self) -> list[bool]:
-        """For each evaluation row whether its group is in no train or held-out row."""
+        """Whether each evaluation row's group is in no train or held-out row."""
         group_by = self.config.group_by
         known = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
         return [group_of(record, group_by) not in known for record in self.evaluation]
@@ -78,12 +78,7 @@ class CurveData:
         return self.nonsense if replaces else {}
 
     def under(self, control: str) -> tuple[list[Record], list[Record]]:
-        """Return the train and the evaluation rows under a control; row i stays row i.
-
-        Raises:
-            ConfigError: If the probe declares nothing that the control could go by.
-            RecordError: If the control does not fit a row; the message names it.
-        """
+        """Return the train and the evaluation rows under a control; row i stays row i."""
         train = self.controlled(control, self.train, self.train_config)
         return train, self.controlled(control, self.evaluation, self.config)
 
@@ -107,12 +102,7 @@ class CurveData:
 def load_curve_data(
     context: RunContext, probe: str, settings: CurveSettings, options: ProbeOptions
 ) -> CurveData:
-    """Load a probe's train and evaluation rows as the settings say.
-
-    Raises:
-        UsageError: If both `train_from` and `train_probe` are given for the probe, or the other
-            probe cannot stand in for it.
-    """
+    """Load a probe's train and evaluation rows as the settings say."""
     divided = settings.of_probe("train_from", probe)
     lender = settings.of_probe("train_probe", probe)
     if divided and lender:
@@ -211,15 +201,10 @@ def _of_two_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettin
 def rows_for_model(
     data: CurveData, settings: CurveSettings, models: Sequence[ModelSettings]
 ) -> CurveData:
-    """Return a probe's rows with the points and the held-out rows of one model.
+    """Return a probe's rows with the points and the held-out rows of the first of the models.
 
     Where the default sizes are all beyond its train rows, the sizes are a quarter, half and all of
-    the rows that every model has, so that their points are comparable.
-
-    Args:
-        data: The rows that all models share.
-        settings: Points and trainings.
-        models: The model, and behind it those that it is compared with.
+    the rows that every one of the models has, so that their points are comparable.
 
     Raises:
         UsageError: If there are no rows to train on, no size fits them, or the groups cannot be
@@ -261,12 +246,9 @@ def hold_out(
     sizes: Sequence[int] = (),
     option: str = "grid.full",
 ) -> CurveData:
-    """Hold out a part of a probe's train rows, whole groups, for early stopping to watch.
+    """Hold out whole groups of train rows that early stopping watches; all stay without patience.
 
-    Without patience all train rows stay what samples are drawn from.
-
-    Raises:
-        UsageError: If the groups cannot be divided so; the message names `option`.
+    `option` is what the message names if the groups cannot be divided so.
     """
     if settings.patience is None:
         return data

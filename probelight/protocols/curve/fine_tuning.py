@@ -35,7 +35,7 @@ def train_facts(
     control: str,
     context: RunContext,
 ) -> RunRecord:
-    """Train a model on the facts, as a control of the facts has them, and leave it."""
+    """Train a model on the facts, as a control of the facts has them, and keep it."""
     settings, config = stage.settings, stage.facts.config
     rows = CurveData(
         config, config, "mc_qa", stage.facts.records, (), "train", "all facts", (stage.facts,)
@@ -90,16 +90,10 @@ def train_point(
     with_levels: bool,
     start: Path | None,
 ) -> RunRecord:
-    """Train and measure one point, going on where an interrupted start of it was.
+    """Train and measure one point, resuming where an interrupted start of it was.
 
-    Args:
-        run: The point's folder; its training states are removed when it is finished.
-        curve: Its curve.
-        size: N.
-        control: Version of the probe trained on and measured with.
-        seed: Seeds sample, order, dropout and head.
-        with_levels: Whether this is the point that gives chance and the majority's accuracy.
-        start: Folder of the model that a first stage left; None begins with the pre-trained one.
+    With `with_levels` it is the point that gives chance and the majority's accuracy. `start` is the
+    folder of the model that a first stage left; None begins with the pre-trained one.
     """
     model, data, settings = curve.model, curve.rows, curve.fit
     train, evaluation = data.under(control)

@@ -107,10 +107,7 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
 
 @kept(most=1)
 def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
-    """Encode all texts of a curve, whose points are all trained on the same features.
-
-    The texts are read by the frozen model, or by each draw of its random weights.
-    """
+    """Encode all texts of a curve, whose points are all trained on the same features."""
     model, settings = curve.model, curve.settings
     device = device_of(context.trainer)
     words = candidate_words(curve.rows, settings) if model_type_of(model).heads else None
@@ -130,7 +127,7 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
 
 
 def frozen_scorer(curve: Curve, seed: int) -> Scorer:
-    """Return the scorer that a curve's features are of; its random weights, if any, of the seed."""
+    """Return the scorer of a curve's features, with the random weights, if any, of the seed."""
     # That of the first seed is kept: the model's next probe is read with it too.
     if seed == curve.settings.seeds[0]:
         return loaded_scorer(curve.context, curve.model, "mc_mlm", seed)
@@ -139,12 +136,12 @@ def frozen_scorer(curve: Curve, seed: int) -> Scorer:
 
 @kept(most=1)
 def first_module(context: RunContext, model: ModelSettings, seed: int) -> ChoiceModule:
-    """Return the module of the first seed, with which the model's next probe is read too."""
+    """Return the module of the first seed, which reads the model's next probe too."""
     return module_for(model, "mc_mlm", mode="mlp", seed=seed)
 
 
 def device_of(trainer: TrainerSettings) -> torch.device:
-    """Return where a frozen encoder and its heads run: one GPU if there is one, or the CPU."""
+    """Return the device of a frozen encoder and its heads: one GPU if there is one, or the CPU."""
     on_gpu = trainer.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available()
     return torch.device("cuda" if on_gpu else "cpu")
 
@@ -156,7 +153,7 @@ class Draw:
     Attributes:
         head: The head, with a row for each word of `CurveProbe.num_words`.
         sets: Encoded items by control and part: "train", "held_out" or "evaluation".
-        fresh: By seed the head of mode `mlp`, where each seed has first weights of its own.
+        fresh: The head of mode `mlp` by seed, where each seed has first weights of its own.
     """
 
     head: HeadRows
@@ -173,13 +170,13 @@ class CurveProbe:
         data: The probe's rows.
         settings: The curve.
         trainer: Batch settings of the encoding.
-        kind: The model's kind, which says how its head is trained.
+        kind: The model's type, which says how its head is trained.
         redraw: Makes the same architecture with the random weights of a seed; `module` is that of
             the first seed. None where all seeds read what `module` does; a module with
             `fresh_head` has a head of mode `mlp` for each seed without it.
 
     Attributes:
-        notices: What the encoding has to say (cuts, unknown words).
+        notices: Notices of the encoding (cuts, unknown words).
         shared: Whether all seeds read the same features.
         one_start: Whether all seeds begin with the same weights; then N = 0 is one measurement.
         fingerprints: Checksums of the weights below the heads by seed; by 0 where seeds share them.
@@ -298,31 +295,19 @@ def _records(data: CurveData, settings: CurveSettings) -> dict[Place, list[Recor
 
 
 def encode(module: Frozen, records: Sequence[Record], max_tokens: int) -> CachedItems:
-    """Return H, candidates and labels of records, each distinct text through the encoder once.
-
-    Raises:
-        RecordError: If a record cannot be posed to the model.
-    """
+    """Return H, candidates and labels of records, each distinct text through the encoder once."""
     return run_through(module, pose(module, records), records, max_tokens)
 
 
 def pose(module: Frozen, records: Sequence[Record]) -> EncodedSet:
-    """Return the tokens of records.
-
-    Raises:
-        RecordError: If a record was skipped: samples of all controls must have the same rows.
-    """
+    """Return the tokens of records, all of which must be posed: controls compare the same rows."""
     encoded = module.encoder().encode(records)
     refuse_unposed(records, encoded.kept)
     return encoded
 
 
 def refuse_unposed(records: Sequence[Record], kept: Sequence[int]) -> None:
-    """Refuse rows of which some cannot be posed to a model.
-
-    Raises:
-        RecordError: If `kept`, the places of those that can, are not all.
-    """
+    """Raise RecordError unless `kept`, the indices of rows that a model can be posed, are all."""
     if missing := sorted(set(range(len(records))) - set(kept)):
         raise RecordError(
             f"{len(missing)} of {len(records)} items cannot be posed to this model, such as "

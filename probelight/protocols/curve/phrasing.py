@@ -1,7 +1,7 @@
-"""Which phrasing of a probe is kept: the one that models answer best before training.
+"""Which phrasing of a probe is kept: the best by mean zero-shot accuracy over the models.
 
-Talmor 2020, section 3.1: the best by mean zero-shot accuracy over the models. It is chosen on train
-rows, so that the rows measured had no say, and all phrasings are reported.
+Talmor 2020, section 3.1. It is chosen on train rows, so that the rows measured had no say, and all
+phrasings are reported.
 """
 
 from __future__ import annotations
@@ -35,15 +35,7 @@ def best_phrasing(
 ) -> str:
     """Return the phrasing with the best mean accuracy on train rows; the first one on a tie.
 
-    Args:
-        folder: The command's folder; each (model, phrasing) is a job of its own in it.
-        names: Probes that ask the same in other words.
-        models: The models compared; random weights and baselines know no phrasing and have no say.
-        split: The train split.
-        context: What the runs are made under.
-
-    Raises:
-        UsageError: If a phrasing is no MC-MLM probe, or no model can judge.
+    Random weights and baselines know no phrasing and have no say.
     """
     judges = [m for m in models if m.role == "model"]
     for name in names:
@@ -85,11 +77,7 @@ def load_phrasing(context: RunContext, name: str, split: str) -> ProbeData:
 
 
 def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Score one phrasing by one model, zero-shot.
-
-    Raises:
-        UsageError: If the phrasing is another one than when the run was planned.
-    """
+    """Score one phrasing by one model, zero-shot."""
     model, split = ModelSettings(**config["model"]), config["split"]
     data = load_phrasing(context, config["phrasing"], split)
     check_data(config["data"], [data])

@@ -39,21 +39,13 @@ MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one model scored on the measured rows.
+    """What one model scored on the measured rows."""
 
-    Attributes:
-        control: Version of the probe it was trained on and measured with.
-        seed: None where nothing was trained.
-        epoch: The epoch reported.
-        predictions: Its scores.
-        on_sample: Its scores on the rows it was trained on, where the whole network was.
-    """
-
-    control: str
-    seed: int | None
-    epoch: int
+    control: str  # version of the probe it was trained on and measured with
+    seed: int | None  # None where nothing was trained
+    epoch: int  # the epoch reported
     predictions: Predictions
-    on_sample: Predictions | None = None
+    on_sample: Predictions | None = None  # on the rows that the whole network was trained on
 
 
 def by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
@@ -64,7 +56,7 @@ def by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
 
 
 def early_stopping(data: CurveData, settings: FitSettings, epochs: Sequence[int]) -> str | None:
-    """Return what stopped some trainings, whose reported epochs are given; None for nothing."""
+    """Return what stopped trainings whose reported epochs are given; None for nothing."""
     if settings.patience is None or not epochs:
         return None
     first, last = min(epochs), max(epochs)
@@ -89,16 +81,8 @@ def write_point(
 ) -> RunRecord:
     """Write predictions, hits and metrics of a run, and return its record.
 
-    Args:
-        run: Its folder.
-        data: The probe's rows.
-        model: The model.
-        measured: The scores under each control and seed.
-        record: What is known of how they were made.
-        mode: "mlp", "linear" or "full", or the mode of a scorer, which is not trained.
-        size: N; 0 is zero-shot.
-        learning_rate: Peak rate; None where nothing is trained.
-        with_levels: Whether to give chance and the majority's accuracy, which a curve has once.
+    `mode` is "mlp", "linear" or "full", or the mode of a scorer, which is not trained.
+    `with_levels` adds chance and the majority's accuracy, which a curve has once.
     """
     lines = (
         replace(line, control=one.control, seed=one.seed)

@@ -55,10 +55,10 @@ class CurveSettings(Settings):
 
     Args:
         sizes: N, numbers of training examples; those beyond the train rows are left out.
-        seeds: One run a seed at each point.
-        modes: "mlp" trains the head's transform and decoder, "linear" the decoder alone; causal and
-            encoder-decoder models have a fresh transform. They are those of MC-MLM probes; of MC-QA
-            probes the whole network is fine-tuned.
+        seeds: One run per seed at each point.
+        modes: Of MC-MLM probes: "mlp" trains the head's transform and decoder, "linear" the decoder
+            alone; causal and encoder-decoder models have a fresh transform. For MC-QA probes the
+            whole network is fine-tuned.
         controls: Versions of the probe to train on and be measured with: "standard", and names in
             `probelight.probes.controls.CONTROLS`.
         learning_rate: One peak rate per mode, the same for all models and probes.
@@ -142,16 +142,7 @@ class ProbeOptions:
 
 
 def check_grid(settings: CurveSettings, probes: list[str]) -> None:
-    """Refuse points that would be trained twice, and settings of probes that there are none of.
-
-    Args:
-        settings: The points and where their train rows come from.
-        probes: The names of all probes of the command.
-
-    Raises:
-        UsageError: If something is given twice, a mode has no learning rate, or `train_from` or
-            `train_probe` names a probe that the command does not have.
-    """
+    """Refuse points that would be trained twice, and settings of probes that there are none of."""
     for name in ("sizes", "seeds", "modes", "controls"):
         given = getattr(settings, name)
         if len(set(given)) < len(given):
@@ -172,12 +163,7 @@ def check_grid(settings: CurveSettings, probes: list[str]) -> None:
 
 
 def fitting_grid(grid: CurveSettings, user_files: UserFiles) -> CurveSettings:
-    """Return the settings for files without a config: with the controls and splits that they have.
-
-    Raises:
-        UsageError: If a control needs what only a config declares, or there is nothing to train on
-            or to measure.
-    """
+    """Return the settings for files without a config: with the controls and splits they have."""
     files, config = user_files.parts, user_files.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])

@@ -1,7 +1,6 @@
 """The models that a command names: configs, folders or names on the Hub, and their model types.
 
-`--model.kind auto` is no model type: `with_model_type` finds the type by the checkpoint's config,
-never by its name, before a config or a key is made of the settings.
+`--model.kind auto` is resolved here by the checkpoint's config, never by its name.
 """
 
 from __future__ import annotations
@@ -43,17 +42,9 @@ def chosen_models(
 ) -> list[ModelSettings]:
     """Return the models that are compared, with their random-weights controls if asked for.
 
-    Args:
-        names: Configs in configs/model/ (names or paths of .yaml files), folders, or names on the
-            Hub; none takes `model`. What is behind an `@` is a revision on the Hub, and part of the
-            name in tables. Folders of one name are named by as much of their paths as differs.
-        model: The one model where there are no names, else the settings that hold for all of them.
-        random_weights: Add the same architectures with fresh weights.
-
-    Raises:
-        UsageError: If names and a model are given, a config is malformed, it is not clear of what
-            type a model is (`with_model_type`), or two have the same name in tables.
-        PretrainedError: If there is no model of a name.
+    `names` are configs in configs/model/ (names or paths), folders, or names on the Hub, with
+    `@REVISION` behind them if need be. Without any, `model` is the one model; else it holds the
+    settings for all of them.
     """
     models = []
     if not names:
@@ -99,11 +90,7 @@ def _distinguished(models: Sequence[ModelSettings]) -> list[ModelSettings]:
 
 
 def model_of(name: str) -> ModelSettings:
-    """Return the settings of a config, or of a folder or Hub name, whose type is open still.
-
-    Raises:
-        UsageError: If a config is missing or malformed; the message names the file.
-    """
+    """Return the settings of a config, or of a folder or Hub name, whose type is still open."""
     name, revision = split_revision(name)
     if revision is not None and not (name and revision):
         raise UsageError(f"--models {name}@{revision}: give NAME@REVISION")
@@ -137,19 +124,12 @@ _CALLED = {"causal": "causal language model", "seq2seq": "encoder-decoder langua
 
 @dataclass(frozen=True)
 class _Description:
-    """The model type of a checkpoint by its config.
+    """What the config of a checkpoint says about its model type."""
 
-    Attributes:
-        source: The checkpoint, as people gave it.
-        family: Its `model_type`.
-        architectures: The classes that it was saved from; none in some configs.
-        is_one_way: Whether a family that could read both ways is set to read one way.
-    """
-
-    source: str
-    family: str
-    architectures: tuple[str, ...]
-    is_one_way: bool
+    source: str  # the checkpoint, as the user gave it
+    family: str  # its `model_type`
+    architectures: tuple[str, ...]  # the classes that it was saved from; none in some configs
+    is_one_way: bool  # whether a family that could read both ways is set to read one way
 
     @classmethod
     def of(cls, source: str, config: dict[str, Any]) -> _Description:
@@ -172,14 +152,7 @@ class _Description:
 
 
 def with_model_type(model: ModelSettings) -> ModelSettings:
-    """Return the settings with their model type; where it is "auto", find it and print it.
-
-    Raises:
-        UsageError: If the config leaves several types or says that this is no language model, or a
-            revision is given of a model that is not on the Hub.
-        PretrainedError: If there is no such model, its config cannot be read, or it is of another
-            type than the settings say.
-    """
+    """Return the settings with their model type; where it is "auto", find it and print it."""
     if model.revision is not None:
         name, kind = model.name_or_path, model.kind
         if kind != AUTO and not MODEL_TYPES[kind].has_checkpoint:
@@ -210,7 +183,7 @@ def question_model(model: ModelSettings, checkpoint: str | None, place: str = ""
 
 
 def _refuse_other_type(model: ModelSettings) -> None:
-    """Refuse a folder whose config.json says that it is no model of the type that is given.
+    """Refuse a folder whose config.json says that it is of another type than the settings say.
 
     Models of the Hub may not be here yet; they are refused when they are first read.
     """
@@ -255,12 +228,7 @@ def _fitting_types(name_or_path: str, revision: str | None) -> tuple[Any, list[s
 
 
 def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[str, str]:
-    """Return the type of a checkpoint, and a line that says what was taken and by what.
-
-    Raises:
-        UsageError: As `with_model_type`.
-        PretrainedError: As `with_model_type`.
-    """
+    """Return the type of a checkpoint, and a line that says what was taken and by what."""
     source = visible(f"{name_or_path}@{revision}" if revision else name_or_path)
     if is_word_folder(name_or_path):
         kind = saved_model_type(name_or_path)

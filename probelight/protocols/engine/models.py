@@ -1,7 +1,6 @@
 """The factory of models: what answers as it is, what is trained, what a folder holds.
 
-A type's module is imported when it is first needed. `source_of` says where a run's model comes
-from, so that a report need not go by names.
+The module of a model type is imported when it is first needed.
 """
 
 from __future__ import annotations
@@ -71,15 +70,9 @@ def refuse_untrained(models: Iterable[ModelSettings], command: str) -> None:
 
 
 def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
-    """Return how a model's type is trained for a setup.
+    """Return how a model's type is trained for a setup, or refuse it and name a type that can be.
 
-    Args:
-        model: The model.
-        setup: The setup.
-        what: Why the setup is asked for, for the message.
-
-    Raises:
-        UsageError: If its type cannot be; the message names one that can.
+    `what` says in the message why the setup is asked for.
     """
     model_type = model_type_of(model)
     if setup in model_type.trained:
@@ -98,15 +91,9 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
 
 
 def check_questions(model: ModelSettings, checkpoint: str | None, place: str = "") -> None:
-    """Refuse an original-task model that is none, or is not of the type that tables would name.
+    """Refuse a model that no original task can have, or a `checkpoint` folder of another type.
 
-    Args:
-        model: The model's settings.
-        checkpoint: Folder of a trained original-task model, if one was given.
-        place: What the message begins with: where the settings are.
-
-    Raises:
-        UsageError: If the model fills masks, or the folder holds a model of another type.
+    `place` is what the message begins with.
     """
     try:
         trained_for(model, "mc_qa", "an original task is questions with answers")
@@ -121,11 +108,6 @@ def check_questions(model: ModelSettings, checkpoint: str | None, place: str = "
 
 def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
     """Return the scorer of a model that answers probes of a setup without being trained here.
-
-    Args:
-        model: The model.
-        setup: The setup.
-        seed: Seed of random weights.
 
     Raises:
         UsageError: If its type knows nothing before it is trained, or does not answer the setup.
@@ -151,19 +133,8 @@ def check_scorer(
 ) -> None:
     """Refuse a model that cannot answer some records, before hours are spent on others.
 
-    Weights are not read: a tokenizer and a config take a fraction of a second.
-
-    Args:
-        model: The model.
-        setup: How the records are posed.
-        sets: The records.
-        refuse: Called with the records of each set and the places of those that can be posed.
-
-    Raises:
-        UsageError: As `scorer_for`.
-        PretrainedError: As `scorer_for`, but for weights that lack or are damaged.
-        RecordError: If it cannot tell candidates apart, or does not know one; the message names
-            the model.
+    Only its tokenizer and config are read, in a fraction of a second. `refuse` is called with the
+    records of each set and the indices of those that can be posed.
     """
     refuse_untrained([model], "zero-shot scoring")
     posable = module_of(model_type_of(model)).check(model, setup)
@@ -183,13 +154,12 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
         model: Which model.
         setup: "mc_mlm", the masked sentence with K candidate words, or "mc_qa", the question with
             K answers.
-        **options: Arguments of the module's constructor that say how it is trained, such as `mode`,
-            `learning_rate`, `seed` and `num_choices`. `monitor` is the metric that halves the rate
-            of types without a schedule when it stops rising.
+        **options: Arguments of the module's constructor, such as `mode`, `learning_rate` and
+            `seed`. `monitor` is the metric that halves the rate of types without a schedule when it
+            stops rising.
 
     Raises:
-        UsageError: If the type is not trained for the setup, or the model has an option that its
-            type does not know.
+        UsageError: If the type is not trained for the setup, or does not know an option.
         PretrainedError: If there is no such model, or it is of another type.
     """
     trained = trained_for(model, setup)
@@ -208,12 +178,7 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
 
 
 def check_module(model: ModelSettings, setup: Setup) -> None:
-    """Refuse a model that cannot be trained for a setup, without reading its weights.
-
-    Raises:
-        UsageError: As `module_for`.
-        PretrainedError: If there is no such model, or it is of another type.
-    """
+    """Refuse a model that cannot be trained for a setup, without reading its weights."""
     trained_for(model, setup)
     if model_type_of(model).has_checkpoint:
         from probelight.models.loading import check_pretrained
@@ -227,10 +192,8 @@ def saved_module(
 ) -> ChoiceModule:
     """Return the module that a folder holds, whichever type wrote it; transformers' own among them.
 
-    Args:
-        folder: The folder.
-        monitor: Metric that halves a baseline's rate when it stops rising.
-        **overrides: Arguments of the module's constructor, such as `learning_rate`.
+    `monitor` is the metric that halves a baseline's rate when it stops rising; `overrides` are
+    arguments of the module's constructor.
 
     Raises:
         PretrainedError: If the folder is not one of those, or is damaged.

@@ -1,7 +1,4 @@
-"""A model's predictions on sets of records, and the rows and notices that are made of them.
-
-Torch is imported when a model answers: commands without a model are quick.
-"""
+"""A model's predictions on sets of records, and the rows and notices that are made of them."""
 
 from __future__ import annotations
 
@@ -82,11 +79,7 @@ class Predictions:
         return sum(map(is_near_tie, self.scores))
 
     def lines(self, groups: Sequence[Hashable] | None = None) -> list[ItemLine]:
-        """Return the lines of predictions.jsonl.
-
-        Args:
-            groups: (N,) the group of each item, that intervals go by.
-        """
+        """Return the lines of predictions.jsonl; `groups` (N,) hold each item's group."""
         return prediction_lines(self.name, self.records, self.scores, groups)
 
 
@@ -105,8 +98,8 @@ def ask(
 ) -> dict[str, Predictions]:
     """Score every record of every set by a question that gives one number per choice.
 
-    Records that the question cannot take and that are to be scored by their pieces get the
-    log-likelihoods of their choices.
+    Records that the question cannot take get the log-likelihoods of their choices instead, if they
+    are to be scored by their pieces.
     """
     found = {}
     for name, answered in _answers(scorer, question, sets, settings).items():
@@ -127,7 +120,7 @@ def ask(
 def ask_about(
     scorer: Scorer, question: Question, records: Sequence[Record], settings: TrainerSettings
 ) -> tuple[dict[int, list[float]], tuple[str, ...]]:
-    """Return the numbers that a question gives of each record, by its place, and the notices.
+    """Return a question's numbers for each record, by its index, and the notices.
 
     Unlike those of `ask` they need not be one per choice.
     """
@@ -174,7 +167,7 @@ def _answers(
 def single_device(settings: TrainerSettings) -> torch.device | None:
     """Return the device on which this process answers alone; None where Lightning is needed.
 
-    That is for several processes, for strategies and precisions of its own, and to refuse what this
+    Lightning is for several processes, for other strategies and precisions, and to refuse what this
     machine does not have.
     """
     import torch
@@ -231,7 +224,7 @@ def _answers_of_processes(
 
 
 def score_notices(*sets: Predictions) -> list[str]:
-    """Return notices of ties and of scores that are no numbers, for all sets together."""
+    """Return notices of ties and of scores that are not numbers, for all sets together."""
     best = [choices for predictions in sets for choices in predictions.best]
     of_all = f"of {len(best)} items of {sets[0].name}"
     if len(sets) > 1:
@@ -250,23 +243,14 @@ def score_notices(*sets: Predictions) -> list[str]:
 
 
 def accuracy_row(predictions: Predictions, groups: Sequence[Hashable], row: Row) -> Row:
-    """Return the accuracy with its interval by groups.
-
-    Args:
-        predictions: The predictions.
-        groups: (N,) the group of each item.
-        row: The other columns.
-    """
+    """Return the accuracy with its interval over the items' `groups` (N,)."""
     return grouped_row(predictions.credit, groups, replace(row, metric="accuracy"))
 
 
 def chance_rows(predictions: Predictions, row: Row, part: str = "") -> list[Row]:
     """Return chance and, where empty choices lower it, the floor: that of the real choices alone.
 
-    Args:
-        predictions: The predictions.
-        row: The other columns.
-        part: The end of the metrics' names, such as "_probe".
+    `part` is the end of the metrics' names, such as "_probe".
     """
     chance, floor = predictions.chance, predictions.floor
     levels = {"chance": chance} if chance == floor else {"chance": chance, "floor": floor}
@@ -297,27 +281,16 @@ def near_tie_notices(predictions: Predictions) -> list[str]:
 
 
 def proportion_row(credit: float, num_items: int, row: Row) -> Row:
-    """Return a proportion of independent items with its Wilson interval.
-
-    Args:
-        credit: Sum of the items' scores.
-        num_items: Number of items.
-        row: The other columns.
-    """
+    """Return a proportion of independent items with its Wilson interval; `credit` is a sum."""
     low, high = wilson(credit, num_items)
     value = credit / num_items
     return replace(row, value=value, ci_low=low, ci_high=high, num_items=num_items)
 
 
 def grouped_row(credit: Sequence[float], groups: Sequence[Hashable], row: Row) -> Row:
-    """Return an accuracy with an interval that takes the items of a group for alike.
+    """Return the mean of `credit` (N,) with an interval that takes the items of a group for alike.
 
     See `probelight.metrics.intervals`: Wilson's where every item is a group of its own.
-
-    Args:
-        credit: (N,) the score of each item.
-        groups: (N,) the group of each item.
-        row: The other columns.
     """
     value, low, high = accuracy_interval(credit, groups)
     found = replace(row, value=value, ci_low=low, ci_high=high, num_items=len(credit))
@@ -339,7 +312,7 @@ def subset_rows(
 
 
 def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
-    """Return the places of each part's items, sorted by the parts' texts; None is in no part."""
+    """Return the indices of each part's items, sorted by the parts' texts; None is in no part."""
     parts = sorted({subset for subset in subsets if subset}, key=lambda subset: subset.text)
     return {part: [i for i, subset in enumerate(subsets) if subset == part] for part in parts}
 
@@ -350,10 +323,9 @@ def classes_are_positions(config: ProbeConfig, records: Sequence[Record]) -> boo
 
 
 def untouched_of(clean: Sequence[bool]) -> list[Subset | None]:
-    """Return the subset of items without a relative in the train files, unless it is all or none.
+    """Return the subset of the `clean` items (N,), those with no relative in the train files.
 
-    Args:
-        clean: (N,) whether no item of the train files is of the item's group.
+    It is None for every item where all or none are clean.
     """
     differ = any(clean) and not all(clean)
     untouched = Subset("untouched", "group not in train")

@@ -1,8 +1,7 @@
 """The registry of model types, and the typed settings that the protocols and their configs share.
 
-A model type is one module in `probelight.models` and its entry in `MODEL_TYPES`: what it can be
-asked for, and where it is made. Nothing heavy is imported here: an entry names its module and its
-classes, which are imported when first used.
+A model type is one module in `probelight.models` and its entry in `MODEL_TYPES`, which names the
+module and its classes, so that nothing heavy is imported here.
 """
 
 from __future__ import annotations
@@ -46,10 +45,9 @@ class Trained:
 
     Attributes:
         made_by: The module's class, as "module:Class".
-        reads: The settings of a model that its constructor takes.
+        reads: The model settings that its constructor takes.
         modes: Heads on its frozen features that a curve traces; none where the whole is trained.
-        halves_rate: Whether it takes a `monitor`, whose stand-still halves its rate; others have a
-            schedule.
+        halves_rate: Whether its rate halves when `monitor` stops rising; others have a schedule.
     """
 
     made_by: str
@@ -60,20 +58,20 @@ class Trained:
 
 @dataclass(frozen=True)
 class ModelType:
-    """What a model type is.
+    """What a model type is and can be asked for.
 
     Attributes:
-        scorer: The module that loads what answers without training; none of what begins with
-            random weights.
+        scorer: The module that loads what answers without training; None where the model begins
+            with random weights.
         trained: How it is trained, for each setup that it can be trained for.
         heads: Heads on its scorer's frozen features that a curve traces for MC-MLM probes, of a
             type that is not trained itself.
-        title: What tables call a baseline, before the name of its vectors; none calls it by the
+        title: What tables call a baseline, before the name of its vectors; None calls it by the
             last part of `name_or_path`.
-        has_checkpoint: Whether `name_or_path` is a model's folder or its name on the Hub, with a
-            tokenizer, and with a control of random weights.
+        has_checkpoint: Whether `name_or_path` is a model's folder or Hub name, with a tokenizer and
+            a control of random weights.
         fit: Field of `CurveSettings` that says how the whole of it is trained.
-        num_weights: To plan memory by, over vectors of 50 numbers, which are not counted; none
+        num_weights: For planning memory, with vectors of 50 numbers, which are not counted; None
             where the checkpoint's files tell.
     """
 
@@ -92,18 +90,18 @@ class ModelType:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it is what models must be better than, over word vectors."""
+        """Whether it is a baseline over word vectors, which models must be better than."""
         return self.title is not None
 
     def modes(self, setup: Setup) -> tuple[str, ...] | None:
-        """Return the heads that a curve traces; none where the whole is trained; None: no curve."""
+        """Return the heads that a curve traces; () where the whole is trained; None: no curve."""
         if setup in self.trained:
             return self.trained[setup].modes
         return self.heads if self.heads and setup == "mc_mlm" else None
 
 
 def _partial_input(name: str, title: str, num_weights: int) -> ModelType:
-    """A baseline that sees a part of the input, trained as ESIM is."""
+    """Return a baseline that sees a part of the input, trained as ESIM is."""
     made_by = f"probelight.lightning_modules.baselines.partial_input:{name}"
     trained = Trained(made_by, ("vectors", "max_length"), halves_rate=True)
     return ModelType(title=title, fit="esim", num_weights=num_weights, trained={"mc_qa": trained})
@@ -173,11 +171,7 @@ MODEL_TYPES: dict[str, ModelType] = {
 
 
 def saved_model_type(folder: str | Path) -> str:
-    """Return the type of the model in a folder: a baseline's is written in it, others are plain.
-
-    Raises:
-        PretrainedError: If a baseline's settings are damaged, or of a type that is not known.
-    """
+    """Return the type of the model in a folder: a baseline's is written in it, others are plain."""
     if not is_word_folder(folder):
         return TRANSFORMER
     kind = word_settings(folder).get("kind")
@@ -194,26 +188,26 @@ class ModelSettings(Settings):
     Args:
         name_or_path: "dictionary-lm" (the bundled model), a local folder, or a Hugging Face Hub id.
         revision: Branch, tag or commit on the Hub.
-        answer_prefix: What is before a candidate in MC-MLM: "auto" finds out from the
-            tokenizer whether words carry a leading space; "" or " " say it.
-        multi_token: What to do with a candidate that is more than one piece: "error", "skip"
-            the item (counted), or score it by "pseudo_log_likelihood".
+        answer_prefix: What comes before a candidate in MC-MLM: "auto" finds out from the tokenizer
+            whether words carry a leading space; "" or " " say it.
+        multi_token: What to do with a candidate of more than one piece: "error", "skip" the item
+            (counted), or score it by "pseudo_log_likelihood".
         pll: Pseudo-log-likelihood of a masked language model: "original" (Salazar et al. 2020)
             masks a piece at a time, "within_word_l2r" (Kauf and Ivanova 2023) the later pieces of
             its word with it.
         head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler".
         max_length: Longest input in tokens.
         random_weights: The same architecture with fresh weights (the architecture control).
-        kind: "transformer" (a masked language model), "causal" and "seq2seq" (language models that
-            read from left to right, and encoder-decoder models, both measured as they are), or a
-            baseline over word vectors: "mlm_baseline" for probes with a mask; for questions with
-            answers "esim", "choice_only", "choice_to_choice", "question_to_choice", and
-            "vec_similarity", which is not trained. "auto" finds out from the model's config.
+        kind: "transformer" (a masked language model), "causal" or "seq2seq" (left-to-right and
+            encoder-decoder language models, both measured as they are), or a baseline over word
+            vectors: "mlm_baseline" for probes with a mask; for questions with answers "esim",
+            "choice_only", "choice_to_choice", "question_to_choice", and "vec_similarity", which is
+            not trained. "auto" finds out from the model's config.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
             also `encoder:NAME`, the last hidden states of a frozen encoder ("dictionary-lm", a
-            folder, or a name on the Hub), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture
-            of the layers of a frozen ELMo.
+            folder, or a Hub name), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
+            layers of a frozen ELMo.
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
     """
 
@@ -266,9 +260,9 @@ class ModelSettings(Settings):
         return Row(model=self.label, role=self.role, kind=self.kind)
 
     def config(self) -> dict[str, Any]:
-        """The settings as plain values that name a run; a name that is not given is none of them.
+        """Return plain values that name a run, without a `name` or a `pll` at their defaults.
 
-        Nor is `pll` in its original form: runs have the keys that they had before there were both.
+        Runs have the keys that they had before there were two forms of `pll`.
         """
         assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
         left_out = {"name": not self.name, "pll": self.pll == "original"}
@@ -285,7 +279,7 @@ class FileSettings(Settings):
             in its first column.
         setup: "mc_mlm" (one [MASK] in each stem), "mc_qa", or "minimal_pair" (whole sentences);
             a table needs none if it is mc_mlm.
-        choices: Those of every item of a table that has no column of them, by commas.
+        choices: The choices of every item, by commas, for a table without a column of them.
         name: The probe's name in tables; none takes that of the file.
     """
 
@@ -302,12 +296,12 @@ class SplitFiles(Settings):
     Args:
         train: AI2-format .jsonl or .jsonl.gz file to train on, or a .csv or .tsv table with the
             columns sentence, gold and choices.
-        dev: One to measure with.
-        test: Another one.
+        dev: File to measure with.
+        test: Another file to measure with.
         setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa"; tables need none if they are mc_mlm.
-        choices: Those of every item of tables that have no column of them, by commas.
-        name: The probe's name in tables; none takes what the names of the files have in common,
-            or that of their folder.
+        choices: The choices of every item, by commas, for tables without a column of them.
+        name: The probe's name in tables; none takes what the file names have in common, or the
+            folder's name.
     """
 
     train: str | None = None
@@ -344,11 +338,11 @@ class FitSettings(Fit):
     """How a whole network is fine-tuned on a probe. The defaults are the authors' (Talmor 2020).
 
     Args:
-        epochs: Passes over the sample; the most there are where `patience` stops it.
+        epochs: Passes over the sample, at most where `patience` is set.
         weight_decay: On everything but biases and norms.
         max_grad_norm: Clip gradients to this norm; none does not clip.
         patience: Stop after so many epochs without a better accuracy on the held-out part, and
-            report the best epoch of it; none trains all epochs and reports the last.
+            report its best epoch; none trains all epochs and reports the last.
         held_out: Share of the train rows, whole groups, that are in no sample and stop the
             training; used with `patience` alone.
     """

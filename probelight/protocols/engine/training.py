@@ -1,7 +1,6 @@
 """One fit that a kill at any moment does not spoil: its Trainer, callbacks, states, loggers.
 
-`fit` trains any module; `fit_directly` trains a model on questions, for a point of a curve or a
-baseline of an audit. `train.py fit` has LightningCLI's Trainer and the same callbacks.
+`train.py fit` has LightningCLI's Trainer and the same callbacks.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ class FitPlan:
         seed: Seeds the order of the items and the dropout of each step.
         callbacks: Callbacks besides those that every fit has.
         description: Shown before the progress bar.
-        summary: Returns what the summary of the W&B run holds besides the last value of each
-            metric; called after the fit.
+        summary: Returns what the W&B run's summary holds besides the last value of each metric;
+            called after the fit.
     """
 
     how: Fit
@@ -82,8 +81,7 @@ def fit_choices(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Fit a module on items with choices; the evaluation sets are scored after each epoch.
 
-    Returns:
-        What `fit` returns, and the notices of encoding the training items (cuts, skips).
+    Returns what `fit` returns, and the notices of encoding the training items (cuts, skips).
     """
     data = ChoiceDataModule(
         train=train,
@@ -104,10 +102,7 @@ def fit(
     plan: FitPlan,
     context: RunContext,
 ) -> tuple[str, ...]:
-    """Train `module`, going on from the newest readable state in the run's folder.
-
-    Returns:
-        The problems of states that it could not go on from.
+    """Train `module` from the newest readable state in the run's folder; return problems of others.
 
     Raises:
         RuntimeError: If the best model is not there at the end. The next fit starts anew.
@@ -163,15 +158,10 @@ def training_callbacks(
     *,
     at_end: bool,
 ) -> list[Callback]:
-    """Return what makes a fit go on exactly where it was: seeds of steps, states, agreed stops.
+    """Return the callbacks with which a fit resumes exactly: seeds of steps, states, agreed stops.
 
-    Args:
-        checkpoint_dir: Folder of the states.
-        seed: Seed of the steps.
-        every_n_train_steps: Steps between two states; None goes by the clock.
-        minutes: Least time between two states.
-        share: Share of the time for writing them.
-        at_end: Whether the end of the training is kept.
+    States are `every_n_train_steps`, or, if that is None, at least `minutes` apart and take at most
+    `share` of the time; `at_end` also keeps one when the training ends.
     """
     return [
         StepSeed(seed),
@@ -190,7 +180,7 @@ def resumed_metrics(folder: Path, state: Path | None) -> RunMetrics:
 def starting_point(
     run: RunFolder, callbacks: Sequence[Callback]
 ) -> tuple[Path | None, tuple[str, ...]]:
-    """Return the state that a fit goes on from, None to start anew, and problems of others.
+    """Return the state that a fit resumes from, None to start anew, and problems of other states.
 
     A state is of no use if its best model is lost: the model could not be reported.
     """
@@ -208,7 +198,7 @@ def starting_point(
 
 
 def forget_states(run: RunFolder) -> None:
-    """Remove what a fit would go on from."""
+    """Remove the states that a fit would resume from."""
     last = run.checkpoint_dir / f"{LAST_NAME}.ckpt"
     # In this order another process of the run never takes the older one for the newest.
     for path in (previous_of(last), last):
@@ -282,32 +272,18 @@ HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
 
 @dataclass(frozen=True)
 class Direct:
-    """A training on questions: the model, and how.
+    """A training on questions: the model, and how."""
 
-    Attributes:
-        model: Of a type that is trained for questions.
-        how: With patience the best epoch on the held-out rows is taken, else the last one.
-        seed: Seeds order, dropout and fresh weights.
-        start: Folder of a model that was trained before; None begins with `model`.
-        description: Shown before the progress bar.
-    """
-
-    model: ModelSettings
-    how: FitSettings
-    seed: int
-    start: Path | None = None
-    description: str = ""
+    model: ModelSettings  # of a type that is trained for questions
+    how: FitSettings  # with patience the best epoch on the held-out rows is taken, else the last
+    seed: int  # of order, dropout and fresh weights
+    start: Path | None = None  # folder of a model that was trained before; None: `model`
+    description: str = ""  # shown before the progress bar
 
 
 @dataclass(frozen=True)
 class DirectlyTrained:
-    """A model that was trained on questions.
-
-    Attributes:
-        module: The module, ready for `TrainedScorer`.
-        epoch: Its epoch.
-        notices: As `fit_choices` returns them.
-    """
+    """A model that was trained on questions, ready for `TrainedScorer`."""
 
     module: ChoiceModule
     epoch: int
@@ -336,17 +312,9 @@ def fit_directly(
     held_out: Sequence[Record],
     context: RunContext,
 ) -> DirectlyTrained:
-    """Train a model on records, going on where an interrupted start of the run was.
+    """Train a model on records, resuming where an interrupted start of the run was.
 
-    Args:
-        run: The folder of the states and the best model.
-        direct: What is trained.
-        sample: The train rows.
-        held_out: Rows that patience watches; not needed without patience.
-        context: Device and batch settings.
-
-    Raises:
-        UsageError: If the type of the model is not trained for questions.
+    `held_out` are rows that patience watches; without patience they are not needed.
     """
     how, module = direct.how, fresh_module(direct)
     keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)

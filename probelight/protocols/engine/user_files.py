@@ -20,13 +20,7 @@ _SEPARATOR = re.compile(r"([-_ ])")
 
 @dataclass(frozen=True)
 class UserFiles:
-    """The user's files, which share one config; false where there are none.
-
-    Attributes:
-        parts: The items of each split.
-        setup: How they are posed.
-        choices: Those of every item, where the files do not hold them.
-    """
+    """The user's files by split, which share one config; false where there are none."""
 
     parts: Mapping[str, ProbeData]
     setup: str | None = None
@@ -47,7 +41,7 @@ class UserFiles:
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What a command's config holds of the files, so that a changed one is refused."""
+        """What a command's config records of the files, so that changed ones are refused."""
         if not self:
             return {}
         sums = {split: part.files[0].sha256 for split, part in self.parts.items()}
@@ -56,16 +50,7 @@ class UserFiles:
 
 
 def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
-    """Read the files of `--data.*`.
-
-    Args:
-        data: The options.
-        other: The options that name a probe instead.
-        has_other: Whether one of those is given.
-
-    Raises:
-        UsageError: If a file and a name are given, or the setup is missing.
-    """
+    """Read the files of `--data.*`; `other` are the options that name a probe instead."""
     if not data.paths:
         if data.setup or data.name or data.choices:
             raise UsageError(
@@ -91,11 +76,7 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
 
 
 def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "dev") -> str:
-    """Return the split to measure: the one asked for, or the other of dev and test by default.
-
-    Raises:
-        UsageError: If there is no file of it.
-    """
+    """Return the split to measure: the one asked for, or the other of dev and test by default."""
     other = {"dev": "test", "test": "dev"}[default]
     if asked == default and other in files and default not in files:
         return other

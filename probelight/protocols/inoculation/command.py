@@ -97,7 +97,7 @@ def inoculate(
         output_dir: Folder of the results; the same command goes on in it where it stopped.
         original: The original task and how its model is trained.
         probe: The probe and its splits.
-        data: Files of one's own in place of `probe.name`.
+        data: Your own files in place of `probe.name`.
         model: The pre-trained model.
         dose: k, the number of probe examples; none takes 100, or all that are left where there are
             fewer.
@@ -106,7 +106,7 @@ def inoculate(
         epochs: Epochs; each one's model is a candidate for M*.
         batch_size: Questions in an optimiser step, all processes together.
         seed: Seeds the dose, its order and dropout.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases, in addition to the local files.
@@ -115,8 +115,8 @@ def inoculate(
         The record of the run.
 
     Raises:
-        UsageError: If the model cannot be the original task's, see `check_questions`, there is not
-            one probe, by name or as files, or the items are too few for what is asked for.
+        UsageError: If the model cannot be the original task's, there is not one probe, by name or
+            as files, or there are fewer items than asked for.
     """
     user_files = load_user_files(data, "--probe.name", bool(probe.name))
     if user_files:
@@ -174,7 +174,7 @@ def original_task(
         output_dir: Folder of the results; the same command goes on in it where it stopped.
         original: The original task and how its model is trained.
         model: The pre-trained model.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases, in addition to the local files.
@@ -183,7 +183,7 @@ def original_task(
         Folder of the model, for `--original.checkpoint`.
 
     Raises:
-        UsageError: If the model cannot be the original task's, see `check_questions`.
+        UsageError: If the model cannot be the original task's.
     """
     model = question_model(model, original.checkpoint)
     context = RunContext(trainer, wandb, mirror, engine=engine)
@@ -208,11 +208,7 @@ Config = dict[str, Any]
 def inoculation_jobs(
     subject: Subject, settings: Sequence[Setting], context: RunContext
 ) -> list[Job]:
-    """Return the original task and, for each setting, one job that scores, trains and reports.
-
-    Raises:
-        UsageError: If a dose, or what balances it, is more than there is.
-    """
+    """Return the original task's jobs and, per setting, one that scores, trains and reports."""
     jobs = SubjectJobs(subject, context)
     return jobs.originals + [
         jobs.job(
@@ -226,11 +222,7 @@ def inoculation_jobs(
 
 
 class SubjectJobs:
-    """The jobs of one subject.
-
-    Args:
-        subject: What is inoculated with what.
-        context: What its jobs will run under; what of it changes numbers is in their keys.
+    """The jobs of one subject; what of the context changes numbers is in their keys.
 
     Attributes:
         parts: The items of both tasks.
@@ -270,13 +262,7 @@ class SubjectJobs:
     ) -> Job:
         """Return a job behind those that it needs, the original task at least; see `Job`.
 
-        Args:
-            name: Readable beginning of its key.
-            config: Its protocol, and what it has besides that of the subject.
-            needs: Jobs that are finished before it.
-            num_steps: Optimiser steps.
-            search: What is drawn before it is started.
-            follows: Jobs that have ended before it, finished or failed.
+        `config` is its protocol, and what it has besides the config of the subject.
         """
         return Job(
             name,
@@ -290,11 +276,7 @@ class SubjectJobs:
         )
 
     def num_steps(self, setting: Setting) -> int:
-        """Return the optimiser steps of an inoculation.
-
-        Raises:
-            UsageError: If the dose, or what balances it, is more than there is.
-        """
+        """Return the optimiser steps of an inoculation; UsageError if items are too few."""
         num_items = len(training_items(self.parts, setting))
         return setting.epochs * math.ceil(num_items / setting.batch_size)
 
@@ -338,7 +320,7 @@ def original_config(
 
 
 def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> Config:
-    """Return an original task with the number of choices that holds, also that of a checkpoint.
+    """Return an original task's config with the number of choices that holds, of a checkpoint too.
 
     Raises:
         PretrainedError: If the checkpoint was saved with another number, or another length.
@@ -380,12 +362,7 @@ def weights_bytes(model: ModelSettings) -> int:
 
 
 def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Run one job to its end, or go on with it.
-
-    Raises:
-        FileNotFoundError: If a run that it needs is not finished.
-        UsageError: If the data, or a given model, is another one than when it was planned.
-    """
+    """Run one job to its end, or go on with it."""
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from probelight.protocols.inoculation.inoculate import InoculationRun
     from probelight.protocols.inoculation.original_task import run_original

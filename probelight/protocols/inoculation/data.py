@@ -1,7 +1,7 @@
 """Which items inoculation trains on, selects with and reports on (Richardson & Sabharwal 2020).
 
-Selection is not report: the model is chosen on splits of the train files, whole groups at a time
-and disjoint from every dose, and reported on items that nothing was chosen with.
+The model is selected on splits of the train files, whole groups at a time and disjoint from every
+dose, and reported on items that nothing was chosen with.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Splits:
     """Disjoint sets of one task, and the files they are from.
 
     Attributes:
-        train: What is trained on, or the pool of doses.
-        selection: What checkpoints are chosen with.
-        report: What is reported.
-        reserved: What doses are balanced with.
+        train: Items to train on, or the pool of doses.
+        selection: Items that checkpoints are chosen with.
+        report: Items reported on.
+        reserved: Items that doses are balanced with.
         train_files: Where all but `report` come from, and `report` too if there are no others.
         report_files: Where `report` comes from.
         num_left_out: Items of the report split that `report_items` left out.
@@ -100,15 +100,10 @@ class Splits:
 
 
 class ScoredSet(NamedTuple):
-    """A set that is scored: the selection or the report items of one of the two tasks.
+    """A set that is scored: the selection or the report items of one of the two tasks."""
 
-    Attributes:
-        split: "selection" or "report".
-        task: "probe" or "original".
-    """
-
-    split: str
-    task: str
+    split: str  # SELECTION or REPORT
+    task: str  # PROBE or ORIGINAL
 
     @property
     def text(self) -> str:
@@ -124,19 +119,12 @@ REPORTED_PROBE, REPORTED_ORIGINAL = ScoredSet(REPORT, PROBE), ScoredSet(REPORT, 
 
 @dataclass(frozen=True)
 class Parts:
-    """The items of both tasks of an inoculation, and how a model is given them.
-
-    Attributes:
-        probe: The items of the probe.
-        original: The items of the original task.
-        control: What the probe's items are put under.
-        num_choices: Number of choices that the run is to pad its questions to; None for no number.
-    """
+    """The items of both tasks of an inoculation, and how a model is given them."""
 
     probe: Splits
     original: Splits
-    control: str = STANDARD
-    num_choices: int | None = None
+    control: str = STANDARD  # of the probe's items
+    num_choices: int | None = None  # that the run is to pad its questions to
 
     @property
     def files(self) -> tuple[ProbeData, ...]:
@@ -177,12 +165,7 @@ def parts_of(context: RunContext, subject: Subject) -> Parts:
 
 
 class _Division:
-    """A set's items, of which parts are cut off, one after the other, each a share of all.
-
-    Args:
-        data: The set.
-        place: Where its settings are, such as "original".
-    """
+    """A set's items, of which parts are cut off one after the other, each a share of all."""
 
     def __init__(self, data: ProbeData, place: str) -> None:
         self.data, self.place = data, place
@@ -191,11 +174,7 @@ class _Division:
         self._left = 1.0
 
     def cut(self, name: str, share: float, seed: int) -> list[Record]:
-        """Cut off the next part, whole groups.
-
-        Raises:
-            UsageError: If there are too few groups for it.
-        """
+        """Cut off the next part, whole groups; UsageError if there are too few groups."""
         config, option = self.data.config, f"{self.place}.{name}_share"
         try:
             kept, self.rest, notice = share_of(self.rest, config.group_by, share / self._left, seed)
@@ -220,7 +199,7 @@ _INSTEAD = {
 
 
 def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str = "") -> ProbeData:
-    """Load a split of a set, each record of which says what set it is from."""
+    """Load a split of a set, with the set's name in each record's `source_set`."""
     data = load_probe(probe, split, mirror=context.mirror, option=option)
     name = data.config.name
     records = (replace(one, meta={**one.meta, "source_set": name}) for one in data.records)
@@ -312,7 +291,7 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
 def _selected(
     probe: InoculatedProbe, train: ProbeData, parts: _Division
 ) -> tuple[list[Record], list[Record]]:
-    """Return the items kept for selection, of few by default a fifth, and the pool of doses."""
+    """Return the items kept for selection, a fifth of few by default, and the pool of doses."""
     pool, wanted, group_by = parts.rest, probe.selection_items, train.config.group_by
     name, seed = train.config.name, probe.split_seed
     try:
@@ -338,22 +317,21 @@ def _selected(
 
 
 def keyed_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
-    """Return what the config of a run holds as its number of choices, None for no padding."""
+    """Return the number of choices in the config of a run, None for no padding."""
     counts = set().union(*(splits.choice_counts for splits in tasks))
     return _PAPER_CHOICES if num_choices is None and counts == {_PAPER_CHOICES} else num_choices
 
 
 def padded_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
-    """Return up to how many choices a run pads its questions; None where it pads none."""
+    """Return the number of choices that a run pads its questions to; None where it pads none."""
     counts = set().union(*(splits.choice_counts for splits in tasks))
     return None if counts == {num_choices} else num_choices
 
 
 def training_items(parts: Parts, setting: Setting) -> list[Record]:
-    """Return the dose, the first items of the seeded order, and what balances it.
+    """Return the dose, the first items of the seeded order, and the reserved items that balance it.
 
-    Every smaller dose is a part of it. It is balanced with original-task items from the part
-    reserved for that.
+    Every smaller dose is a part of it.
 
     Raises:
         UsageError: If the dose, or the balance, is more than there is.

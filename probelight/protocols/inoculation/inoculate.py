@@ -1,8 +1,8 @@
 """One run of an inoculation: score the model before it, train it on a dose, score it again.
 
-`train.py inoculate` does all of it in one run (`inoculate`). In a sweep each is a run of its own:
-the scores before (`score_before`), a training for each setting (`try_setting`), and the report of
-the best setting (`report_best`).
+`train.py inoculate` does all of it in one run (`inoculate`). In a sweep the scores before
+(`score_before`), the training of each setting (`try_setting`), and the report of the best setting
+(`report_best`) are runs of their own.
 """
 
 from __future__ import annotations
@@ -83,18 +83,13 @@ Sets = Mapping[ScoredSet, Sequence[Record]]
 class InoculationRun:
     """One run of an inoculation, by its config.
 
-    Args:
-        run: Its folder.
-        config: Its config.
-        context: What it is made under.
-
     Attributes:
         subject: What is inoculated with what.
         parts: The items of both tasks.
         probe_name: The probe's name in tables; its setting may be the path of a config.
 
     Raises:
-        UsageError: If the data is another one than when the run was planned.
+        UsageError: If the data has changed since the run was planned.
     """
 
     def __init__(self, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
@@ -179,11 +174,7 @@ class InoculationRun:
         )
 
     def original_dir(self) -> Path:
-        """Return the original-task model's folder: a finished run's, or the one that is given.
-
-        Raises:
-            UsageError: If the given one has changed since the run was planned.
-        """
+        """Return the original-task model's folder: a finished run's, or the one given, unchanged."""
         given = self.subject.original.checkpoint
         if given is None:
             return finished_run(self.run, self.config["model_run"][0]).best_dir
@@ -241,16 +232,10 @@ class InoculationRun:
         chosen: str = "",
         candidates: tuple[str, ...] = (),
     ) -> RunRecord:
-        """Take an inoculated model to the report items and return the record of the run.
+        """Score an inoculated model on the report items and return the record of the run.
 
-        Args:
-            setting: The setting that it was trained with.
-            checkpoint: Its folder: the best epoch.
-            history: Selection scores of each epoch.
-            before: Scores on selection and report items before inoculation.
-            notices: Those of its training.
-            chosen: Its run, where it was chosen from several.
-            candidates: Their runs.
+        `history` has the selection scores of each epoch; `chosen` is the run of `checkpoint`, where it
+        was chosen from several `candidates`.
         """
         probe = self.parts.probe
         reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
@@ -301,12 +286,7 @@ class InoculationRun:
         return replace(record, counts={**record.counts, "dose": setting.dose})
 
     def prediction_lines(self, scored: Scored, ending: str = "") -> list[ItemLine]:
-        """Return lines of predictions.jsonl, with the items as the model was given them.
-
-        Args:
-            scored: The predictions of each set.
-            ending: What the names of the sets end in.
-        """
+        """Return lines of predictions.jsonl, with the items as the model was given them."""
         lines = []
         for one, predictions in scored.items():
             groups = self.parts.of(one.task).groups(predictions.records)
@@ -374,7 +354,7 @@ def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> 
 def score(
     context: RunContext, parts: Parts, folder: Path, sets: Sets
 ) -> dict[ScoredSet, Predictions]:
-    """Score sets by the model in a folder, with the items as they were before any control."""
+    """Score sets by the model in a folder; the predictions hold the items before any control."""
     scorer = TrainedScorer(load_module(parts, folder))
     given = {one.text: parts.posed(one.task, records) for one, records in sets.items()}
     scored = predict(scorer, given, context.trainer)
@@ -412,7 +392,7 @@ def best_candidate(found: Mapping[str, InoculationDetails]) -> str:
 
 
 def keep_scores(run: RunFolder, scored: Scored) -> None:
-    """Leave the scores before inoculation in a run, unless they are there."""
+    """Write the scores before inoculation into a run, unless they are there."""
     if (run.path / BEFORE_FILE).exists():
         return
     # Where JSON has no such number, what `float` reads it from.
@@ -427,11 +407,7 @@ def keep_scores(run: RunFolder, scored: Scored) -> None:
 
 
 def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
-    """Return the scores that `keep_scores` left in a run.
-
-    Args:
-        run: The run.
-        sets: The items that were scored.
+    """Return the scores that `keep_scores` wrote for these sets.
 
     Raises:
         FileNotFoundError: If there are none.

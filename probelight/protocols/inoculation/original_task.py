@@ -40,12 +40,7 @@ from probelight.results.run_folder import RunFolder
 
 
 def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Train an original task, or what comes before it, and leave its best epoch.
-
-    Raises:
-        FileNotFoundError: If the run of the first stage is not finished.
-        UsageError: If the data is another one than when the run was planned.
-    """
+    """Train an original task, or what comes before it, and keep its best epoch."""
     task: OriginalTask | FirstStage
     if config["protocol"] == FIRST:
         task, seed, num_choices = (
@@ -135,12 +130,7 @@ def completed(
 ) -> RunRecord:
     """Return the record with the counts, files, weights and source that every trained run has.
 
-    Args:
-        record: What was run, measured and noticed.
-        checkpoint: Folder of the model kept.
-        model: The pre-trained model.
-        task: The original task, or what comes before it.
-        splits: The items.
+    `checkpoint` is the folder of the model kept.
     """
     source, parts = original_source(model, task)
     of_files = (notice for data in splits.files for notice in data.notices)
@@ -161,11 +151,7 @@ def completed(
 
 
 def finished_run(run: RunFolder, key: str) -> RunFolder:
-    """Return the folder of another run of the command, which must be finished.
-
-    Raises:
-        FileNotFoundError: If it is not.
-    """
+    """Return the folder of another run of the command; FileNotFoundError if it is not finished."""
     path = run.path.parent / key
     if not (path / "result.json").exists():
         raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is not there")
@@ -177,8 +163,8 @@ def original_source(
 ) -> tuple[ModelSource, OriginalParts | None]:
     """Return where an original-task model comes from, and the parts of its task.
 
-    Of a given checkpoint it is what the run that trained it, `RUN/checkpoints/best`, recorded, if
-    the folder still holds the weights of that run; of any other one nothing is known.
+    A given checkpoint's are those recorded by the run that trained it, `RUN/checkpoints/best`, if
+    the folder still holds that run's weights; of any other folder nothing is known.
     """
     source, checkpoint = source_of(model), getattr(task, "checkpoint", None)
     if checkpoint is None:

@@ -80,14 +80,8 @@ def report_rows(
 ) -> list[Row]:
     """Return the rows of the chosen checkpoint on untouched items.
 
-    Args:
-        row: The columns that all rows share.
-        parts: The items of both tasks.
-        before: Scores before inoculation.
-        after: Scores of the chosen checkpoint.
-        history: Selection scores of each epoch.
-        whole_clusters: Whether the report items hold all questions about each of their concepts;
-            if they were cut down, strict cluster accuracy means nothing.
+    Without `whole_clusters`, where the report items do not hold all questions about each of their
+    concepts, there is no strict cluster accuracy.
     """
     row = replace(row, split=REPORT, epoch=int(best_of(history)["epoch"]))
     both = {"_before": before[REPORTED_PROBE], "": after[REPORTED_PROBE]}
@@ -137,14 +131,7 @@ def cost_interpretable(data: Splits, before: Predictions) -> bool:
 def reported_hits(
     parts: Parts, before: Scored, after: Scored, whole_clusters: bool
 ) -> dict[str, Any]:
-    """Return what hits.json holds: each reported item's score before and after, and its group.
-
-    Args:
-        parts: The items of both tasks.
-        before: Scores before inoculation.
-        after: Scores of the chosen checkpoint.
-        whole_clusters: See `report_rows`.
-    """
+    """Return what hits.json holds: each reported item's score before and after, and its group."""
     sides: dict[str, Any] = {}
     for task in (PROBE, ORIGINAL):
         was, now = before[ScoredSet(REPORT, task)], after[ScoredSet(REPORT, task)]
@@ -168,8 +155,8 @@ def reported_hits(
 def setup_of(before: Scored) -> str:
     """Return a hash that is equal for runs of the same model reported on the same items.
 
-    Only such runs are settings of one M*_k. It is a hash of what was chosen before inoculation, not
-    of weights: those may differ in their last bits between machines.
+    Only such runs are settings of one M*_k. It hashes the choices made before inoculation, not the
+    weights, whose last bits may differ between machines.
     """
     reported = [before[REPORTED_PROBE], before[REPORTED_ORIGINAL]]
     chosen = [[(r.name, c) for r, c in zip(p.records, p.chosen, strict=True)] for p in reported]
@@ -177,7 +164,7 @@ def setup_of(before: Scored) -> str:
 
 
 def _cluster_rows(row: Row, both: Mapping[str, Predictions]) -> Iterator[Row]:
-    """Give the share of concepts that are known whole, if all items name their concept."""
+    """Yield the share of concepts known whole, if all items name their concept."""
     clusters = [record.meta.get("cluster") for record in both[""].records]
     if None in clusters:
         return
@@ -194,7 +181,7 @@ def _cluster_rows(row: Row, both: Mapping[str, Predictions]) -> Iterator[Row]:
 def _cost_rows(
     row: Row, data: Splits, before: Predictions, after: Predictions, items: Sequence[int]
 ) -> Iterator[Row]:
-    """Give both scores, the cost with its paired interval, and McNemar's flips."""
+    """Yield both scores, the cost with its paired interval, and McNemar's flips."""
     was = [before.credit[i] for i in items]
     now = [after.credit[i] for i in items]
     records = [before.records[i] for i in items]

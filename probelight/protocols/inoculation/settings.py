@@ -70,12 +70,12 @@ class OriginalTask(Fit):
         selection_share: Share of the train split that checkpoints are selected with.
         selection_items: At most this many of them are scored at each epoch.
         reserved_share: Share of the train split reserved for add-some.
-        reserved_sets: Probe configs whose train split is reserved for add-some as a whole, as the
-            paper did with MCQL; then no share is taken.
+        reserved_sets: Probe configs whose whole train split is reserved for add-some instead, as
+            the paper did with MCQL.
         num_choices: Questions with fewer choices get empty ones up to here, which compete
             (Richardson & Sabharwal 2020 ask for 5). None: every question has its own choices, or
-            as many as `checkpoint` was saved with. The number is saved with the model; a
-            `checkpoint` that was saved with another one is refused.
+            as many as `checkpoint` was saved with. It is saved with the model; a `checkpoint` that
+            was saved with another number is refused.
         checkpoint: Folder of a trained original-task model; none trains one.
         first: Trained before the task itself; none begins with the pre-trained model.
         seed: Seeds its splits and its training; the same for all cells of a sweep.
@@ -121,9 +121,8 @@ class InoculatedProbe(Settings):
         selection: "train" keeps selection apart from the report; "paper" selects on the reported
             items, as the paper did on its development set, and is labelled so.
         split_seed: Seeds the selection split, which all seeds of an inoculation share.
-        control: "standard", or "choice_only": the same run on the same items, whose questions are
-            left out of the dose and of what is measured. What a model gains from the choices alone
-            it did not learn from the questions.
+        control: "standard", or "choice_only": the same items without their questions, in the dose
+            and in what is measured. It shows what a model gains from the choices alone.
     """
 
     name: str
@@ -161,7 +160,7 @@ class InoculatedProbe(Settings):
 
 @dataclass(frozen=True)
 class ProbeOrFiles(InoculatedProbe):
-    """The same where files may stand for it.
+    """The probe, or the user's files in its place.
 
     Args:
         name: Probe config; none takes the files of `--data.*`.
@@ -172,13 +171,7 @@ class ProbeOrFiles(InoculatedProbe):
 
 @dataclass(frozen=True)
 class Subject:
-    """What is inoculated with what: the same whatever the dose and the setting.
-
-    Attributes:
-        model: The pre-trained model.
-        original: The original task.
-        probe: The probe.
-    """
+    """What is inoculated with what: the same whatever the dose and the setting."""
 
     model: ModelSettings
     original: OriginalTask
@@ -195,11 +188,7 @@ class Setting(Fit):
 
 
 def fitting_probe(probe: ProbeOrFiles, user_files: UserFiles) -> ProbeOrFiles:
-    """Return the probe of a user's files, named after them, on the splits that there are.
-
-    Raises:
-        UsageError: If there is nothing to train on or to measure.
-    """
+    """Return the probe of a user's files, named after them, on the splits that there are."""
     files, name, report = user_files.parts, user_files.config.name, probe.report_split
     if probe.train_split not in files:
         raise UsageError(

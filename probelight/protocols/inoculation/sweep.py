@@ -1,9 +1,9 @@
 """`train.py sweep plan`, `run` and `status`: one config, one folder, any number of GPUs.
 
 A grid of inoculations becomes jobs, which are called the cells of the sweep. An original task (and
-what is trained before it) is one cell, shared by all others; `before` scores it once a probe; each
-setting is a cell that trains and scores the selection items after every epoch; for every dose and
-seed one last cell takes M*_k, the best of all settings and epochs, to the report items, which
+what is trained before it) is one cell that all others share; `before` scores it once per probe;
+each setting is a cell that trains and scores the selection items after every epoch; for every dose
+and seed one last cell takes M*_k, the best of all settings and epochs, to the report items, which
 nothing else reads (Richardson & Sabharwal 2020, section 4.1).
 """
 
@@ -111,8 +111,8 @@ class SweepGrid(Settings):
         rows: What is inoculated with what.
         search: "grid" runs every setting; "tpe" draws `num_trials` of them for each dose and seed.
         num_trials: Settings drawn by "tpe".
-        trials_at_once: How many of them are drawn together, each in view of all that came before
-            these: more can run at the same time, fewer are the better informed.
+        trials_at_once: How many are drawn together, in view of all that came before them: more can
+            run at the same time, fewer are better informed.
     """
 
     models: dict[str, ModelSettings]
@@ -145,7 +145,7 @@ def plan(
         output_dir: Folder of the sweep, seen by all nodes.
         grid: What is inoculated with what.
         engine: What a cell takes of a node, and how often it is tried.
-        mirror: Folder or address that stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases, in addition to the local files.
 
@@ -189,12 +189,7 @@ def plan(
 
 
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
-    """Return the jobs of a sweep, each once, those that others need before them.
-
-    Raises:
-        UsageError: If a row names an unknown model or original task, or asks for more examples
-            than there are.
-    """
+    """Return the jobs of a sweep, each once, with those that others need before them."""
     jobs: dict[str, Job] = {}
     found = {name: with_model_type(one) for name, one in grid.models.items() if one.kind == AUTO}
     grid = replace(grid, models={**grid.models, **found})
@@ -205,7 +200,7 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
 
 
 def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -> Iterator[Job]:
-    """Give the jobs of a row; `place` is what messages call it."""
+    """Yield the jobs of a row; `place` is its name in messages."""
     model = _named(grid.models, row.model, f"{place}: model")
     task = _named(grid.originals, row.original, f"{place}: original")
     model = question_model(model, task.checkpoint, f"{place}: ")
@@ -238,7 +233,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
 
 
 def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
-    """Return what a row names, or refuse the name."""
+    """Return what a row names; UsageError for an unknown name."""
     if name not in known:
         raise UsageError(f"{place} is {name!r}; there are {', '.join(sorted(known))}")
     return known[name]
@@ -247,7 +242,7 @@ def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
 def _fitting_extras(
     row: SweepRow, parts: Parts, place: str, context: RunContext
 ) -> dict[int, list[Extra]]:
-    """Return the extras of each dose; of the defaults those that there are items for."""
+    """Return the extras of each dose; of the defaults those that there are enough items for."""
     most, reserved = len(parts.probe.train), len(parts.original.reserved)
     doses = row.doses
     if doses == DEFAULT_DOSES and max(doses) > most:
@@ -276,7 +271,7 @@ def _setting_jobs(
     before: Job,
     name: str,
 ) -> list[Job]:
-    """Return the jobs of a dose and seed: one a setting of the grid, or one a trial of tpe."""
+    """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
 
     def setting(extra: Extra, rate: float) -> Setting:
         return Setting(
@@ -349,7 +344,7 @@ def run(
     Args:
         output_dir: Folder of the sweep.
         engine: Where the cells run, what each takes, and how often it is tried.
-        mirror: Stands for the addresses of the released files.
+        mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases; the group is the sweep unless it is set.
     """
