@@ -39,14 +39,7 @@ MLM_FIT = FitSettings(
     max_grad_norm=10.0,
     patience=10,
 )
-ESIM_FIT = FitSettings(
-    learning_rate=4e-4,
-    epochs=75,
-    batch_size=32,
-    weight_decay=0.0,
-    max_grad_norm=10.0,
-    patience=10,
-)
+ESIM_FIT = replace(MLM_FIT, batch_size=32, weight_decay=0.0)
 
 
 @dataclass(frozen=True)

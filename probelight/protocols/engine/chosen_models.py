@@ -176,8 +176,6 @@ def question_model(model: ModelSettings, checkpoint: str | None, place: str = ""
     """Return an original task's model `with_model_type`, refused as by `check_questions`."""
     if model.kind == AUTO:
         model = with_model_type(model)
-        check_questions(model, checkpoint, place)
-        return model
     check_questions(model, checkpoint, place)
     return with_model_type(model)
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from probelight.models.scorer import ModelTypeModule, Scorer
 
 
-Refuse = Callable[[Sequence[Record], Sequence[int]], None]
-
 _ITEMS: dict[Setup, str] = {
     "mc_mlm": "these are sentences with a mask",
     "mc_qa": "these are questions with answers",
@@ -129,7 +127,7 @@ def check_scorer(
     model: ModelSettings,
     setup: Setup,
     sets: Iterable[Sequence[Record]],
-    refuse: Refuse | None = None,
+    refuse: Callable[[Sequence[Record], Sequence[int]], None] | None = None,
 ) -> None:
     """Refuse a model that cannot answer some records, before hours are spent on others.
 
@@ -208,21 +206,15 @@ def saved_module(
     return module
 
 
-def hub_id(model: ModelSettings) -> str | None:
-    """Return the model's id on the Hub; None for a folder, a baseline or random weights."""
-    name = model.name_or_path
-    if not model_type_of(model).has_checkpoint or model.random_weights or name == BUNDLED_MODEL:
-        return None
-    return None if user_path(name).exists() else name
-
-
 def source_of(model: ModelSettings) -> ModelSource:
     """Return where a model comes from, for its result.json."""
+    name, has_checkpoint = model.name_or_path, model_type_of(model).has_checkpoint
     at = f"@{model.revision}" if model.revision else ""
-    has_checkpoint = model_type_of(model).has_checkpoint
+    is_local = name == BUNDLED_MODEL or user_path(name).exists()
+    on_hub = has_checkpoint and not model.random_weights and not is_local
     return ModelSource(
-        loaded_from=f"{model.name_or_path}{at}" if has_checkpoint else model.vectors,
-        hub_id=hub_id(model),
+        loaded_from=f"{name}{at}" if has_checkpoint else model.vectors,
+        hub_id=name if on_hub else None,
         revision=model.revision,
         vectors="" if has_checkpoint else vectors_label(model.vectors),
         control_of=replace(model, random_weights=False).label if model.random_weights else "",

@@ -256,7 +256,6 @@ def quiet_lightning() -> None:
         ".*isinstance\\(treespec, LeafSpec\\).*",
         ".*does not have many workers.*",
         ".*checkpoint directory.*exists and is not empty.*",
-        ".*Checkpoint directory.*exists and is not empty.*",
         ".*logging interval.*",
         ".*Total length of `\\w+` across ranks is zero.*",  # a fit without evaluation sets
         ".*The dirpath has changed.*",

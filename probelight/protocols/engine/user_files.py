@@ -15,8 +15,6 @@ from probelight.probes.catalog import ProbeConfig
 from probelight.probes.source import ProbeData, load_files, setup_of
 from probelight.protocols.engine.settings import SplitFiles, distinct_choices
 
-_SEPARATOR = re.compile(r"([-_ ])")
-
 
 @dataclass(frozen=True)
 class UserFiles:
@@ -67,7 +65,7 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
     choices = distinct_choices(data.choices)
     name = data.name
     if not name:  # what the file names share, such as whales of whales-train and whales-dev
-        words = [_SEPARATOR.split(path.name.partition(".")[0]) for path in paths.values()]
+        words = [re.split("([-_ ])", path.name.partition(".")[0]) for path in paths.values()]
         alike = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
         name = "".join(column[0] for column in alike).rstrip("-_ ")
         if not name or name in paths:

@@ -174,7 +174,7 @@ class InoculationRun:
         )
 
     def original_dir(self) -> Path:
-        """Return the original-task model's folder: a finished run's, or the one given, unchanged."""
+        """Return the folder of the original task's model; a given one must be unchanged."""
         given = self.subject.original.checkpoint
         if given is None:
             return finished_run(self.run, self.config["model_run"][0]).best_dir
@@ -234,8 +234,8 @@ class InoculationRun:
     ) -> RunRecord:
         """Score an inoculated model on the report items and return the record of the run.
 
-        `history` has the selection scores of each epoch; `chosen` is the run of `checkpoint`, where it
-        was chosen from several `candidates`.
+        `history` has the selection scores of each epoch; `chosen` is the key of the run that
+        `checkpoint` is from, where it was chosen from several `candidates`.
         """
         probe = self.parts.probe
         reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}

@@ -18,7 +18,6 @@ from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.models import (
     check_module,
     check_scorer,
-    hub_id,
     module_for,
     saved_module,
     scorer_for,
@@ -116,11 +115,11 @@ def test_models_are_checked_without_their_weights() -> None:
 def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("roberta-large", "FacebookAI/roberta-large"):
-        assert hub_id(ModelSettings(name)) == name
+        assert source_of(ModelSettings(name)).hub_id == name
     (tmp_path / "local").mkdir()
     control = ModelSettings("roberta-large", random_weights=True)
     for model in (control, PAIRS, ModelSettings(), ModelSettings("local")):
-        assert hub_id(model) is None
+        assert source_of(model).hub_id is None
 
 
 def test_a_control_names_the_model_that_it_is_of_and_a_baseline_its_vectors() -> None:
