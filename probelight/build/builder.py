@@ -1,4 +1,4 @@
-"""The frame of all builders: drafts become records, which are checked and written with a card."""
+"""What every builder shares: drafts become records, which are checked and written with a card."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Probe = dict[str, list[Record]]
 
 @dataclass(frozen=True)
 class BuildSettings(Settings):
-    """The settings that all builders have; each builder's own are a dataclass with this parent.
+    """Settings that all builders have; a builder adds its own in a dataclass with this parent.
 
     Args:
         seed: Seeds every choice: the same sources, settings and seed give the same bytes.
@@ -57,17 +57,17 @@ class Builder(Generic[S]):
     Attributes:
         name: The probe's name on the command line, and of its folder.
         summary: One sentence for the data card and the list of builders.
-        settings: The dataclass of its settings; `train.py probes build NAME` has its fields as
-            options and as keys of `--config`. Paths of sources are among them.
-        build: Makes records by split. It raises FileNotFoundError, saying how to get it, where a
-            source is missing, and shows its progress by `tracked`.
-        sources: What it reads, by the setting that holds the path. Those settings are left out of
-            the data card, which is the same wherever the source lies.
+        settings: Dataclass whose fields are options of `train.py probes build NAME` and keys of
+            `--config`, paths of sources among them.
+        build: Makes records by split, with `tracked` for progress; a missing source raises a
+            FileNotFoundError that says how to get it.
+        sources: What it reads, by the setting that holds the path. The data card leaves these
+            settings out, so that it does not depend on where a source lies.
         check: Finds what only the source can tell, such as wrong answers that are right.
-        extra_files: Makes more files of items by name from the built probe, on which a model is
-            trained first. They are checked too, but may hold what a split holds.
+        extra_files: Makes further files of items from the built probe, by name, such as items to
+            train on first. They are checked too, but may repeat items of a split.
         about: Paragraphs of the data card: how it is made, and where sizes differ from the paper's.
-        config: Keys of the probe's YAML file next to its files and description.
+        config: Keys of the probe's YAML file other than its files and description.
     """
 
     name: str
@@ -95,13 +95,12 @@ class Draft:
 def split_groups(
     drafts: Iterable[Draft], sizes: Mapping[str, int], rng: random.Random
 ) -> dict[str, list[Draft]]:
-    """Deal whole groups to the splits in the order of `sizes`.
+    """Deal whole groups to the splits in the order of `sizes`; a repeated stem is dropped.
 
-    A split takes groups in a random order until it is full; the items that its last group has too
-    many are left out. Items are kept once per stem.
+    Each split takes groups in random order until it is full; the rest of its last group is lost.
 
     Raises:
-        ValueError: If there are fewer items than asked for.
+        ValueError: If there are too few items.
     """
     by_stem: dict[str, Draft] = {}
     for draft in drafts:
@@ -122,10 +121,7 @@ def split_groups(
 
 
 def finish(name: str, splits: Mapping[str, Sequence[Draft]], rng: random.Random) -> Probe:
-    """Shuffle items and choices; each split's gold positions are as even as they can be.
-
-    All items of a split have as many choices.
-    """
+    """Shuffle items and choices, with gold positions in each split as even as they can be."""
     probe: Probe = {}
     for split, drafts in splits.items():
         probe[split] = []
@@ -142,7 +138,7 @@ def finish(name: str, splits: Mapping[str, Sequence[Draft]], rng: random.Random)
 
 
 def checked_probe(builder: Builder[S], settings: S) -> Probe:
-    """Build a probe and check it against the rules.
+    """Build a probe and check it.
 
     Raises:
         UsageError: If a split would be empty.
@@ -166,10 +162,8 @@ def checked_probe(builder: Builder[S], settings: S) -> Probe:
 def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path]:
     """Build a probe and write it: `<output_dir>/<name>/{train,dev,test}.jsonl.gz`.
 
-    README.md, the data card, and `<name>.yaml`, which `--probes` takes, lie in the same folder.
-
-    Raises:
-        RecordError: If the probe breaks a rule: nothing is written. `checked_probe` raises others.
+    README.md, the data card, and `<name>.yaml`, which `--probes` takes, go to the same folder.
+    Errors are those of `checked_probe`; nothing is written if the probe breaks a rule.
     """
     probe = checked_probe(builder, settings)
     extra_files = builder.extra_files(settings, probe)
@@ -194,10 +188,7 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
 
 
 def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Path, int]) -> str:
-    """Return the card as Markdown; `files` has the number of items in each written file.
-
-    It is the same for the same files, wherever the sources lie.
-    """
+    """Return the card as Markdown; `files` has the number of items in each written file."""
     options = []
     for setting in fields(settings):
         value = getattr(settings, setting.name)

@@ -1,4 +1,4 @@
-"""All builders by name, and the probes that the repository ships, which can be made again."""
+"""All builders by name, and the settings of the probes that the repository ships."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from probelight.io.errors import UsageError, nearest
 from probelight.io.package import ASSETS
 from probelight.probes.importers.items import write_ai2
 
-_OTHERS: tuple[Builder[Any], ...] = (
+_ALL: tuple[Builder[Any], ...] = (
+    *WORDNET_BUILDERS.values(),
     comparisons.AGE_COMPARISON,
     comparisons.MULTIHOP_COMPOSITION,
     comparisons.OBJECTS_COMPARISON,
@@ -30,18 +31,11 @@ _OTHERS: tuple[Builder[Any], ...] = (
     dictionary_qa.DICTIONARY_QA,
     encyclopedic_composition.ENCYCLOPEDIC_COMPOSITION,
 )
-BUILDERS: dict[str, Builder[Any]] = {
-    **WORDNET_BUILDERS,
-    **{builder.name: builder for builder in _OTHERS},
-}
+BUILDERS = {builder.name: builder for builder in _ALL}
 
 
 def builder_of(name: str) -> Builder[Any]:
-    """Return the builder of this name.
-
-    Raises:
-        UsageError: If there is none.
-    """
+    """Return the builder of this name; a UsageError lists the names."""
     if name not in BUILDERS:
         known = [*BUILDERS, WORDNET_QA]
         raise UsageError(
@@ -52,14 +46,7 @@ def builder_of(name: str) -> Builder[Any]:
 
 
 # Trees enough for sixty gold hypernyms in test, whose answers the bundled model has as one piece.
-_EVALUATION_ROOTS = (
-    "animal.n.01",
-    "food.n.01",
-    "food.n.02",
-    "plant.n.02",
-    "person.n.01",
-    "structure.n.01",
-)
+_EVALUATION_ROOTS = (*taxonomy.EVALUATION_ROOTS, "plant.n.02", "person.n.01", "structure.n.01")
 _WORDNET_QA = {"train_items": 1500, "dev_items": 300, "test_items": 500, "perturbations": 1}
 
 # By the name of a shipped probe: its builder, and with which settings.
@@ -100,18 +87,13 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 def build_probes(
     output_dir: Path, *, names: Iterable[str] | None = None, seed: int = 0
 ) -> list[Path]:
-    """Make the shipped probes: `output_dir/<name>/{train,dev,test}.jsonl.gz`; return the files.
+    """Build the shipped probes: `output_dir/<name>/{train,dev,test}.jsonl.gz`; return the files.
 
     With the sources of Debian 12 and seed 0 the files are those of assets/probes, byte for byte.
 
-    Args:
-        output_dir: Folder for the probes' folders.
-        names: Which probes; all of `SHIPPED` by default.
-        seed: Seeds every choice.
-
     Raises:
         ValueError: If there is no shipped probe of a given name.
-        FileNotFoundError: If a source is not there, with the package that holds it.
+        FileNotFoundError: If a source is missing, with the package that holds it.
     """
     wanted = list(SHIPPED) if names is None else list(names)
     if unknown := [name for name in wanted if name not in SHIPPED]:

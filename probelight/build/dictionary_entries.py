@@ -1,6 +1,6 @@
-"""The senses of a dictionary that can be asked about, and which of them differ for certain.
+"""Senses of a dictionary that can be asked about, and which of them differ for certain.
 
-Two definitions that may say the same cannot be the right and a wrong answer of one question.
+Definitions that may mean the same cannot be the right and a wrong answer of one question.
 """
 
 from __future__ import annotations
@@ -34,24 +34,21 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @cache
 def beginnings(text: str, num_letters: int = _NUM_LETTERS) -> frozenset[str]:
-    """Return the content words of a text, cut to their beginnings: "heated" is as "heating"."""
+    """Return the content words of a text, cut to their first letters ("heated" as "heating")."""
     words = _WORD.findall(text.lower())
     return frozenset(w[:num_letters] for w in words if w not in _FUNCTION_WORDS and len(w) > 1)
 
 
 def overlap(one: str, other: str) -> float:
-    """Return the share of the shorter text's content words that the other has too.
-
-    A text without any counts as sharing all.
-    """
+    """Return the share of the shorter text's content words that the other has; 1 if it has none."""
     ours, theirs = beginnings(one), beginnings(other)
     return len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 1.0
 
 
 def spells(word: str, definition: str) -> bool:
-    """Return whether a definition has a word, or one made from it, so that spelling tells.
+    """Return whether a definition has the word or a form of it, so that spelling gives it away.
 
-    Those share a stem ("hitter", "hits"), or one is in the other ("unhappy", "happy").
+    Forms share a stem ("hitter", "hits"), or one contains the other ("unhappy", "happy").
     """
     word, stem, ending_off = word.lower(), stem_of(word), _without_ending(word.lower())
     for token in _WORD.findall(definition.lower()):
@@ -70,26 +67,26 @@ def spells(word: str, definition: str) -> bool:
 
 @cache
 def _without_ending(word: str) -> str:
-    """Return a word without its ending, roughly: enough to see that two are forms of one."""
+    """Strip an ending, roughly: enough to see that two words are forms of one."""
     stem = _ENDING.sub("", word)
     return stem[:-1] if stem != word and stem[-2:-1] == stem[-1:] else stem
 
 
 @cache
 def synonyms_in(definition: str) -> frozenset[str]:
-    """Return what a definition gives in a word of its own: "To bear; to endure" gives both."""
+    """Return the one-word clauses of a definition: both of "To bear; to endure"."""
     clauses = [_WORD.findall(clause) for clause in re.split(r"[;,:]", definition.lower())]
     words = [[w for w in c if w not in ARTICLES] for c in clauses]
     return frozenset(clause[0] for clause in words if len(clause) == 1)
 
 
 def say_the_same(one: str, other: str) -> bool:
-    """Return whether two definitions share many of their words, or a synonym that both give."""
+    """Return whether two definitions share many words, or a synonym that both give."""
     return overlap(one, other) > _ALIKE or not synonyms_in(one).isdisjoint(synonyms_in(other))
 
 
 def share_a_word(one: str, other: str) -> bool:
-    """Return whether definitions have any content word in common, "joined" and "joint" too.
+    """Return whether definitions share any content word ("joined" and "joint" count as one).
 
     Two senses of one word that do are often hard to tell apart.
     """
@@ -144,7 +141,7 @@ class Entry:
 
 
 def read_entries(senses: Iterable[Sense]) -> Iterator[Entry]:
-    """Yield the senses to ask about; no two have one definition, or one word and usage."""
+    """Yield the senses to ask about, without repeating a definition, or a word with its usage."""
     places, seen = Counter[str](), set[str]()
     for sense in senses:
         word, part = sense.word.lower(), _PARTS.get(sense.part_of_speech)
@@ -175,7 +172,7 @@ def clean_definition(text: str) -> str | None:
 
 
 def _usages(sense: Sense, word: str, part: str) -> Iterator[tuple[str, str]]:
-    """Yield the word as it is in a usage, and the usage, of each that is fit."""
+    """Yield each fit usage with the word as it appears there: (shown word, usage)."""
     wanted = forms(word, part)
     quoted = _QUOTED.findall(" ".join([sense.definition, *sense.examples]))
     for example in (*sense.examples, *quoted):
@@ -200,7 +197,7 @@ def _first_sentence(text: str) -> str:
 
 
 def forms(word: str, part: str) -> set[str]:
-    """Return the forms of a word in a usage: itself, and with the regular endings."""
+    """Return a word and its regular inflections."""
     ends = {"n": ("s", "es"), "v": ("s", "es", "ed", "ing", "d")}.get(part, ())
     found = {word, *(word + end for end in ends)}
     if word.endswith("y") and ends:
@@ -215,8 +212,7 @@ def forms(word: str, part: str) -> set[str]:
 class Distinct:
     """Decides whether the definition of one entry is wrong where that of another is right.
 
-    Args:
-        senses: The dictionary: what one of its definitions gives as a word of its own is a synonym.
+    `senses` is the whole dictionary: the one-word clauses of a definition are synonyms of its word.
     """
 
     def __init__(self, senses: Iterable[Sense]) -> None:
@@ -226,7 +222,7 @@ class Distinct:
                 self._synonyms.setdefault(sense.word.lower(), set()).add(word)
 
     def __call__(self, one: Entry, other: Entry) -> bool:
-        """Return whether either definition is wrong where the other one is right."""
+        """Return whether the definition of either entry is wrong for the other."""
         ours, theirs = synonyms_in(one.definition), synonyms_in(other.definition)
         if say_the_same(one.definition, other.definition) or self._linked(ours, theirs):
             return False
@@ -235,7 +231,7 @@ class Distinct:
         return not (self._linked([one.word], theirs) or self._linked([other.word], ours))
 
     def _linked(self, ours: Iterable[str], theirs: Iterable[str]) -> bool:
-        """Return whether any two words are one, or either is given as a synonym of the other."""
+        """Return whether two words are equal, or either is given as a synonym of the other."""
         return any(
             one == other
             or other in self._synonyms.get(one, ())
@@ -246,12 +242,7 @@ class Distinct:
 
 
 def check_senses(records: Sequence[Record]) -> list[Finding]:
-    """Find wrong answers that say nearly what the right one says.
-
-    Args:
-        records: Items; those whose notes do not count the senses among their choices, as
-            DictionaryQA's do, are passed over.
-    """
+    """Find wrong answers that nearly repeat the gold, in DictionaryQA's items (`sense_choices`)."""
     return [
         Finding("wrong answer like the gold", record.where, f"{text[:60]!r}, {record.gold[:60]!r}")
         for record in records

@@ -1,8 +1,8 @@
 """DictionaryQA: the sense of a word in a usage (Richardson & Sabharwal 2020, 3.2).
 
-Only senses printed with a usage are asked for or offered: definitions without one gave the wrong
-answers away in the authors' first version. For the same reason what fills up the wrong answers are
-right answers of other questions: nothing but the question tells which is which.
+Only senses printed with a usage are asked for or offered: in the authors' first version,
+definitions without one gave wrong answers away. For the same reason, other wrong answers are right
+answers of other questions.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class DictionarySettings(BuildSettings):
     """Settings of DictionaryQA.
 
     Args:
-        gcide_path: GCIDE: `gcide.dict.dz` as dictd has it, or the folder of GNU's files CIDE.A to
-            CIDE.Z, gzipped or not, or one of them.
-        public_domain: Only what is tagged `[1913 Webster]`; the rest is under the GPL.
-        questions: Questions of one word at most.
+        gcide_path: GCIDE: dictd's `gcide.dict.dz`, or the folder of GNU's files CIDE.A to CIDE.Z,
+            gzipped or not, or one of these files.
+        public_domain: Use only what is tagged `[1913 Webster]`; the rest is under the GPL.
+        questions: Questions per word at most.
         train_items: Items of train.
         dev_items: Items of dev.
         test_items: Items of test.
@@ -60,11 +60,11 @@ class DictionarySettings(BuildSettings):
 
 
 def read_senses(settings: DictionarySettings) -> list[Sense]:
-    """Read the dictionary, in whichever of its forms it is there.
+    """Read the dictionary, in whichever form it is.
 
     Raises:
         FileNotFoundError: If it is missing, with how to get it.
-        RecordError: If the file is damaged, or another one.
+        RecordError: If the file is damaged, or is not GCIDE.
     """
     path = Path(settings.gcide_path)
     source = gcide.PUBLIC_DOMAIN_SOURCE if settings.public_domain else None
@@ -85,7 +85,7 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
 
     Raises:
         FileNotFoundError: If GCIDE is missing, with how to get it.
-        RecordError: If the file is damaged, or another one.
+        RecordError: If the file is damaged, or is not GCIDE.
         UsageError: If it has too few words for so many items.
     """
     rng = random.Random(f"dictionary_qa:{settings.seed}")
@@ -117,9 +117,9 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
 
 
 def _groups(senses: Sequence[Sense], distinct: Distinct) -> list[Group]:
-    """Group each word's senses of one part of speech that differ, or take one sense.
+    """Group each word's senses of one part of speech that differ, or else keep one sense.
 
-    A sense of another part of speech would be ruled out by the look of its definition.
+    Another part of speech could be ruled out by the form of its definition.
     """
     parts: dict[str, dict[str, Group]] = {}
     for entry in read_entries(tracked(senses, "dictionary_qa: senses")):
@@ -135,7 +135,7 @@ def _groups(senses: Sequence[Sense], distinct: Distinct) -> list[Group]:
 def _deal(
     groups: list[Group], sizes: Mapping[str, int], most: int, rng: random.Random
 ) -> dict[str, list[Group]]:
-    """Deal words to splits, those of several senses before others; the last ones are to spare."""
+    """Deal words to splits, those of several senses first; the last ones of a split are spare."""
     rng.shuffle(groups)
     groups.sort(key=lambda group: len(group) == 1)
     counts = itertools.accumulate(min(most, len(group)) for group in groups)

@@ -1,19 +1,19 @@
-"""What gives answers away: words that go with being right, and rules that know nothing.
+"""What gives answers away: words that go with being right, and rules that ignore the question.
 
-Which words of the answers, and which whole answers, go with being right (Gururangan 2018)? An item
-is counted once for a part, however often and in however many of its choices it is; an item all
-of whose choices have the part says nothing of it. Of n such items let r be those whose right answer
-has it, and c the sum of the shares of their choices that do: what r would be by chance. Then
+Which words of the answers, and which whole answers, go with being right (Gururangan et al. 2018)?
+An item counts once for a part, however often the part occurs in it; an item whose choices all have
+the part does not count. Of the n items that count, let r be those whose right answer has the part,
+and c the sum of the shares of their choices that have it: the r to expect by chance. Then
 
     PMI = log2 (r + s p) / (c + s p),    p = c / n, s = SMOOTHING
 
-which is log2 P(right | part) / P(right) of the choices where an item has the part once, drawn
-towards 0 by s further items that chance decides.
+which is log2 P(right | part) / P(right) where one choice of each item has the part, drawn towards 0
+by s further items that chance decides.
 
-A surface rule answers by what any reader sees. Most see the answers alone; some see which words of
-the question an answer repeats, which no model that is given the choices alone can tell. A rule
-gives each choice of an item a score, as a model does: so it has an accuracy, with ties and an
-interval, that chance can be held against. Each has its opposite, since both give a probe away.
+A surface rule scores each choice of an item by what any reader sees, as a model does, so its
+accuracy has ties and an interval to compare with chance. Most rules see the answers alone; some see
+which words of the question an answer repeats, which a choice-only model cannot. Each rule has its
+opposite, since either gives a probe away.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from statistics import fmean
 
@@ -41,7 +42,7 @@ ASKED = "an answer with the asked word", "an answer without the asked word"
 
 @dataclass(frozen=True)
 class Association:
-    """How a part of answers, a word or the whole, goes with being right."""
+    """How often a part of answers, a word or the whole, goes with being right."""
 
     part: str
     num_items: int  # n, the items that it tells choices of apart
@@ -50,7 +51,7 @@ class Association:
 
     @property
     def pmi(self) -> float:
-        """Smoothed, in bits; above 0 where right answers have it more often than wrong ones."""
+        """Smoothed PMI in bits; above 0 where right answers have the part more often."""
         added = SMOOTHING * self.expected / self.num_items
         return math.log2((self.num_right + added) / (self.expected + added))
 
@@ -61,16 +62,14 @@ def words_of(answer: str) -> Set[str]:
 
 
 def whole(answer: str) -> Set[str]:
-    """Return the whole answer, without case and marks unless it is nothing else."""
+    """Return the whole answer, without case and marks unless it has nothing else."""
     return {plain_words(answer) or answer.strip()}
 
 
 def associations(records: Sequence[Record], parts: Parts = words_of) -> dict[str, Association]:
     """Count how each part of the answers goes with being right, in alphabetical order.
 
-    Args:
-        records: The items.
-        parts: What an answer is made of: `words_of` or `whole`.
+    `parts` says what an answer is made of: `words_of` or `whole`.
     """
     told: dict[str, list[tuple[bool, float]]] = {}
     for record in records:
@@ -83,7 +82,7 @@ def associations(records: Sequence[Record], parts: Parts = words_of) -> dict[str
 
 
 def told_by(record: Record, parts: Parts = words_of) -> dict[str, tuple[bool, float]]:
-    """Return the parts that some choices have: whether the gold does, and their share."""
+    """Return the parts that only some choices have: whether the gold does, and their share."""
     texts = [parts(choice) for choice in record.choices]
     counts = Counter(part for text in texts for part in text)
     return {
@@ -96,9 +95,9 @@ def told_by(record: Record, parts: Parts = words_of) -> dict[str, tuple[bool, fl
 def most_telling(
     found: Iterable[Association], most: int, least_items: int = LEAST_ITEMS
 ) -> list[Association]:
-    """Return so many parts of the highest and of the lowest PMI, the highest first.
+    """Return the parts of highest and of lowest PMI, `most` of either, the highest first.
 
-    Parts of fewer items than `least_items` are left out.
+    Parts of fewer than `least_items` items are left out.
     """
     seen = [one for one in found if one.num_items >= least_items]
     seen.sort(key=lambda one: (-one.pmi, one.part))
@@ -111,11 +110,11 @@ def most_telling(
 def surface_rules(
     frequency: Frequency, learned: Mapping[str, Association], num_places: int
 ) -> dict[str, Rule]:
-    """Return the rules by what tables call them.
+    """Return the rules by their names in tables.
 
     Args:
         frequency: How common a word is.
-        learned: How words go with being right, counted on other items than the rule is asked about.
+        learned: How words go with being right, counted on other items than those to score.
         num_places: The largest number of choices of an item.
     """
 
@@ -138,8 +137,7 @@ def surface_rules(
     def known(answer: str) -> float:
         return sum(learned[w].pmi for w in sorted(words_of(answer)) if w in learned)
 
-    def common(answer: str) -> float:
-        return commonness(answer, frequency)
+    common = partial(commonness, frequency=frequency)
 
     def question_stems(record: Record) -> Set[str]:
         return set(map(stem_of, content_words(record.stem)))
@@ -161,26 +159,22 @@ def surface_rules(
 
 
 def commonness(answer: str, frequency: Frequency) -> float:
-    """Return how common an answer is: the mean over its words, by its best known name.
+    """Return the mean frequency of an answer's words, by its best known name.
 
-    Args:
-        answer: Such as "ounce (or snow leopard), defined as '...'", of which the gloss is left out.
-        frequency: How common a word is.
+    Of "ounce (or snow leopard), defined as '...'" the gloss is left out.
     """
     return max(fmean(map(frequency, name.split() or [name])) for name in answer_words(answer))
 
 
 def frequency_source() -> str:
-    """Return where frequencies come from: `wordfreq` if it is installed, else the train items."""
+    """Return `WORDFREQ` if the package is installed, else `TRAIN`."""
     return WORDFREQ if find_spec("wordfreq") else TRAIN
 
 
 def word_frequency(source: str, train: Sequence[Record]) -> Frequency:
-    """Return a function that gives how common a word is, on a scale of powers of ten.
+    """Return a function that gives how common a word is, on a logarithmic scale (base 10).
 
-    Args:
-        source: `WORDFREQ`: its Zipf scale of English; `TRAIN`: in how many of the items it is.
-        train: The items.
+    It is wordfreq's Zipf scale of English (`WORDFREQ`), or counts items of train (`TRAIN`).
     """
     if source == WORDFREQ:
         from wordfreq import zipf_frequency  # an optional package

@@ -1,4 +1,4 @@
-"""Checks of a probe that need nothing but the items' text, and its sizes."""
+"""Checks of a probe that need only the text of its items, and the table of its sizes."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def check_records(records: Sequence[Record]) -> list[Finding]:
 
 
 def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
-    """Find what splits share: questions, golds of an open set, whole sets of distractors.
+    """Find what splits share: questions, golds of an open set, whole sets of distractors, concepts.
 
-    A gold that is one of few answers (older or younger) is no leak: golds are compared where most
-    of a split's items have a gold of their own, and those that are numbers never.
+    A gold from a closed set (older or younger) is no leak: golds are compared only where most of a
+    split's items have their own, and numbers never.
     """
     findings = list[Finding]()
     for (first, ours), (second, theirs) in combinations(splits.items(), 2):
@@ -68,11 +68,10 @@ def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
 
 
 def repeated_questions(records: Sequence[Record]) -> Iterator[Finding]:
-    """Find items that ask the same of the same choices, and stems with two right answers.
+    """Find repeated questions, and stems with two right answers.
 
-    Several items may share a stem: perturbations of a question differ in their distractors. Then
-    the gold has to be the same, or the stem has two answers: "right elsewhere" where the one is
-    among the other's wrong choices.
+    Items may share a stem, as perturbations of a question do, but then their gold must be the same.
+    It is "right elsewhere" where one gold is among the other's wrong choices.
     """
     first: dict[str, Record] = {}
     seen: dict[tuple[str, frozenset[str]], Record] = {}
@@ -92,7 +91,7 @@ def repeated_questions(records: Sequence[Record]) -> Iterator[Finding]:
 
 
 def repeated_choices(record: Record) -> Iterator[Finding]:
-    """Find a choice that is there twice, or that names what the gold names."""
+    """Find choices that repeat, or that share a name with the gold."""
     if len({plain_words(text) for text in record.choices}) < len(record.choices):
         yield Finding("repeated choice", record.where, "two choices are the same")
     golds = answer_words(record.gold)
@@ -105,9 +104,9 @@ def repeated_choices(record: Record) -> Iterator[Finding]:
 def answers_in_stem(record: Record, everywhere: Collection[str] = ()) -> Iterator[Finding]:
     """Find answers that a stem tells, by a name of the gold, or of a wrong answer with a gloss.
 
-    A gold in the stem tells nothing where a wrong choice is there as well, nor one of the answers
-    that are `everywhere`, in all stems. A wrong answer such as "cold spell (or cold snap)" of "a
-    cold snap" may be what the word means in that sentence.
+    A gold in the stem tells nothing if a wrong choice is there as well, or if it is one of the
+    answers that are `everywhere`, in all stems. A wrong answer such as "cold spell (or cold snap)"
+    of "a cold snap" may be what the word means in that sentence.
     """
     wrong = [text for text in record.wrong if stands_in(text, record.stem)]
     if not stands_in(record.gold, record.stem):
@@ -118,9 +117,9 @@ def answers_in_stem(record: Record, everywhere: Collection[str] = ()) -> Iterato
 
 
 def asked_word_in_answers(record: Record) -> Iterator[Finding]:
-    """Find the word asked about, by stems, in the right answer alone or in wrong ones alone.
+    """Find stems of the asked word in the right answer only, or in wrong ones only.
 
-    Only of items whose notes name the word, as those of WordNetQA and DictionaryQA do.
+    Applies to items whose notes name the word, as in WordNetQA and DictionaryQA.
     """
     if "surface_form" in record.meta or "word" in record.meta:
         asked = asked_stems(record)
@@ -132,11 +131,10 @@ def asked_word_in_answers(record: Record) -> Iterator[Finding]:
 
 
 def asked_stems(record: Record) -> frozenset[str]:
-    """Return stems of the words that an item asks about: those of its notes that its stem has.
+    """Return the stems of the words an item asks about, by its notes; empty without such notes.
 
-    A `surface_form` has to be there in quotes, as in WordNetQA: that of a synonymy item, where a
-    definition is quoted, is not asked about. Function words count only where a name has no other
-    words. Without such notes there are none.
+    A `surface_form` must be quoted in the stem, as in WordNetQA: a synonymy item, which quotes a
+    definition, does not ask about it. Function words count only in names that have no other words.
     """
     arguments = record.meta.get("arguments")
     named = [record.meta.get("word"), *(arguments if isinstance(arguments, list) else [])]
@@ -152,7 +150,7 @@ def asked_stems(record: Record) -> frozenset[str]:
 
 
 def unbalanced_positions(records: Sequence[Record]) -> Iterator[Finding]:
-    """Find positions that hold the gold far more, or less, often than a fair draw would."""
+    """Find positions that hold the gold far more, or less, often than a fair draw."""
     counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for record in records:
         counts[len(record.choices)][record.answer] += 1
@@ -166,7 +164,7 @@ def unbalanced_positions(records: Sequence[Record]) -> Iterator[Finding]:
 
 
 def answer_words(text: str) -> set[str]:
-    """Return the names in an answer: of "report (or account), defined as '...'" both words.
+    """Return the names in an answer: both words of "report (or account), defined as '...'".
 
     An answer without a gloss is one name as a whole.
     """
@@ -189,19 +187,19 @@ def plain_words(text: str) -> str:
 
 
 def _is_open(records: Sequence[Record]) -> bool:
-    """Return whether answers are from an open set, not from some words that each item has."""
+    """Return whether answers vary from item to item, rather than come from a closed set."""
     golds = {record.gold for record in records}
     return not share_choices(records) and len(golds) > len(records) / 10
 
 
 def cluster_of(record: Record) -> str:
-    """Return the concept that an item is about; "" where it names none."""
+    """Return the concept that an item is about; "" if it names none."""
     meta = record.meta
     return str(meta.get("cluster") or meta.get("word") or meta.get("gold_synset") or "")
 
 
 def findings_text(findings: Sequence[Finding]) -> str:
-    """Return the number of findings of each check, with the first of each, for a person."""
+    """Summarise findings for a person: the number per check, and the first few."""
     counts = Counter(found.check for found in findings)
     lines = []
     for check, count in counts.most_common():
@@ -213,7 +211,7 @@ def findings_text(findings: Sequence[Finding]) -> str:
 
 @dataclass(frozen=True)
 class Stats:
-    """The sizes of one split, or of all of them together."""
+    """Sizes of one split, or of all splits together."""
 
     split: str
     num_questions: int  # each perturbation of a question counted
@@ -224,7 +222,7 @@ class Stats:
 
 
 def stats_of(splits: Mapping[str, Sequence[Record]]) -> list[Stats]:
-    """Return the sizes of each split, and behind several those of all together."""
+    """Return the sizes of each split, and last of all of them together if there are several."""
     named = dict(splits)
     if len(splits) > 1:
         named["all"] = [record for records in splits.values() for record in records]
@@ -245,7 +243,7 @@ def stats_of(splits: Mapping[str, Sequence[Record]]) -> list[Stats]:
 
 
 def stats_table(stats: Sequence[Stats]) -> str:
-    """Return the sizes as a table in Markdown, which is readable in a terminal too."""
+    """Return the sizes as a Markdown table, readable in a terminal too."""
     head = "split,questions,unique,concepts,per concept,right answers".split(",")
     rows = [[*head, "at place 1, 2, ..."]]
     rows.append(["-" * len(name) for name in rows[0]])

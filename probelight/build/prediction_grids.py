@@ -1,8 +1,7 @@
 """Sentences over all pairs of values, for grids of predictions (Talmor et al. 2020).
 
 Figures 2A and 3: ages and birth years, each in the age sentence and in the birth-year sentence.
-Table 4: objects from small to large. Where row and column are the same there is no right answer,
-so the diagonal has no sentence.
+Table 4: objects from small to large. The diagonal, which has no right answer, has no sentence.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ def age_grids(
 ) -> tuple[PredictionGrid, ...]:
     """Return the four panels of figure 3.
 
-    The right answer is what the sentence says, also where it is odd: in panel C a "1980 year old
-    person" is older than a "1960 year old person", in panel D somebody "born in 20" is older than
-    somebody "born in 30". The birth-year sentence has one wording, as it was never released.
+    The right answer follows the sentence, even where it is odd: in panel C a "1980 year old person"
+    is older than a "1960 year old person"; in panel D somebody "born in 20" is older than somebody
+    "born in 30".
 
     Args:
         ages: Values of panels A (age sentence) and D (birth-year sentence).
         years: Values of panels B (birth-year sentence) and C (age sentence).
-        wording: Of the age sentence.
+        wording: Of the age sentence; the birth-year sentence, never released, has only one.
     """
     return tuple(
         grid_of(name, ages if axes == _BY_AGE else years, wording)
@@ -77,7 +76,7 @@ def age_grids(
 
 
 def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionGrid:
-    """Return a panel of figure 3 by its name, see `age_grids`, or the matrix of table 4, `SIZES`.
+    """Return panel "A" to "D" of figure 3 (see `age_grids`) or the matrix of table 4, `SIZES`.
 
     Args:
         name: "A" to "D" or `SIZES`.

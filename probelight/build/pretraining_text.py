@@ -1,4 +1,4 @@
-"""The text that the bundled model is trained on: WordNet and GCIDE, and its vocabulary."""
+"""The training text of the bundled model, from WordNet and GCIDE, and its vocabulary."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def build_text(
     held_out_rate: float,
     seed: int,
 ) -> None:
-    """Build text, vocabulary and tokens in a folder, each file whole or not at all.
+    """Build vocabulary and tokens in a folder, each file whole or not at all.
 
     Args:
         folder: Gets `vocab.txt`, one piece per line in id order, and then `tokens.npz`.
         wordnet_dir: WordNet 3.0 database folder.
         gcide_path: GCIDE in dictd's format.
-        whole_words: Words that must be one piece each; the numbers 0 to 120 are besides.
-        num_nouns: Frequent English nouns that must be one piece each.
+        whole_words: Words that must be one piece each, besides the numbers 0 to 120.
+        num_nouns: Number of frequent English nouns that must be one piece each.
         vocab_size: Pieces in the vocabulary.
         held_out_rate: Share of documents kept for measuring.
         seed: Seeds the wording of WordNet's relations.
@@ -60,19 +60,10 @@ def build_text(
 
 
 def train_wordpiece(texts: Iterable[str], whole_words: Sequence[str], vocab_size: int) -> list[str]:
-    """Train WordPiece and put `whole_words` in as single pieces.
+    """Train WordPiece, with `whole_words` as single pieces; return the pieces in id order.
 
-    Args:
-        texts: Training text.
-        whole_words: Words that must be one piece (candidates, numbers, frequent nouns).
-        vocab_size: Size of the result, special tokens included.
-
-    Returns:
-        The pieces in id order: special tokens, single characters, `whole_words`, then the most
-        frequent trained pieces.
-
-    Raises:
-        ValueError: If the words that must be whole do not fit.
+    They are special tokens, single characters, `whole_words`, then the most frequent trained
+    pieces, `vocab_size` in all. A ValueError says that the whole words do not fit.
     """
     from tokenizers import BertWordPieceTokenizer
 
@@ -95,8 +86,8 @@ def train_wordpiece(texts: Iterable[str], whole_words: Sequence[str], vocab_size
 def frequent_nouns(wordnet: Any, num_nouns: int) -> list[str]:
     """Return the most frequent English nouns by `wordfreq`, by two readings of "noun".
 
-    A word that WordNet lists as a noun at all, and one that it counts as a noun at least as often
-    as anything else; the union of the first `num_nouns` of each.
+    The union of the first `num_nouns` words that WordNet lists as a noun at all, and of the first
+    that it counts as a noun at least as often as anything else.
     """
     from wordfreq import top_n_list
 
@@ -117,23 +108,23 @@ class DocumentStore:
     held_out: np.ndarray  # (D,) whether a document is kept for measuring
 
     def sentences(self, document: int) -> list[np.ndarray]:
-        """Return token ids of each sentence of a document."""
+        """Return the token ids of each sentence of a document."""
         first, last = self.document_starts[document : document + 2]
         return [self.ids[a:b] for a, b in pairwise(self.sentence_starts[first : last + 1])]
 
     def lengths(self) -> np.ndarray:
-        """Return the tokens of each document, (D,)."""
+        """Return the number of tokens of each document, (D,)."""
         return np.diff(self.sentence_starts[self.document_starts])
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the documents that `build_text` left."""
+        """Read what `build_text` wrote."""
         with np.load(folder / TOKENS) as arrays:
             return cls(**{name: arrays[name] for name in arrays.files})
 
 
 def tokenise(documents: list[Document], pieces: list[str], held_out_rate: float) -> DocumentStore:
-    """Tokenise every sentence once; documents are held out by the hash of their key."""
+    """Tokenise every sentence; documents are held out by the hash of their key."""
     from tokenizers import BertWordPieceTokenizer
 
     tokenizer = BertWordPieceTokenizer({p: i for i, p in enumerate(pieces)}, lowercase=True)

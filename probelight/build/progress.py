@@ -1,4 +1,4 @@
-"""A bar with the time left, for builders that take more than some seconds."""
+"""Progress bars of builders that take more than some seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def tracked(items: Sequence[T], what: str) -> Iterable[T]:
-    """Yield items one by one, with a bar behind `what` on stderr where that is a terminal."""
+    """Yield items with a progress bar on stderr, where that is a terminal."""
     from rich.progress import track  # not above: lists and --help are quick
 
     return track(items, what, **_how_shown())
@@ -22,8 +22,7 @@ def tracked(items: Sequence[T], what: str) -> Iterable[T]:
 def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a large source, compressed or not, with a bar as in `tracked`.
 
-    Raises:
-        RecordError: If it is damaged, or not UTF-8; the message names the line.
+    A RecordError names the line that is damaged or not UTF-8.
     """
     from rich import progress
 
@@ -34,7 +33,7 @@ def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
 
 
 def _how_shown() -> dict[str, Any]:
-    """Return how rich shows a bar: only in the first process, as a terminal has room for one's."""
+    """Return rich's options: a bar only in the first process, as a terminal has room for one."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -1,7 +1,7 @@
-"""Word vectors for the baselines, made from the text the bundled model is trained on.
+"""Word vectors for the baselines, from the text that the bundled model is trained on.
 
-Positive pointwise mutual information of words within a window, its largest singular vectors: what
-GloVe and word2vec factorise too (Levy & Goldberg 2014), but the same numbers at every run.
+The largest singular vectors of the positive pointwise mutual information of words within a window:
+what GloVe and word2vec factorise too (Levy & Goldberg 2014), but the same numbers at every run.
 """
 
 from __future__ import annotations
@@ -37,11 +37,7 @@ _BLOCK = 2_000_000  # tokens counted at once
 
 
 def build_vectors(output_path: Path) -> Path:
-    """Make the shipped file, assets/word_vectors.txt.
-
-    Raises:
-        FileNotFoundError: If a source is not there, with the package that holds it.
-    """
+    """Build the shipped file, assets/word_vectors.txt; a missing source is a FileNotFoundError."""
     documents = chain(
         wordnet_documents(wordnet.open_wordnet()), gcide_documents(gcide.read_gcide())
     )
@@ -58,18 +54,15 @@ def build_word_vectors(
     window: int = 5,
     extra_words: Sequence[str] = PROBE_WORDS,
 ) -> list[str]:
-    """Write vectors in GloVe's text format: a word and its numbers per line, frequent ones first.
+    """Write vectors in GloVe's text format, frequent words first; return the words.
 
     Args:
-        texts: One per document; words of different texts are no neighbours.
-        output_path: The file.
+        texts: One per document; windows do not reach over their ends.
+        output_path: A word and its numbers per line.
         num_words: Words that get a vector, all lower case.
         dimension: Numbers per word.
         window: Words to either side that count as neighbours; a near one counts more (1/distance).
         extra_words: Words that get a vector however rare they are, if they occur at all.
-
-    Returns:
-        The words, in the order of the file.
 
     Raises:
         ValueError: If the texts have fewer different words than `dimension` + 1.
@@ -92,7 +85,7 @@ def build_word_vectors(
 
 
 def cooccurrences(texts: Iterable[Sequence[str]], words: Sequence[str], window: int) -> Any:
-    """(W, W) symmetric counts of word pairs within `window`, each weighted by 1 / distance."""
+    """Return (W, W) symmetric counts of word pairs within `window`, weighted by 1 / distance."""
     index = {word: number for number, word in enumerate(words)}
     shape = (len(words), len(words))
     total = sparse.csr_matrix(shape, dtype=np.float64)
@@ -119,7 +112,7 @@ def cooccurrences(texts: Iterable[Sequence[str]], words: Sequence[str], window: 
 
 
 def positive_pmi(counts: Any) -> Any:
-    """(W, W) max(0, log p(w, c) / (p(w) p(c))), with the context's share smoothed."""
+    """Return (W, W) max(0, log p(w, c) / (p(w) p(c))), with the context's share smoothed."""
     rows = np.asarray(counts.sum(axis=1)).ravel()
     contexts = np.asarray(counts.sum(axis=0)).ravel() ** _CONTEXT_POWER
     cells = counts.tocoo()
@@ -131,10 +124,10 @@ def positive_pmi(counts: Any) -> Any:
 
 
 def factorise(matrix: Any, dimension: int) -> FloatArray:
-    """(W, D) leading singular vectors, scaled; rows have unit mean square.
+    """Return (W, D) leading singular vectors, scaled; rows have unit mean square.
 
-    The start vector is fixed and the sign of a column is that its largest number is positive, so
-    equal input gives equal output.
+    Fixed start vector and signs (a column's largest number is positive): the output is
+    reproducible.
     """
     start = np.ones(min(matrix.shape))
     left, values, _ = svds(matrix, k=dimension, v0=start, solver="arpack")

@@ -1,6 +1,6 @@
 """The catalogue of probes and original-task sets: one YAML file each, in configs/probe/.
 
-The keys of such a file are the fields of `ProbeConfig`, checked strictly.
+Its keys are the fields of `ProbeConfig`, checked strictly.
 """
 
 from __future__ import annotations
@@ -51,24 +51,21 @@ class HubSource:
 
 @dataclass(frozen=True)
 class VariantConfig:
-    """What a variant of a probe (`probes.controls`) has in place of the probe's keys."""
+    """The keys that a variant of a probe (`probes.controls`) replaces."""
 
     arguments: Mapping[str, str]
     key_words: tuple[str, ...]
 
 
 class Arguments(NamedTuple):
-    """The spans in a stem of what its template names, from the left.
+    """Spans of what a template names in a stem, from the left.
 
-    Attributes:
-        template: The name of the template.
-        spans: Of the arguments.
-        kept: Of words that are no arguments and yet decide the answer: "larger" of "A bat is [MASK]
-            larger than a wolf". The pair is one thing with "smaller" too, with opposite answers.
+    Words to be `kept` are no arguments but decide the answer: "larger" in "A bat is [MASK] larger
+    than a wolf". With "smaller" the same pair has the opposite answer.
     """
 
-    template: str
-    spans: list[tuple[int, int]]
+    template: str  # its name
+    spans: list[tuple[int, int]]  # of the arguments
     kept: list[tuple[int, int]]
 
 
@@ -86,24 +83,24 @@ class ProbeConfig:
         citation: The paper.
         licence: Of the data.
         files: Split name to released file.
-        base_url: Address in front of the paths, a folder (relative to the YAML file in the file,
-            absolute here), "embedded", or None (see `hub`, `get`). Where there is no `hub` and no
-            `get` either, it is the folder of the YAML file.
+        base_url: Address in front of the paths, a folder (relative to the YAML file there, absolute
+            here), "embedded", or None (see `hub`, `get`). Without `hub` and `get` it defaults to
+            the folder of the YAML file.
         mirror_folder: Folder of a mirror that stands for `base_url`.
         hub: Where it is on the Hugging Face Hub.
-        get: What to do by hand where there is neither address nor Hub.
+        get: How to get it by hand where there is neither address nor Hub.
         candidates: The closed set of answers; empty where they vary.
-        domain_stem: A stem that asks for the kind of answer alone, for the rule `pmi`
+        domain_stem: A stem that asks only for the type of answer, for the rule `pmi`
             (`metrics.scoring_rules`). Empty: that of `DOMAIN_STEMS`.
         arguments: Template name to the regular expression whose groups are the argument tokens;
             a group named `kept` is none, but the no-language control keeps it too.
         key_words: Words that the perturbed-language control replaces.
-        nonsense: Candidate to the meaningless word that stands for it in the no-language control.
-        group_by: What must not be divided between splits; None makes each item its own group.
+        nonsense: Candidate to the meaningless word for it in the no-language control.
+        group_by: What splits must not divide; None makes each item its own group.
         chance_note: Why the chance level is not 1 / num_choices.
         leave_out: Split name to lines (or rows of the Hub) that cannot be used.
         ids_repeat: Whether ids of its released files may repeat.
-        variants: Names of the variants that its records allow; see `probelight.probes.controls`.
+        variants: Variants that its records allow, by name; see `probelight.probes.controls`.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -134,8 +131,7 @@ class ProbeConfig:
     def find_arguments(self, stem: str) -> Arguments | None:
         """Return the template that fits a whole stem, white space aside, with its arguments.
 
-        Raises:
-            ConfigError: If an expression backtracks for longer than `MATCH_SECONDS`.
+        A ConfigError says that an expression backtracks for longer than `MATCH_SECONDS`.
         """
         start = len(stem) - len(stem.lstrip())
         for template, expression in self.arguments.items():
@@ -157,7 +153,7 @@ class ProbeConfig:
 
     @property
     def own_folder(self) -> Path | None:
-        """The folder of this machine in which its files are; None if they come from elsewhere."""
+        """The local folder of its files; None if they come from elsewhere."""
         if self.base_url == EMBEDDED:
             return ASSETS / "probes" / self.name
         return None if self.base_url is None or "://" in self.base_url else Path(self.base_url)
@@ -173,11 +169,7 @@ class ProbeConfig:
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> ProbeConfig:
-        """Return the config that `to_json` made these values of.
-
-        Raises:
-            ValueError: If a part is missing, unknown or of another type.
-        """
+        """Rebuild a config from the values of `to_json`; a ValueError names a wrong part."""
         return typed(ProbeConfig, found, "the config of a probe")
 
 
@@ -222,7 +214,7 @@ def read_config(path: Path) -> ProbeConfig:
 
 
 def _stripped(value: Any) -> Any:
-    """Strip the white space around all texts of a value."""
+    """Strip white space around all texts of a value."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, list):
@@ -252,7 +244,7 @@ def _spelled_out(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
-    """Yield values that are impossible, and keys that contradict each other."""
+    """Describe impossible values and contradictory keys."""
     if config.name != path.stem:
         yield f"`name` must be the name of the file, {path.stem!r}"
     if visible(path.stem) != path.stem:
@@ -301,7 +293,7 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
 
 
 def _pattern_problem(expression: str) -> str:
-    """Return why an expression cannot find arguments; empty where it can."""
+    """Return why an expression cannot find arguments; empty if it can."""
     if len(expression) > MAX_PATTERN:
         return f"has more than {MAX_PATTERN:,} characters"
     counts = re.findall(r"\{(?:\d*,)?(\d+)", expression)

@@ -1,4 +1,4 @@
-"""Controls and variants of a probe: functions that make a record of a record.
+"""Controls and variants of a probe: functions Record -> Record.
 
 Controls (the language controls of Talmor et al. 2020, section 3.3, and others) are registered in
 `CONTROLS`; variants, which change the question of a probe, in `VARIANTS`.
@@ -28,14 +28,14 @@ class NonsenseError(ConfigError):
 
 
 def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[str, str]:
-    """Choose a meaningless word for each candidate, that of the config where it is usable.
+    """Choose a meaningless word for each candidate, the config's where it is usable.
 
     Args:
-        config: The probe; without a closed set of candidates the mapping is empty.
+        config: The probe; without a closed set of candidates the result is empty.
         usable: Returns whether a word is one piece in every model.
 
     Raises:
-        NonsenseError: If fewer words are usable than there are candidates.
+        NonsenseError: If there are fewer usable words than candidates.
     """
     chosen = {c: word for c, word in config.nonsense.items() if usable(word)}
     free = (w for w in NONSENSE_WORDS if w not in chosen.values() and usable(w))
@@ -71,13 +71,13 @@ def draw_substitutes(config: ProbeConfig, seed: int) -> dict[str, str]:
 def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]) -> Record:
     """Keep only `[MASK]` and the arguments, in their order: "24 [MASK] 55".
 
-    A word that the template marks as `kept` stays too: without "larger" or "smaller", "bat [MASK]
+    Words that the template marks as `kept` stay too: without "larger" or "smaller", "bat [MASK]
     larger wolf" would have no answer.
 
     Args:
         record: An item of the probe.
         config: Its config, with the templates.
-        nonsense: Candidate to meaningless word, one mapping for the whole probe; empty where the
+        nonsense: Candidate to meaningless word, the same for the whole probe; empty where
             candidates vary, which leaves them as they are.
 
     Raises:
@@ -107,7 +107,7 @@ def perturbed_language(
         substitutes: Key word to meaningless word (see `draw_substitutes`).
 
     Raises:
-        RecordError: If no template of the probe fits, or the stem holds none of the key words.
+        RecordError: If no template of the probe fits, or the stem has none of the key words.
     """
     if not substitutes:
         raise RecordError(f"{record.where}: there are no words to replace")
@@ -128,11 +128,6 @@ def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -
     """Show the choices without their question: an empty stem, or `[MASK]` alone if it has one.
 
     A probe gives away what a model learns from these (Richardson et al. 2020, section 4.1).
-
-    Args:
-        record: An item of the probe.
-        config: Not used.
-        words: Not used.
     """
     return replace(record, stem=MASK if MASK in record.stem else "")
 
@@ -157,8 +152,8 @@ class Control:
     """A version of a probe in which a model should fail, or learn no faster, for a known reason.
 
     Attributes:
-        change: A record, its probe's config and the new words -> the record under the control.
-        replaces: What its meaningless words, drawn once for a probe, stand for: candidates
+        change: Maps a record, its probe's config and the new words to the record under the control.
+        replaces: What its meaningless words, drawn once per probe, replace: candidates
             (`choose_nonsense`), key words (`draw_substitutes`), or nothing.
         needs_arguments: Whether it needs the `arguments` of a probe's config.
     """
@@ -181,11 +176,7 @@ CONTROLS: dict[str, Control] = {
 
 
 def control_named(name: str) -> Control:
-    """Return the control of this name.
-
-    Raises:
-        ConfigError: If there is none.
-    """
+    """Return the control of this name; a ConfigError lists the names."""
     if name not in CONTROLS:
         known = [STANDARD, *CONTROLS]
         raise ConfigError(
@@ -198,13 +189,13 @@ def but_not(record: Record, config: ProbeConfig) -> Record:
     """Turn a conjunction into an exception (Talmor 2020, section 4.4).
 
     "What is usually located at hand and used for writing?" (pen; spoon, computer) becomes "What is
-    usually located at hand but not used for writing?", whose answer is the first distractor of the
-    construction: it has the first property and lacks the second. The notes of the row must name it
-    as `first_distractor`, as the choices of the released files are shuffled.
+    usually located at hand but not used for writing?", whose answer is the distractor that has the
+    first property and lacks the second. The item's notes must name it as `first_distractor`, as
+    released files shuffle the choices.
 
     Raises:
-        RecordError: If the two properties are not found, no "and" is between them, or the record
-            does not say which wrong answer has the first property.
+        RecordError: If the two properties or the "and" between them are not found, or the notes do
+            not say which wrong answer has the first property.
     """
     found = config.find_arguments(record.stem)
     if found is None or len(found.spans) != 2:

@@ -1,6 +1,7 @@
-"""The one record type: a multiple-choice item, validated where it is read, and its group.
+"""The record: a multiple-choice item, validated where it is read, and its group.
 
-A minimal pair has no stem; its choices are two or more whole sentences, the right one likelier.
+A minimal pair has no stem; its choices are two or more whole sentences, of which the right one is
+to be likelier.
 """
 
 from __future__ import annotations
@@ -72,12 +73,12 @@ class Record:
 
     @property
     def name(self) -> str:
-        """A name of its own in the file."""
+        """A unique name in the file."""
         return f"{self.id}@{self.position}"
 
     @property
     def where(self) -> str:
-        """The file and line, or the name of an item that is from no file."""
+        """File and line, or the name of an item that is not from a file."""
         return f"{self.file}:{self.position}" if self.file else self.name
 
 
@@ -90,7 +91,7 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
             sentences that differ.
 
     Raises:
-        RepeatedSentenceError: If two sentences of a minimal pair are the same.
+        RepeatedSentenceError: If two sentences of a minimal pair are equal.
         RecordError: If anything else is wrong; the message does not say where.
     """
     choice = "sentence" if setup == "minimal_pair" else "choice"
@@ -122,11 +123,7 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
 
 
 def check_mask(stem: str) -> None:
-    """Check that a sentence has one mask.
-
-    Raises:
-        RecordError: If it has none, or several.
-    """
+    """Raise a RecordError unless a sentence has exactly one mask."""
     if stem.count(MASK) != 1:
         hint = ""
         if found := OTHER_MASK.search(stem.replace(MASK, "")):
@@ -135,7 +132,7 @@ def check_mask(stem: str) -> None:
 
 
 def with_mask(text: str) -> str:
-    """Return a text with `[MASK]` for its one blank, as `OTHER_MASK` finds it."""
+    """Return a text with `[MASK]` for its only blank, as `OTHER_MASK` finds it."""
     found = [] if MASK in text else OTHER_MASK.findall(text)
     return text.replace(found[0], MASK) if len(found) == 1 else text
 
@@ -146,19 +143,18 @@ def share_choices(records: Sequence[Record]) -> bool:
 
 
 def chance_of(records: Sequence[Record]) -> float:
-    """Return the expected accuracy of guessing among the real choices of each item."""
+    """Return the expected accuracy of guessing among the choices of each item."""
     return fmean(1 / len(record.choices) for record in records)
 
 
 def group_of(record: Record, group_by: GroupBy | None) -> str:
-    """Return the group of an item: items of one group must not be divided.
+    """Return the group of an item, which splits must not divide.
 
     Args:
         record: The item.
-        group_by: "cluster", "word" and "paradigm" are those of its meta; "arguments" is the
-            unordered collection of its arguments, or the stem where no template fits it; "stem" is
-            its words, those of the right sentence of a minimal pair; None makes every item its own
-            group (exact copies share one).
+        group_by: "cluster", "word" and "paradigm" are those of its meta; "arguments" its arguments
+            in any order, or the stem where no template fits; "stem" its words, those of the right
+            sentence of a minimal pair; None makes each item its own group (exact copies share one).
 
     Raises:
         RecordError: If the item has no cluster, word or paradigm.

@@ -20,7 +20,7 @@ from probelight.probes.record import Record, Setup
 
 
 class Released(Protocol):
-    """A probe, by its config, or a diagnostic set; both have released files."""
+    """A probe (by its config) or a diagnostic set, which have released files."""
 
     @property
     def name(self) -> str:
@@ -28,7 +28,7 @@ class Released(Protocol):
 
     @property
     def base_url(self) -> str | None:
-        """Address in front of the paths; None where there is none."""
+        """Address in front of the paths, if any."""
 
     @property
     def mirror_folder(self) -> str:
@@ -36,23 +36,18 @@ class Released(Protocol):
 
     @property
     def own_folder(self) -> Path | None:
-        """The folder of this machine with its files, where it has one."""
+        """The local folder of its files, if any."""
 
     @property
     def get(self) -> str:
-        """What to do by hand where there is no address."""
+        """How to get it by hand where there is no address."""
 
 
 class Located(NamedTuple):
-    """Where a released file lies.
-
-    Attributes:
-        path: Its local path.
-        url: The address that it was fetched from; None for a file that somebody put there.
-    """
+    """The local path of a released file, and its address if it was downloaded."""
 
     path: Path
-    url: str | None = None
+    url: str | None = None  # None: somebody put it there
 
 
 def locate(
@@ -62,17 +57,9 @@ def locate(
     cache_dir: str | Path | None,
     offline: bool | None,
 ) -> Located:
-    """Return the local path of a released file, which is fetched if it is not there yet.
+    """Return the local path of a released file, fetched if necessary.
 
-    Args:
-        config: The probe or set that it belongs to.
-        source: The file.
-        mirror: See `probelight.probes.source.load_probe`.
-        cache_dir: See `probelight.io.package.cache_folder`.
-        offline: See `probelight.io.download.is_offline`.
-
-    Raises:
-        DownloadError: If it cannot be had; the message says what to do.
+    `mirror` is as in `load_probe`, the rest as in `probelight.io`. A DownloadError says what to do.
     """
     own = config.own_folder
     if own is not None:
@@ -133,11 +120,8 @@ def locate(
 def reading(found: Located, source: FileSource, offline: bool | None) -> Iterator[Path]:
     """Give a block the path of a released file to read.
 
-    A download without a checksum that cannot be read is renamed in the cache, so that the next
-    start fetches it anew; without a network it stays where it is.
-
-    Raises:
-        RecordError: As the block; for such a download the message has the address.
+    If a download without a checksum cannot be read, the RecordError has its address; the file is
+    renamed in the cache, so that the next start fetches it anew, but not without a network.
     """
     try:
         yield found.path
@@ -177,20 +161,12 @@ FILE_SPLIT = "file"  # of a file without a config
 
 @dataclass(frozen=True)
 class ProbeData:
-    """One split of a probe.
-
-    Attributes:
-        config: The probe's config.
-        records: The items in the order of the file. `arguments` and, where the probe has several
-            templates, `template` are in their meta.
-        files: The files they come from.
-        notices: Notices for a reader of the results ("505 ids repeat").
-    """
+    """One split of a probe."""
 
     config: ProbeConfig
-    records: tuple[Record, ...]
+    records: tuple[Record, ...]  # in file order; meta has `arguments`, and `template` if several
     files: tuple[DataFile, ...]
-    notices: tuple[str, ...]
+    notices: tuple[str, ...]  # for a reader of the results ("505 ids repeat")
 
 
 def load_probe(
@@ -212,12 +188,11 @@ def load_probe(
             <mirror_folder>/<path>, gzipped or not. A probe's `own_folder` comes before it.
         cache_dir: See `probelight.io.package.cache_folder`.
         offline: See `probelight.io.download.is_offline`.
-        pairs: Whether minimal pairs are allowed, on which nothing can be trained.
+        pairs: Whether to allow minimal pairs, on which nothing can be trained.
         option: The option that chooses the split, for the message if there is none.
 
     Raises:
-        ConfigError: If there is no such probe or split, or it is of minimal pairs where others are
-            needed.
+        ConfigError: If there is no such probe or split, or `pairs` does not allow it.
         RecordError: If a file is malformed; the message names file and line.
         OSError: If a file cannot be had; the message says what to do.
     """
@@ -303,17 +278,9 @@ def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> Pr
 def load_files(
     name: str, paths: Mapping[str, str | Path], setup: Setup, choices: Sequence[str] = ()
 ) -> dict[str, ProbeData]:
-    """Load a user's files as the splits of one probe, its config inferred from all items.
+    """Load user files, by split, as one probe, its config inferred from all items.
 
-    Args:
-        name: Its name in tables.
-        paths: Split to file, as `read_file` takes it.
-        setup: "mc_mlm", "mc_qa" or "minimal_pair".
-        choices: As in `load_file`.
-
-    Raises:
-        RecordError: If a file is malformed; the message names file and line.
-        FileNotFoundError: If there is no such file.
+    `setup`, `choices` and errors are those of `load_file`; `name` is its name in tables.
     """
     read = {split: read_file(path, setup, choices) for split, path in paths.items()}
     for split, file in read.items():
@@ -388,8 +355,8 @@ def read_file(
 
     Args:
         path: A .csv or .tsv table (`probes.importers.tables`), minimal pairs, or the AI2 format;
-            as it is or compressed.
-        setup: The setup that each item must fit; none allows any.
+            plain or compressed.
+        setup: The setup that each item must fit; None allows any.
         candidates: The choices of every item of a table that has no column of them.
         **options: See `probelight.probes.importers.items.Options`.
 

@@ -1,6 +1,6 @@
-"""Seeded splits and samples that depend on the items alone, not on the order of the file.
+"""Seeded splits and samples that depend only on the items, not on the order of the file.
 
-Splits keep groups of items about one thing whole, which would leak from one side to the other.
+Splits keep groups of related items whole, which would leak from one side to the other.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from probelight.probes.record import GroupBy, Record, group_of
 class SplitError(ValueError):
     """Items that cannot be divided near the wanted size.
 
-    Attributes:
-        nearest: How many items the nearest possible division keeps; None if there is none.
+    `nearest` is the number of items that the nearest possible division keeps, if there is one.
     """
 
     def __init__(self, message: str, nearest: int | None) -> None:
@@ -40,14 +39,14 @@ def grouped_split(
     whole groups allow. A larger number keeps all that a smaller one keeps.
 
     Args:
-        records: The items, in any order: the result does not depend on it.
+        records: The items, in any order, which does not matter.
         group_by: See `group_of`.
         num_items: Wanted size of `kept`; or
         fraction: its wanted share of the items.
         seed: Another seed gives other groups.
 
     Raises:
-        ValueError: If not exactly one of the sizes is there.
+        ValueError: Unless exactly one of the sizes is given.
         SplitError: If a side would be empty.
     """
     if (num_items is None) == (fraction is None):
@@ -80,13 +79,9 @@ def grouped_split(
 def share_of(
     records: Sequence[Record], group_by: GroupBy | None, fraction: float, seed: int
 ) -> tuple[list[Record], list[Record], str]:
-    """Divide items by a share, or as near to it as leaves a group on each side.
+    """Divide items by a share, or as near to it as groups allow: (kept, rest, notice if not met).
 
-    Returns:
-        (kept, rest), and a sentence if that is not the share.
-
-    Raises:
-        SplitError: If all items are of one group.
+    A SplitError says that all items are of one group.
     """
     try:
         return *grouped_split(records, group_by, fraction=fraction, seed=seed), ""

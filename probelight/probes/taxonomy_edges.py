@@ -12,34 +12,25 @@ Edges = Callable[[str], Mapping[str, int] | None]
 
 @dataclass(frozen=True)
 class ItemDistances:
-    """How far the choices of an item are above its two entities.
-
-    Attributes:
-        edges: Per choice, the edges from either entity; None where it is not above that entity.
-        nearer: Indices of the distractors that are nearer to one entity than the gold answer is.
-        unknown: Words of the item that the taxonomy lacks.
-    """
+    """How far the choices of an item are above its two entities; None where they are not above."""
 
     record: Record
     entities: tuple[str, str]
-    edges: tuple[tuple[int | None, int | None], ...]
-    nearer: tuple[int, ...]
-    unknown: tuple[str, ...]
+    edges: tuple[tuple[int | None, int | None], ...]  # per choice, from either entity
+    nearer: tuple[int, ...]  # distractors that are nearer to one entity than the gold answer is
+    unknown: tuple[str, ...]  # words of the item that the taxonomy lacks
 
     @property
     def is_placed(self) -> bool:
-        """Whether the gold answer is above both entities, so that distances can be compared."""
+        """Whether the gold answer is above both entities, so that distances compare."""
         return None not in self.edges[self.record.answer]
 
 
 def item_distances(record: Record, entities: tuple[str, str], edges: Edges) -> ItemDistances:
     """Measure how far an item's choices are above its two concepts.
 
-    Args:
-        record: The item.
-        entities: Its two concepts.
-        edges: Returns the words above a word with their edges, None for an unknown word
-            (`probelight.build.sources.wordnet.hypernym_edges`).
+    `edges` returns the words above a word with their edges, None for an unknown word
+    (`probelight.build.sources.wordnet.hypernym_edges`).
     """
     above = [edges(entity) for entity in entities]
     choices = [choice.strip().lower() for choice in record.choices]

@@ -62,7 +62,7 @@ def telling_words(text: str) -> list[str]:
 
 
 def words_in(text: str) -> list[str]:
-    """Return all words and numbers of a text, of any script, in lower case and in order."""
+    """Return all words and numbers of a text, of any script, in lower case."""
     return _TOKEN.findall(text.lower())
 
 
@@ -90,44 +90,26 @@ def _stemmer() -> Any:
 
 @dataclass(frozen=True)
 class Unigrams:
-    """Counts of some words of a corpus.
-
-    Attributes:
-        counts: Those of the words that were needed and that the corpus has.
-        num_tokens: Running words of the whole corpus.
-        num_types: Different words of the whole corpus.
-    """
+    """Counts of some words of a corpus."""
 
     counts: Mapping[str, int]
-    num_tokens: int
-    num_types: int
+    num_tokens: int  # running words of the whole corpus
+    num_types: int  # different words of the whole corpus
 
 
 @dataclass(frozen=True)
 class CorpusFit:
-    """How common a probe's content words are in a corpus.
+    """How common a probe's content words are in a corpus."""
 
-    Attributes:
-        mean_log_probability: Mean over the running content words.
-        num_words: How many they are.
-        num_unseen: How many of them the corpus does not have.
-    """
-
-    mean_log_probability: float
+    mean_log_probability: float  # over the running content words
     num_words: int
-    num_unseen: int
+    num_unseen: int  # words that the corpus lacks
 
 
 def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
-    """Read a count file: a word, a tab or spaces, and its count on each line.
+    """Read a count file (plain, .gz or .zip): a word, a tab or spaces, and its count on each line.
 
-    Args:
-        path: Plain text, .gz or .zip.
-        words: The words whose counts are kept, in lower case.
-
-    Raises:
-        RecordError: If a line is no word with a count, or there is none; it names file and line.
-        FileNotFoundError: If there is no such file.
+    Only `words`, in lower case, are kept. A RecordError names the line that is malformed.
     """
     wanted = frozenset(words)
     counts: Counter[str] = Counter()
@@ -153,7 +135,7 @@ def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
 
 
 def words_of_records(records: Iterable[Record]) -> Counter[str]:
-    """Count the running content words of stems and choices."""
+    """Count the content words of stems and choices."""
     found: Counter[str] = Counter()
     for record in records:
         found.update(content_words(" ".join((record.stem, *record.choices))))
@@ -161,16 +143,10 @@ def words_of_records(records: Iterable[Record]) -> Counter[str]:
 
 
 def corpus_fit(words: Mapping[str, int], corpus: Unigrams) -> CorpusFit:
-    """Measure how common a probe's content words are in a corpus.
+    """Measure how common a probe's content words (`words_of_records`) are in a corpus.
 
-    A word's probability is (count + 1) / (tokens + types + 1): add-one, with one type unseen.
-
-    Args:
-        words: Word to the number of times the probe has it (`words_of_records`).
-        corpus: Counts of at least these words.
-
-    Raises:
-        ValueError: If there are no words.
+    A word's probability is (count + 1) / (tokens + types + 1): add-one, with one type unseen. A
+    ValueError says that there are no words.
     """
     total = sum(words.values())
     if not total:

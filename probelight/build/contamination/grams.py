@@ -2,8 +2,8 @@
 
 A word is a run of letters and digits: lower case, in Unicode's compatible form (NFKC: a ligature is
 its letters, full-width letters are plain ones), without soft hyphens and joiners. All else divides
-words: "don't" is two, "1,000" too. Where a language puts no blanks between words, all that is
-between two marks is one, so its n-grams are longer than they look.
+words: "don't" is two, "1,000" too. In languages without blanks between words, all between two marks
+is one word, so n-grams are longer than they look.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def words_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ItemText:
-    """An item as one text: its stem with an answer in the place of the mask, or behind it."""
+    """An item as one text: its stem with an answer in place of the mask, or after it."""
 
     words: tuple[str, ...]
     start: int  # the first word of the answer
@@ -59,7 +59,7 @@ def item_text(record: Record, choice: str) -> ItemText:
 
 
 class Wanted(NamedTuple):
-    """The n-grams of one length."""
+    """The n-grams of one length to look for."""
 
     hashes: Hashes  # (W,) sorted, an n-gram as often as the probe has it
     places: Ints  # (W,) where in `ProbeGrams.words` each begins
@@ -88,7 +88,7 @@ class ProbeGrams:
     wanted: Mapping[int, Wanted]  # by length: of `size` those in `own`, of others whole texts
 
     def whole_stem(self, text: int) -> int:
-        """Return the length of the stem, where that is looked for whole; else 0."""
+        """Return the length of a text's stem if it is looked for whole; else 0."""
         end = self.texts[text].start
         if end < 1 or self.texts[text].end < len(self.texts[text].words):
             return 0
@@ -102,13 +102,9 @@ def probe_grams(
     size: int = NGRAM,
     most_groups: int = MOST_GROUPS,
 ) -> ProbeGrams:
-    """Collect the n-grams of a probe.
+    """Collect the n-grams of a probe's items.
 
-    Args:
-        records: Its items.
-        groups: (N,) the group of each.
-        size: n.
-        most_groups: What more groups than this have is a template's.
+    An n-gram that more than `most_groups` of the `groups` (N,) have belongs to a template.
     """
     known: dict[ItemText, int] = {}
     text_of = [known.setdefault(item_text(r, r.gold), len(known)) for r in records]
@@ -144,7 +140,7 @@ def probe_grams(
 
 
 def window_hashes(words: Ints, size: int) -> Hashes:
-    """Return (L - size + 1,) a hash of each `size` words, the same wherever they are.
+    """Return (L - size + 1,) a hash of each `size` words, independent of their place.
 
     The words' own hashes are the digits of a number modulo 2**64, summed once for all sizes.
     """
@@ -165,7 +161,7 @@ def window_hashes(words: Ints, size: int) -> Hashes:
 def _mostly_own(
     words: Ints, grouped: Sequence[tuple[int, int, Hashable]], size: int, most_groups: int
 ) -> NDArray[np.bool_]:
-    """Return (L,) whether at least half of the n-gram that begins there is no template's.
+    """Return (L,) whether at least half of the n-gram that begins there is in no template.
 
     `grouped` has begin and end of a text in `words`, once for each group that has it.
     """
@@ -187,5 +183,5 @@ def _mostly_own(
 
 
 def leading(hashes: Hashes, bits: NDArray[np.bool_]) -> Hashes:
-    """Return the leading bits of hashes, as many as index `bits`."""
+    """Return as many leading bits of hashes as index `bits`."""
     return hashes >> np.uint64(65 - len(bits).bit_length())

@@ -1,7 +1,7 @@
-"""Looking through texts for a probe's n-grams: what of each item another text has.
+"""Searching texts for a probe's n-grams: which part of each item another text has.
 
-The text is fed to a `Scan` in parts, from items or from a file; `shared_concepts` compares items by
-the concepts that they name.
+A `Scan` is fed the text in parts, from items or a file; `shared_concepts` compares items by the
+concepts that they name.
 """
 
 from __future__ import annotations
@@ -38,32 +38,18 @@ _LOST = "\ufffd"
 
 @dataclass(frozen=True)
 class Overlap:
-    """The part of an item that another text has.
+    """The part of an item that another text has; an item looked for whole has one n-gram."""
 
-    Attributes:
-        share: Of its n-grams, those that the other text has; None of an item without words. An
-            item looked for whole has one n-gram.
-        stem: Of those that hold stem alone; None where there are none.
-        answer: Of those that hold a word of the right answer.
-        longest: Words of the longest piece that is in both.
-        piece: Its words.
-        where: Where it was found first.
-    """
-
-    share: float | None
-    stem: float | None
-    answer: float | None
-    longest: int = 0
+    share: float | None  # of its n-grams, in the other text; None for an item without words
+    stem: float | None  # the same of n-grams within the stem; None if there are none
+    answer: float | None  # the same of n-grams with a word of the right answer
+    longest: int = 0  # words of the longest common piece
     piece: str = ""
-    where: str = ""
+    where: str = ""  # the place where the piece was found first
 
 
 class Scan:
-    """Finds n-grams in one text, or in all texts of one source, which is fed to it in parts.
-
-    Args:
-        grams: The n-grams to find.
-    """
+    """Finds n-grams in one text, or in all texts of one source, fed to it in parts."""
 
     def __init__(self, grams: ProbeGrams) -> None:
         self._grams = grams
@@ -76,11 +62,9 @@ class Scan:
         self._starts = np.array(grams.starts)
 
     def feed(self, words: Sequence[str], where: Callable[[int], str]) -> None:
-        """Look through the next words.
+        """Search the next words, which continue those fed before; "" divides texts.
 
-        Args:
-            words: They go on from those fed before; "" divides texts.
-            where: Names the place of one of them.
+        `where` names the place of a word, given its index.
         """
         if not words:
             return
@@ -139,10 +123,8 @@ class Scan:
     def _earlier(self, at: Ints, places: Ints, num: int) -> Ints:
         """Return (M,) how many n-grams right before a match are matches too, word by word.
 
-        Args:
-            at: (M,) places in the text, counted from the first that was not looked at before.
-            places: (M,) places in the probe.
-            num: How many n-grams of the text were looked at.
+        `at` and `places` (M,) are its places in the text, from the first of `num` new n-grams, and
+        in the probe.
         """
         order = np.lexsort((at, places - at))
         at, diagonal = at[order], (places - at)[order]
@@ -175,11 +157,7 @@ class Scan:
 
 
 def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = True) -> None:
-    """Look through items.
-
-    Each is read with each of its choices, as a trainer reads it; without `wrong_choices` with its
-    right answer alone.
-    """
+    """Search items with each of their choices, as a trainer reads them, or with the gold alone."""
     words, begins, names = list[str](), list[int](), list[str]()
 
     def where(place: int) -> str:
@@ -197,17 +175,10 @@ def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = Tr
 
 
 def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> list[str]:
-    """Look through a plain, .gz or .zip text file in UTF-8, which is read once and not kept.
+    """Search a UTF-8 text file (plain, .gz or .zip), streamed; return notices about the file.
 
-    Words go on over the ends of lines, as in wrapped text. For `watched` see
-    `probelight.io.files.open_content`.
-
-    Returns:
-        What a reader of the results should know of the file.
-
-    Raises:
-        RecordError: If it is no text in UTF-8, compressed and damaged, or has no words.
-        FileNotFoundError: If there is no such file.
+    Words go on over line ends, as in wrapped text. A RecordError says that the file is not UTF-8,
+    damaged or without words. For `watched` see `probelight.io.files.open_content`.
     """
     line = 1
     num_words = num_lost = 0
@@ -247,19 +218,14 @@ def _parts(path: str | Path, watched: Watched | None) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Shared:
-    """What an item has in common with those of another probe; None where it names nothing.
+    """What an item shares with items of another probe; None where it names nothing."""
 
-    Attributes:
-        concept: Whether one of them asks about the same concept.
-        answer: Whether one of them has the same concept for its right answer.
-    """
-
-    concept: bool | None
-    answer: bool | None
+    concept: bool | None  # one of them asks about the same concept
+    answer: bool | None  # one of them has the same concept as its right answer
 
 
 def answer_of(record: Record) -> str:
-    """Return the concept of the right answer, a synset or a word's sense; "" if unnamed."""
+    """Return the concept of the right answer, a synset or a sense of a word; "" if unnamed."""
     chain = _ARROW.split(str(record.meta.get("chain") or ""))
     return chain[-1] if len(chain) == 2 else str(record.meta.get("sense") or "")
 

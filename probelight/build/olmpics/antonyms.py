@@ -1,7 +1,7 @@
 """Antonym negation at any size, of adjectives, nouns and verbs (Talmor et al. 2020, section 4.3).
 
 "It was [MASK] hot, it was really cold .": "not" is right between opposites, "really" between
-synonyms. In each part of speech, which has a sentence of its own, half are opposites.
+synonyms. Each part of speech has its own sentence, and as many opposites as synonyms.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _UNFIT = frozenset(
 
 
 def antonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[Pair]:
-    """Return opposites, each pair once in alphabetic order.
+    """Return pairs of opposites, each in alphabetic order.
 
-    Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold, where
-    the gloss of the one has a word of the other ("hot and dry"): a reader agrees with such pairs
-    more often than with all. Other opposites may be so in the second sense as well.
+    Includes opposites at one remove: what is similar to hot ("scorching") is opposed to cold, if
+    the gloss of either has a word of the other ("hot and dry"); readers agree with such pairs more
+    often than with all. Other opposites may be so in the second sense as well.
     """
     in_first_sense = _usable(wordnet, vocabulary, part)
     usable = _usable(wordnet, vocabulary, part, num_senses=2)
@@ -71,9 +71,9 @@ def antonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[
 
 
 def synonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[Pair]:
-    """Return words of one synset, or of a synset and one similar to it; each pair once, in order.
+    """Return pairs of words of one synset, or of two similar ones, each in alphabetic order.
 
-    Similar ones are as in `antonym_pairs`.
+    Similar synsets are as in `antonym_pairs`.
     """
     usable = _usable(wordnet, vocabulary, part)
     pairs = set()
@@ -87,7 +87,7 @@ def synonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[
 def _usable(
     wordnet: Any, vocabulary: Collection[str], part: Part, num_senses: int = _MAX_SENSE
 ) -> Callable[[Any], bool]:
-    """Return a test whether everybody knows a lemma's word, in the sense it is mostly used in."""
+    """Return a test whether a lemma's word is well known, in the sense it is mostly used in."""
     letters = "as" if part == "adjective" else _LETTERS[part]
 
     @cache
@@ -109,13 +109,13 @@ def _usable(
 
 
 def _similar_lemmas(synset: Any) -> list[Any]:
-    """Return the lemmas of the similar synsets where the gloss of either names the other."""
+    """Return the lemmas of similar synsets, if the gloss of either names the other."""
     similar = [s for s in synset.similar_tos() if _names(s, synset) or _names(synset, s)]
     return [lemma for other in similar for lemma in other.lemmas()]
 
 
 def _names(synset: Any, other: Any) -> bool:
-    """Return whether a gloss has a word of another synset, but for an ending of two letters."""
+    """Return whether a gloss has a word of another synset, up to an ending of two letters."""
     gloss = synset.definition().lower()
     return any(name[: max(_MAX_SHARED, len(name) - 2)] in gloss for name in other.lemma_names())
 
@@ -125,7 +125,7 @@ def _ordered(one: str, other: str) -> Pair:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Return whether words are one, or share some letters in a row: "happy, unhappy"."""
+    """Return whether a word contains the other, or five letters of it: "happy, unhappy"."""
     size = _MAX_SHARED + 1
     return any(one[i : i + size] in other for i in range(len(one) - size + 1)) or one in other
 
@@ -139,7 +139,7 @@ class AntonymSettings(OlmpicsSettings):
         num_dev: Items of dev at most.
         num_test: Items of test at most; 0 for none, as in the paper.
         wordnet_dir: Folder of a WordNet 3.0 database.
-        num_words: Both words are among so many of the most frequent ones.
+        num_words: Both words are among this many of the most frequent ones.
     """
 
     wordnet_dir: str = str(DEFAULT_DIR)
@@ -173,10 +173,10 @@ def build_antonyms(settings: AntonymSettings) -> Probe:
 def word_pairs(
     wordnet: Any, vocabulary: Collection[str]
 ) -> dict[Part, tuple[set[Pair], set[Pair]]]:
-    """Return opposites and synonyms by part of speech.
+    """Return opposites and synonyms by part of speech; nouns are countable, as they follow "a".
 
-    A pair is in one of the sets only, in that of the first part of speech that has it; what is
-    opposed in any of them is a synonym in none. Nouns can be counted, so that "a" can be there.
+    Each pair is in one set, for the first part of speech that has it; what is opposed in any part
+    of speech is a synonym in none.
     """
     found = dict[Part, tuple[set[Pair], set[Pair]]]()
     for part in tracked(get_args(Part), "antonym_negation: pairs"):

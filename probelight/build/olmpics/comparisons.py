@@ -1,7 +1,7 @@
-"""Which age, birth year or object is more? Comparisons of two values, and of three ages.
+"""Comparisons of two ages, birth years or objects, and of three ages.
 
 Talmor et al. 2020, sections 4.1 and 4.5, table 4. Training and evaluation values do not overlap, so
-a value's own answer cannot be learned by heart.
+a value's own answer cannot be memorised.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ObjectsSettings(OlmpicsSettings):
 
     Args:
         objects_path: A CSV file with the columns object, metres, kind (animal or object), source.
-        min_ratio: One object of a pair is so many times the other's size at least.
+        min_ratio: The larger object of a pair is at least this many times the other's size.
         wording: As the sentence is released, or as the paper has it.
     """
 
@@ -82,7 +82,7 @@ class ObjectsSettings(OlmpicsSettings):
 
 
 def build_ages(settings: AgeSettings) -> Probe:
-    """Build the probe: which of two ages is older, or who of two that were born in two years?
+    """Build the probe: which of two ages, or of two people by their birth years, is older?
 
     Raises:
         UsageError: If no item is left for a split.
@@ -117,9 +117,9 @@ def _compared(
     grids: Sequence[PredictionGrid],
     asked: Callable[..., bool] = lambda first, second: True,
 ) -> Probe:
-    """Make a probe of the grid for train and the grid for the other splits.
+    """Make a probe from a grid for train and one for the other splits.
 
-    Every pair comes in both orders, which lie in one split: both answers are equally frequent.
+    Every pair comes in both orders, in one split, so both answers are equally frequent.
     """
     rng = random.Random(f"{name}:{settings.seed}")
     splits = dict[str, list[Draft]]()
@@ -136,9 +136,8 @@ def _compared(
 def read_objects(path: Path) -> dict[str, dict[str, float]]:
     """Read a file of objects: the size in metres by kind and name, the smallest first.
 
-    Raises:
-        RecordError: If a line has not four cells, a size is no number above 0, a kind is unknown,
-            a name is there twice, or a kind has fewer than two objects; it names the line.
+    A RecordError names the malformed line, the repeated name, or a kind with fewer than two
+    objects.
     """
     objects: dict[str, dict[str, float]] = {kind: {} for kind in _KINDS}
     lines = read_lines(path)

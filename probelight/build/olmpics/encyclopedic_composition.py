@@ -1,7 +1,7 @@
 """Encyclopedic composition from Wikidata: a fact about a thing named by a fact (Talmor 2020, 4.5).
 
-The three templates ask for the answer of a chain of two facts. The single-hop facts that a model is
-trained on first are next to the probe, in `facts.jsonl.gz`.
+Three templates ask for the answer of a chain of two facts. Their single-hop facts, to train on
+first, are next to the probe, in `facts.jsonl.gz`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Chain:
-    """An entity, what it is linked to, and what is said of that: Lennon, the Beatles, 1960."""
+    """Two linked facts: Lennon, the Beatles, 1960."""
 
     template: str  # a key of `QUESTIONS`
     names: tuple[str, str, str]  # of the entity, of the bridge and of the answer
@@ -101,7 +101,7 @@ class Chain:
 
 @dataclass
 class World:
-    """The facts of Wikidata, those of `LINKS` and `DETAILS`, as the three templates need them."""
+    """Wikidata's facts of `LINKS` and `DETAILS`, as the three templates need them."""
 
     facts: Facts
 
@@ -115,14 +115,14 @@ class World:
         return self.facts.of(entity, _LINK[template])
 
     def right(self, template: str, bridge: str) -> set[str]:
-        """Return what is right of a bridge: ids, or years."""
+        """Return the right answers about a bridge: ids, or years."""
         asked = _ASKED[template]
         if asked == BEGAN:
             return self.facts.years(bridge, asked)
         return set(self.facts.of(bridge, asked))
 
     def all_right(self, template: str, entity: str) -> set[str]:
-        """Return what is right of an entity, by any bridge of any class."""
+        """Return the right answers about an entity, over all its bridges of any class."""
         bridges = self.linked(template, entity)
         return set().union(*(self.right(template, bridge) for bridge in bridges))
 
@@ -130,8 +130,8 @@ class World:
         """Yield the chains that can be asked, in the order of the source.
 
         A question has one answer that Wikidata knows, by one bridge: who played in two bands is not
-        asked about. No two entities and no two bridges of a template have the same name, and no
-        answer is in its question, nor a bridge in the one about the entity.
+        asked about. Names of entities and of bridges are unique in a template; no question contains
+        its answer, nor the one about the entity the bridge.
         """
         entities, classes = self.facts.objects.get(_LINK[template], {}), _KINDS.get(template)
         found = list[Chain]()
@@ -158,15 +158,15 @@ class World:
                 yield chain
 
     def name(self, id: str) -> str:
-        """Return the name of an entity; a year is its own, and "" is where there is none."""
+        """Return the name of an entity, "" if unknown; a year names itself."""
         return id if id.isdigit() else self.facts.labels.get(id, "")
 
     def share(self, first: str, second: str, property: str) -> bool:
-        """Return whether two entities have an object of a property in common."""
+        """Return whether two entities have a value of a property in common."""
         return not set(self.facts.of(first, property)).isdisjoint(self.facts.of(second, property))
 
     def around(self, place: str) -> set[str]:
-        """Return what a place is a part of, as far as is known."""
+        """Return what a place is a part of, directly or not."""
         seen, rest = set[str](), [place]
         while rest:
             above = [id for id in self.facts.of(rest.pop(), WITHIN) if id not in seen]
@@ -178,9 +178,9 @@ class World:
 class NearAnswers:
     """Draws the wrong answers of one template's items in a split.
 
-    Wrong years are before or behind the right one so that each of three is equally often right.
-    Other wrong answers are right answers of the split's other items, and those come first that were
-    wrong more seldom than they are right: the choices alone do not tell a gold.
+    Wrong years are placed so that each of three years is equally often right. Other wrong answers
+    are right answers of the split's other items, first those that were wrong more seldom than
+    right, so that the choices alone do not tell a gold.
     """
 
     def __init__(self, world: World, chains: Sequence[Chain], rng: random.Random) -> None:
@@ -209,7 +209,7 @@ class NearAnswers:
         return None
 
     def _near(self, chain: Chain) -> list[str]:
-        """Return answers of other items that are like the right one and certainly wrong."""
+        """Return answers of other items that resemble the right one and are certainly wrong."""
         world, gold = self.world, chain.ids[2]
         ids = {gold, *world.all_right(chain.template, chain.ids[0])}
         right = {plain_words(world.name(id)) for id in ids}
@@ -232,14 +232,14 @@ class CompositionSettings(OlmpicsSettings):
     """Settings of encyclopedic_composition.
 
     Args:
-        source: Wikidata's JSON dump (plain, gz, bz2), or a table of triples parted by tabs with the
+        source: Wikidata's JSON dump (plain, gz, bz2), or a tab-separated table of triples with the
             columns subject, subject_label, property, object, object_label.
         num_train: Items of train, a third of each template.
         num_dev: Items of dev.
         num_test: Items of test, which the paper does not have; 0 for none.
-        questions: Questions of one bridge (a band, an actor, a company) at most.
-        min_sitelinks: Wikis that must have a page on the person, film or company that a fact
-            begins with, so that it is a known one; a table does not say it.
+        questions: Questions per bridge (a band, an actor, a company) at most.
+        min_sitelinks: Wikis that must have a page on the person, film or company that a fact begins
+            with, so that it is well known; a table does not say.
     """
 
     source: str = "latest-all.json.gz"
@@ -304,7 +304,7 @@ def _chain(record: Record) -> Chain:
 
 
 def single_hop_facts(settings: CompositionSettings, probe: Probe) -> Mapping[str, list[Record]]:
-    """Return the facts that answer a probe's questions: two of each item, each fact once.
+    """Return the facts that answer a probe's questions: two per item, each fact once.
 
     The first asks for the bridge among other bridges, the second has the item's own choices.
     """
@@ -328,7 +328,7 @@ def single_hop_facts(settings: CompositionSettings, probe: Probe) -> Mapping[str
 
 
 def check_facts(settings: CompositionSettings, records: Sequence[Record]) -> list[Finding]:
-    """Find what Wikidata says against items: of their right answers, and of each wrong one."""
+    """Find right answers that Wikidata does not confirm, and wrong ones that it does."""
     world = _world(settings.source, settings.min_sitelinks)
     findings = []
     for record in records:

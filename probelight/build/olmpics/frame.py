@@ -1,4 +1,4 @@
-"""What the oLMpics builders share: sizes of splits, words, and sentences (Talmor et al. 2020)."""
+"""What the oLMpics builders share: sizes of splits, words, sentences (Talmor et al. 2020)."""
 
 from __future__ import annotations
 
@@ -42,15 +42,14 @@ class OlmpicsSettings(BuildSettings):
 
     @property
     def evaluation(self) -> dict[str, int]:
-        """Items of the evaluation splits: where they are few, those to report on come first."""
+        """Items of the evaluation splits, those to report on first: items may run out."""
         return {k: n for k, n in (("test", self.num_test), ("dev", self.num_dev)) if n}
 
 
 def at_most(sizes: Mapping[str, int], num_items: int) -> dict[str, int]:
-    """Cut the sizes of splits that share so many items: the last ones get what is left.
+    """Cut the sizes of splits to a total; the last ones get what is left.
 
-    Raises:
-        UsageError: If nothing is left for one of them.
+    A UsageError says that nothing is left for one of them.
     """
     cut = dict[str, int]()
     for name, size in sizes.items():
@@ -67,13 +66,13 @@ def in_order(splits: Mapping[str, list[T]]) -> dict[str, list[T]]:
 
 
 def masked(num_choices: int, **others: Any) -> Mapping[str, Any]:
-    """Return the configuration of a probe that fills a mask."""
+    """Return the config of a probe that fills a mask."""
     sizes = {"num_choices": num_choices, "chance": round(1 / num_choices, 4)}
     return {"licence": "Apache-2.0", "setup": "mc_mlm", **sizes, **others}
 
 
 def article(word: str) -> str:
-    """Return "a" or "an" as the word is said, also for numbers: "an 18", "a euro", "an hour"."""
+    """Return "a" or "an" as pronounced, also for numbers: "an 18", "a euro", "an hour"."""
     lower = word.lower()
     if lower[:1].isdigit():
         return "an" if lower.startswith("8") or lower in {"11", "18"} else "a"
@@ -85,7 +84,7 @@ def article(word: str) -> str:
 
 
 def with_articles(stem: str) -> str:
-    """Put "an" where it is said; the released sentences have "a" before every value."""
+    """Correct "a" and "an"; the released sentences have "a" before every value."""
 
     def fitting(match: re.Match[str]) -> str:
         letter, word = match.groups()
@@ -98,12 +97,9 @@ def with_articles(stem: str) -> str:
 def dealt(
     names: Sequence[str], sizes: Mapping[str, int], rng: random.Random
 ) -> dict[str, list[str]]:
-    """Deal names to splits in proportion to their items, but each gets a fourth at least.
+    """Deal names to splits in proportion to their items, at least a fourth to each.
 
-    Args:
-        names: In an order that depends on nothing but the source.
-        sizes: Items of each split; the first one gets what the others leave.
-        rng: The order.
+    `names` must be in a reproducible order; the first split gets what the others leave.
     """
     order = rng.sample(names, len(names))
     total, found = max(1, sum(sizes.values())), dict[str, list[str]]()
@@ -115,11 +111,7 @@ def dealt(
 
 
 def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Draft]:
-    """Take the first so many items.
-
-    Raises:
-        UsageError: If there are fewer; the message says what to do.
-    """
+    """Take the first `size` drafts; a UsageError with `advice` says that there are fewer."""
     found = list(islice(drafts, size))
     if len(found) < size:
         raise UsageError(f"{what}: the source gives {len(found):,} items, not {size:,}; {advice}")
@@ -128,10 +120,9 @@ def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Dr
 
 @cache
 def frequent_words(count: int) -> frozenset[str]:
-    """Return so many of the most frequent English words, by `wordfreq`'s large list.
+    """Return the most frequent English words, by `wordfreq`'s large list.
 
-    Raises:
-        FileNotFoundError: If the package is missing, with how to get it.
+    A FileNotFoundError says how to get a missing package.
     """
     try:
         from wordfreq import top_n_list
@@ -143,11 +134,7 @@ def frequent_words(count: int) -> frozenset[str]:
 
 
 def read_vocabulary(path: Path) -> frozenset[str]:
-    """Read a model's pieces from vocab.txt or tokenizer.json, or from a folder with one of them.
-
-    Raises:
-        FileNotFoundError: If there is neither.
-    """
+    """Read a model's pieces from vocab.txt or tokenizer.json, or from a folder with either."""
     path = Path(path)
     candidates = [path / "vocab.txt", path / "tokenizer.json"] if path.is_dir() else [path]
     for candidate in candidates:

@@ -45,7 +45,7 @@ _SMALL = {"a", "an", "the", "of", "in", "on", "at", "to", "for", "with", "by", "
 
 
 class Property(NamedTuple):
-    """What may be said of a concept, by one of `PHRASES` and of what: (UsedFor, writing)."""
+    """What may be said of a concept, a key of `PHRASES` and its object: (UsedFor, writing)."""
 
     relation: str
     text: str
@@ -54,36 +54,29 @@ class Property(NamedTuple):
         return PHRASES[self.relation].format(self.text)
 
 
-@dataclass
 class Properties:
     """What ConceptNet says, by concept."""
 
-    of: dict[str, dict[Property, None]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )  # that enough speaks for and that can be asked
-    holders: dict[Property, list[str]] = field(
-        default_factory=lambda: defaultdict(list)
-    )  # the concepts of a property
-    degree: Counter[str] = field(
-        default_factory=Counter
-    )  # statements that name a concept: how well it is known
-    # All that any statement links a concept to, in either direction, whatever relation and weight.
-    linked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    kinds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    size: Counter[str] = field(default_factory=Counter)  # how many are of a kind
-    same: dict[str, set[str]] = field(
-        default_factory=lambda: defaultdict(set)
-    )  # synonyms and other forms
-    _kinds_with: dict[Property, set[str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        # Properties with enough weight that can be asked for, and their concepts.
+        self.of: dict[str, dict[Property, None]] = defaultdict(dict)
+        self.holders: dict[Property, list[str]] = defaultdict(list)
+        self.degree = Counter[str]()  # statements that name a concept: how well it is known
+        # All that any statement links a concept to, either way, whatever relation and weight.
+        self.linked: dict[str, set[str]] = defaultdict(set)
+        self.kinds: dict[str, set[str]] = defaultdict(set)
+        self.size = Counter[str]()  # how many are of a kind
+        self.same: dict[str, set[str]] = defaultdict(set)  # synonyms and other forms
+        self._kinds_with: dict[Property, set[str]] = {}
 
     def may_have(self, concept: str, asked: Property) -> bool:
         """Return whether anything hints that a concept has a property; no distractor may.
 
-        ConceptNet does not say what is false. A hint is a statement of any relation and weight
-        that links the concept, a synonym of it, or what it is a kind of (up to two steps), with
-        the property's text or a synonym of that; a word that both share; or another of the same
-        narrow kind that has the property, as a bus is made of metal where a car is. (What it is
-        related to says nothing of its kind.)
+        ConceptNet does not say what is false. A hint is a statement of any relation and weight that
+        links the concept, a synonym, or what it is a kind of (up to two steps) with the property's
+        text or a synonym of that; a word that both share; or another of the same narrow kind that
+        has the property, as a bus is made of metal if a car is. (Related concepts say nothing of a
+        kind.)
         """
         meant = {asked.text, *self.same.get(asked.text, ())}
         near = {concept, *self.same.get(concept, ())}
@@ -101,29 +94,19 @@ class Properties:
         )
 
     def are_kin(self, first: str, second: str) -> bool:
-        """Return whether two concepts are nearly one, or the one is a kind of the other."""
+        """Return whether two concepts are nearly the same, or one is a kind of the other."""
         kin = self.same.get(first, set()) | self.kinds.get(first, set())
         return second in kin or first in self.kinds.get(second, ()) or share_a_word(first, second)
 
 
 @lru_cache(maxsize=1)
 def read_properties(path: Path, min_weight: float) -> Properties:
-    """Read what ConceptNet says in English; see `gathered`.
-
-    Raises:
-        FileNotFoundError: If they are missing, with where to get them.
-        RecordError: If a line is no statement.
-    """
+    """Read what ConceptNet says in English; see `gathered` and `read_conceptnet` (errors)."""
     return gathered(read_conceptnet(path, [*PHRASES, *sorted(_SAME)]), min_weight)
 
 
 def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
-    """Gather what statements say, by concept.
-
-    Args:
-        edges: The statements.
-        min_weight: How much must speak for a property that is asked for.
-    """
+    """Gather statements by concept; properties to ask for have at least `min_weight`."""
     found = Properties()
     for relation, start, end, weight in edges:
         found.degree[start] += 1
@@ -152,7 +135,7 @@ def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
 
 
 def share_a_word(first: str, second: str) -> bool:
-    """Return whether two texts share a word, a plural's s apart; small words do not count."""
+    """Return whether two texts share a word, up to a plural s; small words do not count."""
     stems, others = (
         {word.removesuffix("s") for word in re.findall(r"\w+", text) if word not in _SMALL}
         for text in (first, second)
@@ -173,14 +156,14 @@ class ConjunctionSettings(OlmpicsSettings):
     """Settings of property_conjunction.
 
     Args:
-        source: The assertions of ConceptNet 5.7, a csv.gz as it is released, or unpacked.
+        source: The assertions of ConceptNet 5.7, a csv.gz as released, or unpacked.
         num_train: Items of train.
         num_dev: Items of dev.
         num_test: Items of test, which the paper does not have; 0 for none.
-        questions: Questions of one concept at most.
-        min_weight: How much must speak for a property: 1 is one contributor, 2 two of them, or
-            WordNet. Whatever speaks for it, a wrong answer must not have it.
-        min_statements: Statements that a concept must be named in, so that it is a known one.
+        questions: Questions per concept at most.
+        min_weight: Weight that a property needs: 1 is one contributor, 2 two of them, or WordNet. A
+            wrong answer must not have the property, whatever its weight.
+        min_statements: Statements that must name a concept, so that it is well known.
     """
 
     source: str = str(DEFAULT_PATH)
@@ -217,12 +200,7 @@ def build_conjunction(settings: ConjunctionSettings) -> Probe:
 class Conjunctions:
     """The items of one split, whose answers, right and wrong, are all from its own concepts.
 
-    Args:
-        known: What ConceptNet says.
-        concepts: Those of the split.
-        questions: The most questions about one concept.
-        rng: The order.
-        asked: Pairs of properties that were asked for, in other splits too.
+    `asked` holds the pairs of properties that were asked for, in other splits too.
     """
 
     known: Properties
@@ -236,10 +214,10 @@ class Conjunctions:
         self._of_split = set(self.concepts)
 
     def drafts(self) -> Iterator[Draft]:
-        """Items, concept by concept, the telling pairs of properties first.
+        """Yield items, concept by concept, the most telling pairs of properties first.
 
-        The order is random, but what was a wrong answer is asked for next, where it can be: were it
-        never right, a model could tell by the choices alone.
+        The order is random, but wrong answers are asked about next, if possible: were they never
+        right, a model could tell by the choices alone.
         """
         order = self.rng.sample(self.concepts, len(self.concepts))
         num_right = Counter[str]()
@@ -284,10 +262,10 @@ class Conjunctions:
         return Draft(stem, concept, (only_first, only_second), concept, meta)
 
     def _holder(self, has: Property, lacks: Property, chosen: Sequence[str]) -> str | None:
-        """Choose a concept with one property and not the other, that is right oftener than wrong.
+        """Choose a concept with one property and not the other, right more often than wrong.
 
-        It is none of the chosen answers nor kin to one, and not so much like the gold, which is the
-        first of them, as to be right.
+        It is not among the chosen answers nor kin to one, nor so like the first, the gold, as to be
+        right.
         """
         known, gold = self.known, chosen[0]
         pool = [c for c in known.holders[has] if c in self._of_split and self._surplus[c] < _MOST]
@@ -304,7 +282,7 @@ class Conjunctions:
 
 
 def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Finding]:
-    """Find what ConceptNet says against items: of their right answers, and of each wrong one."""
+    """Find right answers that ConceptNet does not confirm, and wrong ones that it hints at."""
     known = read_properties(Path(settings.source), settings.min_weight)
     findings = []
     for record in records:

@@ -1,7 +1,7 @@
 """Taxonomy conjunction at any size (Talmor et al. 2020, section 4.4).
 
 "A ferry and a floatplane are both a type of [MASK].": the gold answer is the nearest hypernym that
-two concepts share; each distractor is a hypernym of one of them and not of the other.
+two concepts share; each distractor is a hypernym of one of them only.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class TaxonomySettings(OlmpicsSettings):
         num_dev: Items of dev; the released file has 599.
         num_test: Items of test; 0 for none, as in the paper.
         wordnet_dir: Folder of a WordNet 3.0 database.
-        num_words: Concepts and answers are among so many of the most frequent words.
-        vocabulary: File or folder of a model whose pieces the answers have to be too; "" for none.
+        num_words: Concepts and answers are among this many of the most frequent words.
+        vocabulary: File or folder of a model whose pieces the answers must be too; "" for none.
         evaluation_roots: Synsets whose trees are for dev and test; train gets the others.
-        per_gold: Items of train with one gold hypernym at most.
-        evaluation_per_gold: Items of dev and test with one gold hypernym at most.
+        per_gold: Items of train per gold hypernym at most.
+        evaluation_per_gold: Items of dev and test per gold hypernym at most.
     """
 
     num_dev: NumItems = 599
@@ -161,7 +161,7 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
 
 
 def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> list[Draft]:
-    """Pick items so that the longest word is right as often as by chance, if that can be."""
+    """Pick items so that the longest word is right as often as by chance, if possible."""
     order = rng.sample(drafts, len(drafts))
     longest = [d for d in order if len(d.gold) > max(map(len, d.distractors))]
     others = [d for d in order if len(d.gold) <= max(map(len, d.distractors))]
@@ -174,7 +174,7 @@ def read_concepts(
 ) -> Iterator[Concept]:
     """Yield well-known nouns in alphabetic order, each in its first sense.
 
-    Known are the words of the vocabulary and those that WordNet's own corpus has in that sense;
+    Known are words of the vocabulary and those that WordNet's own corpus has in that sense;
     `answers` are the words for hypernyms.
     """
     words = {
@@ -245,7 +245,7 @@ def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None
 
 
 def _drafts(concepts: Sequence[Concept], per_gold: int, rng: random.Random) -> list[Draft]:
-    """Make items of pairs of concepts, at most so many for each hypernym that several share."""
+    """Make items of pairs of concepts, at most `per_gold` for each hypernym that they share."""
     below: dict[tuple[str, str], list[Concept]] = {}
     for concept in concepts:
         for hypernym in concept.near:
@@ -299,17 +299,16 @@ def _draft(a: Concept, b: Concept, gold: str, word: str, rng: random.Random) -> 
 
 
 def conjunctions(records: Sequence[Record]) -> list[tuple[Record, tuple[str, str]]]:
-    """Return the items that ask what two concepts both are (Talmor 2020, 4.4), with these."""
+    """Return the items that ask what two concepts both are, with these concepts."""
     found = ((record, _CONJUNCTION.match(record.stem)) for record in records)
     return [(record, (match[1], match[2])) for record, match in found if match]
 
 
 def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]:
-    """Find answers that WordNet contradicts, by any sense of the concepts' words, or cannot judge.
+    """Find answers that WordNet contradicts by any sense of the concepts' words, or cannot judge.
 
-    The gold has to be above both concepts, a wrong answer above one of them at most. Where a
-    concept is first of all an animal of which WordNet does not say of what kind ("calf"), another
-    kind of animal among the wrong answers may be right. Other items are passed over.
+    The gold must be above both concepts, a wrong answer above one at most. Where WordNet does not
+    say of which kind an animal is ("calf"), another kind among the wrong answers may be right.
     """
     findings = []
     for record, concepts in conjunctions(records):

@@ -27,12 +27,8 @@ class Edge(NamedTuple):
 def read_conceptnet(path: Path, relations: Collection[str]) -> Iterator[Edge]:
     """Read the English statements of some relations, named without "/r/", in file order.
 
-    The file has five columns parted by tabs (URI, relation, start, end, JSON with the weight),
-    compressed or not.
-
-    Raises:
-        FileNotFoundError: If there is no such file, with where to get it.
-        RecordError: If a line is no statement; the message names file and line.
+    The file has five tab-separated columns (URI, relation, start, end, JSON with the weight). A
+    FileNotFoundError says where to get it; a RecordError names the malformed line.
     """
     if not path.is_file():
         raise FileNotFoundError(

@@ -1,10 +1,8 @@
-"""GCIDE, the dictionary behind DictionaryQA, read from dictd's format or GNU's own files.
+"""GCIDE, the dictionary behind DictionaryQA, in dictd's format or GNU's own (Richardson 2020, 3.2).
 
-dictd has one text file, `gcide.dict.dz`; GNU gives out the marked-up files CIDE.A to CIDE.Z, as
-they are or gzipped (Richardson 2020, 3.2).
-
-Only paragraphs tagged `[1913 Webster]` are public domain; everything this project ships is made
-from those. The others are read too, for users who build a probe for themselves.
+dictd has one text file, `gcide.dict.dz`; GNU has marked-up files CIDE.A to CIDE.Z, gzipped or not.
+Only paragraphs tagged `[1913 Webster]` are public domain; all that this project ships is made from
+those. The others are for users who build a probe for themselves.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ def read_gcide(
             out of the text ("Csar").
 
     Raises:
-        FileNotFoundError: If the file is not there, with the package that holds it.
+        FileNotFoundError: If the file is missing, with the package that holds it.
     """
     path = Path(path)
     if not path.is_file():
@@ -102,7 +100,7 @@ def _tagged_paragraphs(lines: Iterator[str]) -> Iterator[tuple[list[str], str]]:
 
 
 def _strip_head(paragraph: list[str]) -> tuple[list[str], str]:
-    """Drop the pronunciation and etymology lines, before the definition's first line."""
+    """Drop the lines of pronunciation and etymology; return the rest and the part of speech."""
     first = None
     for index in range(1, len(paragraph)):
         before = " ".join(paragraph[:index])  # where all brackets of the etymology are closed
@@ -116,7 +114,7 @@ def _strip_head(paragraph: list[str]) -> tuple[list[str], str]:
 
 
 def part_of_speech_in(text: str) -> str:
-    """Return the first abbreviation of a part of speech, without its point; "" if none."""
+    """Return the first abbreviated part of speech, without its full stop; "" if none."""
     part = _PART_OF_SPEECH.search(text + ".")
     return part.group(1) if part else ""
 
@@ -177,26 +175,20 @@ _LETTERS = {
 
 
 def is_gnu(path: Path) -> bool:
-    """Return whether a path is one of GNU's files or a folder, not a file of dictd's."""
+    """Return whether a path is a folder or one of GNU's files, rather than dictd's."""
     return path.is_dir() or bool(_FILE.match(path.name))
 
 
 def gnu_files(path: Path) -> list[Path]:
-    """Return the files that `read_gnu_gcide` reads, in the order of the alphabet."""
+    """Return the files that `read_gnu_gcide` reads, in alphabetical order."""
     return sorted(p for p in path.iterdir() if _FILE.match(p.name)) if path.is_dir() else [path]
 
 
 def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) -> Iterator[Sense]:
-    """Read the senses of GNU's files in the order of the files.
+    """Read the senses of GNU's files, or of one, in file order; `source` as in `read_gcide`.
 
-    Definitions of one paragraph are senses of their own; dictd's form runs them together.
-
-    Args:
-        path: The folder of `gcide-0.53`, for example, or one of its files.
-        source: Keep only paragraphs whose tag is exactly this; None keeps all that have one.
-
-    Raises:
-        FileNotFoundError: If no such file is there, with where they are.
+    Definitions of one paragraph are separate senses; dictd's form runs them together. A
+    FileNotFoundError says where to get missing files.
     """
     path = Path(path)
     files = gnu_files(path) if path.exists() else []
@@ -241,7 +233,7 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
 
 
 def _plain(text: str) -> str:
-    """Return text without markup, `<eacute/` and the like as the letters they stand for."""
+    """Return text without markup, with letters for `<eacute/` and the like."""
     text = _MARKUP.sub("", _LETTER.sub(_letter, text))
     return re.sub(r"\s+", " ", text).strip(" .,;:")
 

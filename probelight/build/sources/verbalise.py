@@ -1,9 +1,7 @@
-"""WordNet and GCIDE as sentences that can be shown: training text, glosses and examples.
+"""WordNet and GCIDE as sentences: training text of the bundled model, glosses and examples.
 
-The sentences are the text that the bundled language model is trained on.
-
-The taxonomy is stated in phrasings of our own. The phrasing of the released taxonomy probe
-("are both a type of") is not among them, so that the probe still asks for a transfer.
+The taxonomy is stated in phrasings of our own, without that of the released taxonomy probe ("are
+both a type of"), so that the probe still asks for a transfer.
 """
 
 from __future__ import annotations
@@ -49,14 +47,14 @@ class Document:
 
 
 def with_article(word: str) -> str:
-    """Put an article before a word, "a ferry", "an apple"; names stay as they are."""
+    """Put "a" or "an" before a word; names stay as they are."""
     if word[:1].isupper():
         return word
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
 def wordnet_documents(wordnet: Any, seed: int = 0) -> Iterator[Document]:
-    """Yield a document for each synset: gloss, examples, taxonomy, parts and opposites."""
+    """Yield a document per synset: gloss, examples, taxonomy, parts and opposites."""
     for synset in wordnet.all_synsets():
         rng = random.Random(f"{seed}:{synset.name()}")
         names = " , ".join(words_of(synset)[:4])
@@ -67,7 +65,7 @@ def wordnet_documents(wordnet: Any, seed: int = 0) -> Iterator[Document]:
 
 
 def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
-    """Yield a document for each headword: every sense with its usages."""
+    """Yield a document per headword: every sense with its usages."""
     for word, of_word in groupby(senses, attrgetter("word")):
         texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in of_word)
         yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)))
@@ -91,7 +89,7 @@ def _taxonomy_sentences(synset: Any, rng: random.Random) -> list[str]:
 
 
 def _sibling_sentences(synset: Any, rng: random.Random) -> list[str]:
-    """Return pairs with a cousin under each of the three nearest ancestors, their hypernym."""
+    """Return pairs with a cousin under each of the three nearest ancestors."""
     sentences = []
     for hops, above in ancestors(synset, 3):
         below = [d for _, d in descendants(above, hops) if d != synset]
@@ -121,7 +119,7 @@ def _lexical_sentences(synset: Any, rng: random.Random) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text with single spaces, and one form of the quotation marks of both sources."""
+    """Return a text with single spaces and uniform quotation marks."""
     return re.sub(r"\s+", " ", text.replace("``", '"').replace("''", '"')).strip()
 
 
@@ -136,7 +134,7 @@ _UNFIT = re.compile(
 
 
 def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
-    """Yield the word as it is in an example, and the example, of each fit one that has a word."""
+    """Yield (word, example) of each fit example of a synset that has one of its words."""
     lemmas = {name.lower() for name in concept.lemma_names()}
     part = concept.pos()
     for example in concept.examples():

@@ -1,7 +1,7 @@
 """Wikidata as a knowledge source: its JSON dump, or an export of triples, streamed (Talmor 2020).
 
-An export is a table parted by tabs with the columns subject, subject_label, property, object and
-object_label, in any order; names and cells may be written as Wikidata's query service gives them.
+An export is a tab-separated table with the columns subject, subject_label, property, object and
+object_label, in any order; names and cells may be as Wikidata's query service writes them.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class Facts:
     labels: dict[str, str] = field(default_factory=dict)
 
     def of(self, subject: str, property: str) -> list[str]:
-        """Return the objects of a subject, each once."""
+        """Return the values of a subject's property, each once."""
         return self.objects.get(property, {}).get(subject, [])
 
     def years(self, subject: str, property: str) -> set[str]:
-        """Return the years of a subject's dates; those before our era are left out."""
+        """Return the years of a subject's dates, without those BC."""
         found = (re.match(r"\+?0*(\d{1,4})(?:-|$)", date) for date in self.of(subject, property))
         return {match[1] for match in found if match}
 
     def add(self, subject: str, property: str, value: str) -> None:
-        """Take note of a fact."""
+        """Add a fact, once."""
         values = self.objects.setdefault(property, {}).setdefault(subject, [])
         if value not in values:
             values.append(value)
@@ -59,15 +59,14 @@ def read_wikidata(
 ) -> Facts:
     """Read the facts of some properties.
 
-    A dump is read twice: for the `links`, and for names and `details` of what they link. So what is
-    kept grows with the links, not with the dump.
+    A dump is read twice: for `links`, then for names and `details` of the linked entities, so that
+    memory grows with the links, not with the dump.
 
     Args:
-        path: A dump with an entity a line, or an export of triples; compressed or not.
+        path: A dump with an entity per line, or an export of triples; compressed or not.
         links: Properties such as "P463".
-        details: Properties that are needed of the linked entities alone.
-        min_sitelinks: Wikis that must have a page on the subject of a link; an export does not
-            say it.
+        details: Properties needed of linked entities only.
+        min_sitelinks: Wikis that must have a page on the subject of a link; not known in an export.
 
     Raises:
         FileNotFoundError: If there is no such file, with where to get it.
@@ -138,7 +137,7 @@ def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, di
 
 
 def _values(entity: dict[str, Any], name: str, where: str) -> Iterator[str]:
-    """Yield the values of a property, but none deprecated, unknown, or vaguer than a year."""
+    """Yield the values of a property, except deprecated, unknown, or vaguer than a year."""
     try:
         claims = entity.get("claims") or {}  # an empty list where there are none
         for statement in claims.get(name, ()):
@@ -189,7 +188,7 @@ def _read_triples(path: Path, properties: Collection[str]) -> Facts:
 
 
 def _plain(cell: str) -> str:
-    """Return the id, or the text, of a cell as Wikidata's query service writes it."""
+    """Return the id or text of a cell as Wikidata's query service writes it."""
     if named := _NAMED.fullmatch(cell):
         return named[1]
     literal = _LITERAL.fullmatch(cell)

@@ -28,12 +28,10 @@ DEFAULT_DIR = Path("/usr/share/wordnet")
 
 
 def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
-    """Open a WordNet 3.0 database folder with NLTK's reader, a WordNetCorpusReader.
+    """Open a WordNet 3.0 database folder with NLTK's WordNetCorpusReader.
 
-    A missing `lexnames` is supplied, the folder is not changed.
-
-    Raises:
-        FileNotFoundError: If a database file is missing, with the packages that hold it.
+    A missing `lexnames` is supplied without changing the folder. A FileNotFoundError names missing
+    database files and the packages that hold them.
     """
     import nltk
     from nltk.corpus.reader import WordNetCorpusReader
@@ -58,13 +56,13 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
             return super().open(file)
 
         def _synset_from_pos_and_line(self, pos: str, data_file_line: str) -> Any:
-            """Relatives in a fixed order: NLTK holds them in sets, which differ between runs."""
+            """Sort relatives, which NLTK holds in sets, whose order differs between runs."""
             synset = super()._synset_from_pos_and_line(pos, data_file_line)
             synset._pointers = {symbol: sorted(to) for symbol, to in synset._pointers.items()}
             return synset
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """Needs a second WordNet, and only the multilingual functions use it."""
+            """Do nothing: only multilingual functions need the second WordNet."""
 
     # NLTK opens only folders on its own path; this one was named by the user.
     if str(folder) not in nltk.data.path:
@@ -75,12 +73,12 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
 
 
 def words_of(synset: Any) -> list[str]:
-    """Return the synset's lemmas as words, underscores turned into spaces."""
+    """Return the synset's lemmas as words, with spaces for underscores."""
     return [name.replace("_", " ") for name in synset.lemma_names()]
 
 
 def uses(wordnet: Any, word: str, parts: str) -> tuple[int, int]:
-    """Count how often WordNet's corpus has a word as one of some parts of speech, and otherwise."""
+    """Count how often WordNet's corpus has a word as some parts of speech, and as others."""
     counts = Counter[bool]()
     for lemma in wordnet.lemmas(word):
         counts[lemma.synset().pos() in parts] += lemma.count()
@@ -118,8 +116,8 @@ def _walk(
 def is_of_unsaid_kind(synset: Any) -> bool:
     """Return whether WordNet calls something an animal, but neither chordate nor invertebrate.
 
-    It files the young ("calf"), larvae, males and females, pets and giants so. That a calf is no
-    vertebrate does not follow from there being no such hypernym.
+    It files the young ("calf"), larvae, males and females, pets and giants so; that no hypernym
+    says so does not mean that a calf is no vertebrate.
     """
     above = {hypernym.name(): hypernym for _, hypernym in ancestors(synset, max_hops=99)}
     if _ANIMAL not in above:
@@ -131,10 +129,8 @@ def is_of_unsaid_kind(synset: Any) -> bool:
 def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:
     """Count the fewest edges from a noun up to each word above it (Talmor 2020, 4.4).
 
-    Inflected forms and names of several words are found too.
-
-    Returns:
-        Lower-case word to edges, 0 for the word's own synonyms; None if WordNet has no such noun.
+    Inflected forms and multi-word names are found too. Words are lower case, the noun's own
+    synonyms at 0; None if WordNet has no such noun.
     """
     senses = wordnet.synsets(word.strip().replace(" ", "_"), "n")
     if not senses:

@@ -38,18 +38,18 @@ class WordNetSettings(BuildSettings):
 
     Args:
         wordnet_dir: Folder of a WordNet 3.0 database.
-        num_concepts: How many concepts are asked about at most, drawn from all that can be; nouns
-            and verbs before adjectives and adverbs, which have no place in the taxonomy.
-        questions: Questions of one concept at most: its contexts, wordings and, for ISA, answers.
-        perturbations: Sets of distractors of one question at most: in dev where `all` is true;
+        num_concepts: Concepts to ask about at most; nouns and verbs come before adjectives and
+            adverbs, which have no place in the taxonomy.
+        questions: Questions per concept at most: its contexts, wordings and, for ISA, answers.
+        perturbations: Sets of distractors per question at most: in dev where `all` is true;
             otherwise, and in test, two at most.
-        train_perturbations: Sets of distractors of one question of train at most.
+        train_perturbations: Sets of distractors per question of train at most.
         max_hops: How far a hypernym or hyponym may be.
         sister_depth: How deep the family of sisters goes, l of SISTER_l.
         train_items: Items of train.
         dev_items: Items of dev, unless `all` is true.
         test_items: Items of test.
-        answer_items: Items of one right answer at most in each split, so that no few answers decide
+        answer_items: Items per right answer at most in each split, so that no few answers decide
             what the choices alone give; none sets no limit.
         all: Gives dev all the rest.
     """
@@ -190,7 +190,7 @@ class WordNetQASettings(BuildSettings):
     """Settings of the four probes of WordNetQA together.
 
     Args:
-        num_processes: Builders at work at once; each reads the sources for itself.
+        num_processes: Builders that run at once; each reads the sources for itself.
         wordnet_dir: Folder of a WordNet 3.0 database.
         max_hops: How far a hypernym or hyponym may be.
         sister_depth: How deep the family of sisters goes, l of SISTER_l.
@@ -211,12 +211,7 @@ class WordNetQASettings(BuildSettings):
 
 
 def write_wordnet_qa(settings: WordNetQASettings, output_dir: Path) -> Iterator[Path]:
-    """Build and write the four probes; the files are those of each one's command, byte for byte.
-
-    Raises:
-        RecordError: If a check finds something: an error of a builder.
-        FileNotFoundError: If WordNet is missing, with how to get it.
-    """
+    """Build and write the four probes; files equal those of each one's command, byte for byte."""
     shared = dict(vars(settings))
     num_processes = shared.pop("num_processes")
     if num_processes == 1:

@@ -1,7 +1,7 @@
 """Wrong answers of the questions of WordNetQA, and how questions are dealt to splits.
 
 The wrong answers of a question are the paper's sets by type and distance, filled up with random
-ones (`Distractors`). No two splits share a concept, a right answer or a set of them (`Deal`).
+ones (`Distractors`). Splits share no concept, right answer or set of wrong answers (`Deal`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MIN_PARAPHRASE = 2  # longer words: two glosses with half of them in common say
 
 @dataclass(frozen=True)
 class RelatedSet:
-    """Concepts that may be wrong answers, by how they are related to the one asked about."""
+    """Concepts that may be wrong answers, by their relation to the one asked about."""
 
     kind: str
     hops: int | None
@@ -43,13 +43,13 @@ class Distractors:
     """Chooses the wrong answers of one probe's questions.
 
     Args:
-        kind: Which relation is asked for.
+        kind: The relation that is asked for.
         graph: WordNet.
-        rng: Chooses.
+        rng: Draws.
         max_hops: How far hypernyms and hyponyms may be.
         sister_depth: l of SISTER_l.
         golds: Right answers of the probe by part of speech: random distractors are drawn from
-            them, so that nothing in such a one tells it from a right answer.
+            them, so that nothing tells them from a right answer.
     """
 
     kind: Kind
@@ -60,7 +60,7 @@ class Distractors:
     golds: Mapping[str, Sequence[int]]
 
     def drafts(self, question: Question, most: int) -> Iterator[Draft]:
-        """Yield the question with up to `most` sets of distractors, no two of them the same.
+        """Yield the question with up to `most` different sets of distractors.
 
         Each kind of relatives gives one set before any gives a second one, which is another draw.
         """
@@ -81,7 +81,7 @@ class Distractors:
             kinds = fertile
 
     def related(self, concept: int) -> list[RelatedSet]:
-        """Return the related sets of a concept: sisters by depth, relatives up and down by hops."""
+        """Return a concept's sisters by depth, and its relatives up and down by hops."""
         walks = {"sister": self.graph.sisters(concept, self.sister_depth)}
         if self.kind != "hyponymy":
             walks["hyponym"] = levels([concept], self.graph.down, self.max_hops)
@@ -96,7 +96,7 @@ class Distractors:
     def _draft(
         self, question: Question, related: RelatedSet, is_wrong: Callable[[int], bool]
     ) -> Draft | None:
-        """Draw a set of distractors from related concepts; None where there are too few."""
+        """Draw a set of distractors from related concepts; None if there are too few."""
         concepts = self.graph.concepts
         concept, gold = concepts[question.concept], concepts[question.gold]
         answer = answer_text(self.kind, gold)
@@ -151,7 +151,7 @@ class Distractors:
     def _wrong_to(self, question: Question) -> Callable[[int], bool]:
         """Return a test whether an answer is certainly wrong, in whatever sense words are meant.
 
-        It is asked of the same concepts for each set of distractors, so its result is kept.
+        Results are cached, as all sets of distractors test the same concepts.
         """
         graph, gold = self.graph, _words(self.graph.concepts[question.gold].gloss)
         is_up, is_down = self.kind == "hypernymy", self.kind == "hyponymy"
@@ -176,13 +176,12 @@ class Distractors:
         return is_wrong
 
     def _looks_right(self, question: Question) -> Callable[[int], bool]:
-        """Return a test whether a wrong answer looks as right ones do, and no nearer than they.
+        """Return a test whether a wrong answer looks like right ones, and no nearer than they.
 
-        None repeats a word that is asked for, as no right answer does: of definitions, a gloss with
-        it ("seethe with anger", of what is a kind of seething) often fits the sentence better than
-        the word's own. Of a hypernym or hyponym, nothing that it is called is in the question
-        ("cold spell (or cold snap)" of "a cold snap"). Of synonyms, the definition does not use
-        two.
+        None repeats an asked word, as no right answer does: a gloss with it ("seethe with anger",
+        for a kind of seething) often fits the sentence better than the word's own. No name of a
+        hypernym or hyponym is in the question ("cold spell (or cold snap)" for "a cold snap").
+        Synonyms are several, and the definition uses one of them at most.
         """
         asked, graph = self.graph.concepts[question.concept], self.graph
         told = graph.asked_stems([*asked_words(self.kind, asked), *asked.words, question.word])
@@ -212,9 +211,8 @@ def pick_distractors(
 ) -> tuple[str, ...]:
     """Pick distractors so that the gold answer's rank in length says nothing about it.
 
-    A number of longer distractors is drawn evenly from 0..count; where the pool has too few on
-    one side, the other side fills up. The pool has `count` different answers at least, the gold
-    not among them.
+    The number of longer distractors is drawn evenly from 0..count, as far as the pool allows. The
+    pool has at least `count` different answers, without the gold.
     """
     if not count:
         return ()
@@ -235,23 +233,23 @@ def _words(gloss: str) -> frozenset[str]:
 
 @cache
 def _beginnings(text: str) -> frozenset[str]:
-    """Return the beginnings of a text's longer words; of one that has none, the text."""
+    """Return the beginnings of a text's longer words; the text itself if it has none."""
     parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
     return frozenset(part[:5] for part in parts or [text.lower()])
 
 
 class Deal:
-    """Deals questions to splits, each of which owns its concepts, answers and distractors.
+    """Deals questions to splits, each of which owns its concepts, answers and sets of distractors.
 
-    A split is filled answer by answer: all questions of an answer at once, and with them those
-    questions about the same concepts whose answers few others share. So few questions are lost
-    because their concept is on one side and their answer on the other.
+    A split is filled answer by answer: all questions of an answer at once, with those questions
+    about the same concepts whose answers few others share. So few questions are lost because their
+    concept is in one split and their answer in another.
 
     Args:
         questions: All questions.
-        drafts: Gives a question's items, at most so many, each with another set of distractors.
-        rng: The order.
-        most: Items of one right answer at most in each split; None sets no limit.
+        drafts: Returns up to so many items of a question, each with another set of distractors.
+        rng: Draws the order.
+        most: Items per right answer at most in each split; None sets no limit.
     """
 
     def __init__(
@@ -277,12 +275,9 @@ class Deal:
         self._sets: dict[frozenset[str], str] = {}
 
     def fill(self, split: str, size: int | None, perturbations: int) -> list[Draft]:
-        """Take the items of a split from what others have left.
+        """Take the items of a split from what other splits have left.
 
-        Args:
-            split: Its name.
-            size: Number of items; None takes all.
-            perturbations: Sets of distractors of one question at most.
+        `size` None takes all; each question gets up to `perturbations` sets of distractors.
         """
         golds = list(self.by_gold)
         self.rng.shuffle(golds)
@@ -303,7 +298,7 @@ class Deal:
         return found
 
     def _of_question(self, split: str, question: Question, perturbations: int) -> Iterator[Draft]:
-        """Yield a question's items for a split, unless another one owns a part of it."""
+        """Yield a question's items for a split, unless another split owns a part of it."""
         concept, gold = question.concept, question.gold
         owners = {self._concepts.get(concept, split), self._golds.get(gold, split)}
         if owners != {split} or question in self._asked:

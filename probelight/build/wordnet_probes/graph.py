@@ -35,15 +35,13 @@ class Concept:
 
 @dataclass(frozen=True)
 class Graph:
-    """The concepts and what is a kind of what, by number; instances count as kinds."""
+    """Concepts and their hypernyms, by number; instances count as hyponyms."""
 
     concepts: list[Concept]  # in the order of the database
     up: list[tuple[int, ...]]  # direct hypernyms
     down: list[tuple[int, ...]]  # direct hyponyms
     senses: dict[str, list[int]]  # of a word in lower case
-    inflected: Callable[
-        [str], frozenset[str]
-    ]  # stems of a word in lower case, irregular forms among them
+    inflected: Callable[[str], frozenset[str]]  # stems of a lower-case word, irregular forms too
     _glossed: dict[int, frozenset[str]] = field(default_factory=dict)
     _spelled: dict[int, frozenset[str]] = field(default_factory=dict)
     _above: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -51,14 +49,14 @@ class Graph:
     _broadly: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def above(self, number: int) -> frozenset[int]:
-        """Return a concept and all that it is a kind of, to the top."""
+        """Return a concept and all its hypernyms, to the top."""
         if number not in self._above:
             above = levels([number], self.up, len(self.up))
             self._above[number] = frozenset([number]).union(*above)
         return self._above[number]
 
     def homonyms(self, number: int) -> frozenset[int]:
-        """Return all senses of all of a concept's words, its own among them."""
+        """Return all senses of all of a concept's words, its own included."""
         if number not in self._homonyms:
             words = self.concepts[number].words
             senses = (sense for word in words for sense in self.senses[word.lower()])
@@ -66,7 +64,7 @@ class Graph:
         return self._homonyms[number]
 
     def broadly(self, number: int) -> frozenset[int]:
-        """Return all that any sense of any of a concept's words is, or is a kind of."""
+        """Return all senses of all of a concept's words, and their hypernyms."""
         if number not in self._broadly:
             senses = self.homonyms(number)
             self._broadly[number] = frozenset().union(*(self.above(one) for one in senses))
@@ -94,7 +92,7 @@ class Graph:
         return self._glossed[number]
 
     def sisters(self, number: int, depth: int) -> list[list[int]]:
-        """SISTER_l(c): other children of c's parents, and what is below those, by level."""
+        """Return SISTER_l(c): other children of c's parents, and their descendants, by level."""
         first = sorted({s for up in self.up[number] for s in self.down[up]} - {number})
         return [first, *levels(first, self.down, depth - 1, {number})] if first else []
 
@@ -105,15 +103,9 @@ def levels(
     most: int,
     without: Collection[int] = (),
 ) -> list[list[int]]:
-    """Return the concepts reached by one step more each time, nearest first, each once.
+    """Return the concepts reached from `start` after 1, 2, ... steps, each once, without `without`.
 
-    By `Graph.up` it is HOPS(c, up) of the paper, by `Graph.down` HOPS(c, down).
-
-    Args:
-        start: Where the walk begins.
-        steps: The concepts one step away, by number.
-        most: How many steps.
-        without: Concepts that are passed over.
+    With `Graph.up` it is HOPS(c, up) of the paper, with `Graph.down` HOPS(c, down).
     """
     seen = {*without, *start}
     found: list[list[int]] = []
@@ -129,11 +121,7 @@ def levels(
 
 @cache
 def read_graph(wordnet_dir: Path) -> Graph:
-    """Read a WordNet database with NLTK's reader, once in a process.
-
-    Raises:
-        FileNotFoundError: As `open_wordnet`.
-    """
+    """Read a WordNet database, once per process; errors are those of `open_wordnet`."""
     wordnet = open_wordnet(wordnet_dir)
     # Parts of speech apart: the reader's own order over all of them hangs on a set.
     synsets = [synset for part in "nvar" for synset in wordnet.all_synsets(part)]
@@ -141,7 +129,7 @@ def read_graph(wordnet_dir: Path) -> Graph:
 
     @cache
     def stems(word: str) -> frozenset[str]:
-        """Return what a word has in common with words made from it: stems, and how it begins."""
+        """Return what a word shares with words made from it: stems, and how it begins."""
         bases = {word, *(wordnet.morphy(word, part) or word for part in "nvar")}  # "broke": "break"
         beginning = {word[:_NUM_LETTERS]} if len(word) > _NUM_LETTERS - 2 else set[str]()
         return frozenset({*map(stem_of, bases), *beginning})
@@ -165,10 +153,7 @@ def read_graph(wordnet_dir: Path) -> Graph:
 
 
 def _name(synset: Any, wordnet: Any) -> str:
-    """Name a synset as released files do, which number satellite adjectives with the others.
-
-    NLTK's versions differ in this.
-    """
+    """Name a synset as in released files, which number satellite adjectives with the others."""
     name = str(synset.name())
     if synset.pos() not in "as":
         return name
@@ -180,10 +165,9 @@ def _name(synset: Any, wordnet: Any) -> str:
 def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
     """Find wrong answers that are right in WordNet: by the concept, or by a sense of its words.
 
-    An ISA question has as right answers all hypernyms (or hyponyms) of the concept. Where another
-    sense of its words makes a wrong answer right, or another sense of a choice's words would be
-    right, that is a finding of its own: the sentence may distinguish the senses. Items without
-    notes on synsets are passed over.
+    All hypernyms (or hyponyms) of a concept are right answers to an ISA question. A choice that is
+    right only by another sense of its or the concept's words is a finding of its own, as the
+    sentence may tell the senses apart. Items without notes on synsets are passed over.
     """
     numbers = {concept.name: concept.number for concept in graph.concepts}
     findings = list[Finding]()

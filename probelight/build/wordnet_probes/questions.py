@@ -1,4 +1,4 @@
-"""The questions about each concept: stems by the templates of table 2, and their right answers."""
+"""The questions about each concept: stems by the templates of table 2, and right answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ WORDINGS: Mapping[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Question:
-    """A stem and its right answer, whose distractors are chosen later; concepts by number."""
+    """A stem and its right answer, without distractors; concepts by number."""
 
     concept: int  # what it is about: its cluster
     gold: int  # the answer
@@ -89,11 +89,11 @@ class Questions:
     """The questions of one probe, concept by concept; no stem is asked twice.
 
     Args:
-        kind: Which relation is asked for.
+        kind: The relation that is asked for.
         graph: WordNet.
-        rng: Chooses wordings, contexts and golds.
+        rng: Draws wordings, contexts and golds.
         max_hops: How far a hypernym or hyponym may be.
-        most: Questions of one concept at most.
+        most: Questions per concept at most.
     """
 
     kind: Kind
@@ -106,7 +106,7 @@ class Questions:
     _uses: Counter[int] = field(default_factory=Counter)
 
     def of_concept(self, concept: Concept) -> Iterator[Question]:
-        """Yield the questions about one concept; none if it has no context or no fit answer."""
+        """Yield the questions about one concept; none without a context or a fit answer."""
         if not concept.is_fit or (self.kind != "synonymy" and not concept.contexts):
             return
         for hops, gold in self._golds(concept):
@@ -157,6 +157,6 @@ class Questions:
 
 
 def asked_words(kind: Kind, concept: Concept) -> list[str]:
-    """Return the words that no answer may repeat: the concept's, also as in its examples."""
+    """Return the words that no answer may repeat: the concept's, and as its examples have them."""
     shown = [word for word, _ in concept.contexts]
     return shown if kind == "definitions" else [*concept.words, *shown]

@@ -1,7 +1,7 @@
-"""The items of the diagnostics, a type for each kind of set, and the readers of their files.
+"""Items of the diagnostics, a type for each form of set, and readers of their files.
 
-An item's `prompts` are in the order of the lists that the authors' programs write and read. Readers
-raise a `RecordError` with file and line.
+An item's `prompts` are in the order of the authors' recorded outputs. Readers raise a `RecordError`
+with file and line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROLES = re.compile(
 
 @dataclass(frozen=True)
 class Prompt:
-    """A context, and the target word behind it."""
+    """A context, and the target word after it."""
 
     context: str
     target: str
@@ -43,23 +43,14 @@ class Prompt:
 
 @dataclass(frozen=True)
 class InferenceItem:
-    """CPRAG-102: two sentences whose last word takes commonsense and pragmatic inference.
-
-    Attributes:
-        first: The first sentence.
-        second: The second one without its last word.
-        expected: The word that people say.
-        within: A bad word of the same category.
-        between: A bad word of a neighbouring category.
-        constraint: "H" where people agree on the expected word, "L" where they do less.
-    """
+    """CPRAG-102: two sentences whose last word takes commonsense and pragmatic inference."""
 
     first: str
-    second: str
-    expected: str
-    within: str
-    between: str
-    constraint: str
+    second: str  # without its last word
+    expected: str  # the word that people say
+    within: str  # a bad word of the same category
+    between: str  # a bad word of a neighbouring category
+    constraint: str  # "H" where people agree on the expected word, "L" where they do less
 
     def __post_init__(self) -> None:
         if self.constraint not in CONSTRAINTS:
@@ -74,23 +65,14 @@ class InferenceItem:
 
 @dataclass(frozen=True)
 class RoleItem:
-    """ROLE-88: one of the two contexts of a pair in which two nouns change their roles.
-
-    Attributes:
-        pair: What both contexts of a pair have in common.
-        role: "a" where the target fits, "b" where the roles are reversed.
-        context: All before the verb.
-        expected: The completions that people gave most often; several where they tie.
-        cloze: The share of people who gave the best one.
-        target: The verb whose probabilities are compared.
-    """
+    """ROLE-88: one of the two contexts of a pair in which two nouns swap roles."""
 
     pair: str
-    role: str
-    context: str
-    expected: tuple[str, ...]
-    cloze: float
-    target: str
+    role: str  # "a" where the target fits, "b" where the roles are reversed
+    context: str  # all before the verb
+    expected: tuple[str, ...]  # the commonest completions by people; several where they tie
+    cloze: float  # share of people who gave the best one
+    target: str  # the verb whose probabilities are compared
 
     def __post_init__(self) -> None:
         if self.role not in ("a", "b"):
@@ -111,12 +93,7 @@ class RoleItem:
         return (Prompt(self.context, self.target),)
 
     def with_nouns(self, object_noun: str | None, subject_noun: str | None) -> str:
-        """Return the context with other nouns for its object and its subject.
-
-        Args:
-            object_noun: Stands behind "which"; None leaves the noun there.
-            subject_noun: Stands behind "the"; None leaves the noun there.
-        """
+        """Return the context with other nouns after "which" and "the"; None keeps the one there."""
         found = _ROLES.fullmatch(self.context)
         assert found is not None
         object_noun, subject_noun = object_noun or found["object"], subject_noun or found["subject"]
@@ -125,21 +102,13 @@ class RoleItem:
 
 @dataclass(frozen=True)
 class NegationItem:
-    """NEG-136: a statement and its negation, and the words that make each of them true.
+    """NEG-136: a statement and its negation, and the words that make each of them true."""
 
-    Attributes:
-        affirmative: The statement without its last word.
-        negative: Its negation.
-        true_affirmative: The word that makes the statement true, and the negation false.
-        true_negative: The word that makes the negation true.
-        licensing: NEG-136-NAT: "Y" where the negation is natural to say, "N" where it is less.
-    """
-
-    affirmative: str
+    affirmative: str  # the statement without its last word
     negative: str
-    true_affirmative: str
+    true_affirmative: str  # makes the statement true, and the negation false
     true_negative: str
-    licensing: Literal["Y", "N"] | None = None
+    licensing: Literal["Y", "N"] | None = None  # NEG-136-NAT: is the negation natural to say?
 
     def __post_init__(self) -> None:
         if self.licensing not in ("Y", "N", None):
@@ -157,15 +126,10 @@ class NegationItem:
 
 @dataclass(frozen=True)
 class SentencePair:
-    """ROLE-1500 and NEG-1500-SIMP: two sentences without their last words.
+    """ROLE-1500 and NEG-1500-SIMP: two sentences without their last words."""
 
-    Attributes:
-        first: The first sentence; of negations the affirmative one.
-        second: The same with roles reversed, or negated.
-    """
-
-    first: Prompt
-    second: Prompt
+    first: Prompt  # of negations the affirmative one
+    second: Prompt  # the same with roles reversed, or negated
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -248,7 +212,7 @@ def _role(row: Mapping[str, str]) -> RoleItem:
 
 
 def _rows(path: Path, columns: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the place and the cells by column of each row of a tsv file; none may be empty."""
+    """Yield the place and the cells by column of each row of a .tsv file; none may be empty."""
     header: Sequence[str] = ()
     found = False
     for number, text in read_lines(path):

@@ -32,19 +32,18 @@ def read_hub(
     cache_dir: str | Path | None = None,
     offline: bool | None = None,
 ) -> ItemFile:
-    """Read one split of a probe.
+    """Read one split of a probe, with ids `<name>-<row>` (from 1) where rows have none.
 
     Args:
-        config: The probe. Rows without an id become `<name>-<row>`; rows of its `leave_out`,
-            counted from 1, are not read.
+        config: The probe; rows of its `leave_out` are not read.
         split: Our name of the split.
         cache_dir: Folder of `datasets`; its own cache by default.
-        offline: Whether to use the cache of `datasets` alone.
+        offline: Whether to use only the cache of `datasets`.
 
     Raises:
         ConfigError: If the Hub does not have the split.
         DownloadError: If the data set cannot be had.
-        RecordError: If its columns are not known, a row is malformed or an id repeats.
+        RecordError: If its columns are unknown, a row is malformed or an id repeats.
     """
     source = config.hub
     if source is None or split not in source.splits:
@@ -122,7 +121,7 @@ def _arc(row: Row) -> dict[str, Any]:
 
 
 def _sciq(row: Row) -> dict[str, Any]:
-    """sciq: the gold answer and three distractors apart, so their order is drawn by content."""
+    """sciq: gold and distractors are separate columns, so their order is drawn by content."""
     texts = [row["correct_answer"], *(row[f"distractor{number}"] for number in (1, 2, 3))]
     drawn = [hashlib.sha256(f"{row['question']}\0{text}".encode()).hexdigest() for text in texts]
     order = sorted(range(len(texts)), key=drawn.__getitem__)
@@ -132,7 +131,7 @@ def _sciq(row: Row) -> dict[str, Any]:
 def _race(row: Row) -> dict[str, Any]:
     """race: the stem is the article, the choices the question filled in with each option.
 
-    A choice is never cut before the end of an article is (as the RACE recipes of RoBERTa do).
+    A choice is never cut before the end of an article is (as in RoBERTa's RACE recipe).
     """
     question = row["question"]
     texts = [

@@ -1,4 +1,4 @@
-"""Reading a file with an item on each line, in any form and in the AI2 format."""
+"""Reading a file with an item on each line, in any form, and the AI2 format."""
 
 from __future__ import annotations
 
@@ -23,44 +23,27 @@ Parse = Callable[[str, int], Record | None]
 
 @dataclass(frozen=True)
 class ItemFile:
-    """The content of one file.
+    """The content of one file."""
 
-    Attributes:
-        records: The items, in the order of the file.
-        files: The file, and as a second one the user's choices of all items, where it has none.
-        notices: Notices for a reader of the results ("505 ids repeat").
-    """
-
-    records: tuple[Record, ...]
-    files: tuple[DataFile, ...]
-    notices: tuple[str, ...]
+    records: tuple[Record, ...]  # in the order of the file
+    files: tuple[DataFile, ...]  # the file, and the user's choices of all items if it has none
+    notices: tuple[str, ...]  # for a reader of the results ("505 ids repeat")
 
 
 class Options(TypedDict, total=False):
-    """How a file of items is read.
+    """How a file of items is read."""
 
-    Attributes:
-        name: Items without an id become `<name>-<line>`; by default the name of the file.
-        leave_out: Lines not to read, for a released file with rows that cannot be used.
-        ids_repeat: Whether ids may repeat, as in some released files; they are counted.
-    """
-
-    name: str
-    leave_out: Collection[int]
-    ids_repeat: bool
+    name: str  # items without an id become `<name>-<line>`; by default the name of the file
+    leave_out: Collection[int]  # lines not to read: rows of a released file that cannot be used
+    ids_repeat: bool  # whether ids may repeat, as in some released files; they are counted
 
 
 def read_items(path: str | Path, parse: Parse, **options: Unpack[Options]) -> ItemFile:
-    """Read a whole file; the first malformed line is an error that names file and line.
-
-    Args:
-        path: The file, as it is or compressed.
-        parse: Makes an item of a line.
-        **options: See `Options`.
+    """Read a whole file, plain or compressed, with `parse` for each line.
 
     Raises:
         RecordError: If a line is malformed, an id repeats, or the file is empty, damaged or not
-            UTF-8.
+            UTF-8; the message names file and line.
         FileNotFoundError: If there is no such file.
     """
     path = Path(path)
@@ -111,11 +94,7 @@ def read_items(path: str | Path, parse: Parse, **options: Unpack[Options]) -> It
 
 
 def refuse_repeated_ids(records: Iterable[Record]) -> None:
-    """Refuse two items of one id.
-
-    Raises:
-        RecordError: If an id repeats; the message names both places.
-    """
+    """Raise a RecordError that names both places if an id repeats."""
     first: dict[str, Record] = {}
     for record in records:
         if (other := first.setdefault(record.id, record)) is not record:
@@ -151,11 +130,7 @@ EXAMPLE = f'{{"id": "1", {QUESTION}, "answerKey": "A"}}'
 
 
 def parse_row(text: str) -> dict[str, Any]:
-    """Parse the JSON object of one line.
-
-    Raises:
-        RecordError: If it is none, or has a key twice.
-    """
+    """Parse the JSON object of one line; a RecordError says that it is none, or repeats a key."""
     line = text.strip()
     hint = f"; {ONE_LINE}, such as {EXAMPLE}"
     if line.startswith("["):
@@ -170,11 +145,7 @@ def parse_row(text: str) -> dict[str, Any]:
 def record_from_row(
     row: Mapping[str, Any], setup: Setup | None, *, position: int, default_id: str = ""
 ) -> Record:
-    """Make a validated record of one parsed row.
-
-    Raises:
-        RecordError: If it is malformed; the message says what is wrong, not where.
-    """
+    """Make a validated record of one parsed row; a RecordError does not say where."""
     question = row.get("question")
     if not isinstance(question, dict):
         raise RecordError(f"`question` is {kind_of(question)}; an object is needed{_row_hint(row)}")
@@ -219,11 +190,7 @@ def _choices(choices: object, hint: str) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def meta_of(notes: object) -> dict[str, Any]:
-    """Return the notes of a row with the fields that follow from them, such as the cluster.
-
-    Raises:
-        RecordError: If they are no object, or a number of hops is none.
-    """
+    """Return the notes of a row with the fields that follow from them, such as the cluster."""
     if notes is None:
         return {}
     if not isinstance(notes, dict):
@@ -264,7 +231,7 @@ def _text(value: object, what: str) -> str:
 
 
 def _row_hint(row: Mapping[str, Any]) -> str:
-    """Return what to write in place of the layouts of data sets of the Hub; "" for others."""
+    """Return what to write instead of layouts of the Hub's data sets; "" for others."""
     question = row.get("question")
     choices = question.get("choices") if isinstance(question, dict) else row.get("choices")
     in_columns = isinstance(choices, dict) and {"text", "label"} <= choices.keys()

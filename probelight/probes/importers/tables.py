@@ -1,4 +1,4 @@
-"""Reading items from plain tables, .csv or .tsv, and minimal pairs, as they are or compressed.
+"""Reading items from tables, .csv or .tsv, and minimal pairs, plain or compressed.
 
 A table has an item on each line below its header:
 
@@ -12,7 +12,7 @@ fields of BLiMP (Warstadt et al. 2020), or in the AI2 format with an empty stem:
 
     {"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps.", "UID": "...", "pairID": "0"}
 
-More wrong sentences than one are a list under `sentence_bad`, or several columns of that name.
+Several wrong sentences are a list under `sentence_bad`, or columns of that name.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def read_table(
     candidates: Sequence[str] = (),
     **options: Unpack[Options],
 ) -> ItemFile:
-    """Read a table of items, with the options and errors of `read_items`.
+    """Read a table of items, with the options and errors of `read_items`; line 1 is the header.
 
     Args:
         path: A file whose name `delimiter_of` knows.
         setup: "mc_mlm" also needs exactly one `[MASK]` in every sentence.
         candidates: The choices of every item, where no column holds them.
-        **options: See `Options`; the header is a line, too.
+        **options: See `Options`.
     """
     delimiter = delimiter_of(path)
     assert delimiter is not None
@@ -92,11 +92,7 @@ def read_table(
 
 
 class _ItemTable:
-    """The lines of a table as items; the first is the header.
-
-    Attributes:
-        notices: Which columns are not read.
-    """
+    """The lines of a table as items; the first is the header. `notices` names unread columns."""
 
     def __init__(self, delimiter: str, candidates: Sequence[str]) -> None:
         self.delimiter = delimiter
@@ -176,7 +172,7 @@ class _ItemTable:
 
 
 def _choices(cell: str) -> tuple[str, ...]:
-    """Return the choices of one cell: a JSON list, or texts with | or ; between them."""
+    """Return the choices of one cell: a JSON list, or texts separated by | or ;."""
     if cell.startswith("["):
         try:
             found = json.loads(cell)
@@ -223,9 +219,6 @@ def ai2_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Turn a pair with the fields of BLiMP into a row of the AI2 format.
 
     Its id is `id`, or UID and `pairID`, which alone repeats from paradigm to paradigm.
-
-    Raises:
-        RecordError: If a sentence is missing.
     """
     for key in (GOOD, BAD):
         if row.get(key) in (None, []):
@@ -248,12 +241,9 @@ def ai2_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _PairTable:
-    """Lines of a .tsv or .csv file as rows with the fields of BLiMP.
+    """Lines of a .tsv or .csv file as rows with BLiMP's fields; `notices` say how they were read.
 
     Without a header there are two columns, the right sentence and the wrong one.
-
-    Attributes:
-        notices: How the columns were read.
     """
 
     def __init__(self, delimiter: str) -> None:
