@@ -146,9 +146,7 @@ class NumberedSet(CandidateSet):
 class NumberedEncoder:
     """Poses the stems of records alone: what a text gives does not depend on its candidates.
 
-    Args:
-        encoder: Poses the stems; it is given records without choices.
-        words: The candidates of all records that will come, without white space around them.
+    `words` are the candidates of all records that will come, without white space around them.
     """
 
     def __init__(self, encoder: ChoiceEncoder, words: Sequence[str]) -> None:
@@ -177,11 +175,9 @@ class NumberedEncoder:
             labels=np.array([record.answer for record in kept], dtype=np.int64),
             lengths=posed.lengths,
             num_sequences=posed.num_sequences,
-            num_choices=exists.shape[1],
             kept=posed.kept,
             skipped=posed.skipped,
             notices=posed.notices,
-            padding=posed.padding,
             posed=posed,
             candidate_ids=candidates,
             choice_mask=exists,

@@ -75,10 +75,8 @@ class ContinuationEncoder(LikelihoodEncoder):
     tokens at the beginning of a text are kept, those at its end are not. Where it sets none, a text
     that is scored from its first token gets the tokenizer's BOS (or EOS) token before it.
 
-    Args:
-        tokenizer: A fast Hugging Face tokenizer, with or without a padding token.
-        max_length: Most tokens of a text, special tokens included. A longer one loses its
-            beginning, down to one token; what is scored stays whole.
+    A text longer than `max_length`, special tokens included, loses its beginning, down to one
+    token; what is scored stays whole. The tokenizer is a fast one, with or without a padding token.
     """
 
     makes = ContinuationSet
@@ -158,6 +156,7 @@ def shared_beginning(ids: Ids, lengths: Ids) -> Ids:
 class StemSet(CandidateSet):
     """Stems, one sequence per item, and the vocabulary items of their candidates."""
 
+    padding: Padding
     rows: tuple[Ids, ...]  # tokens of each stem, special tokens included
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
@@ -173,15 +172,10 @@ class StemSet(CandidateSet):
 class StemEncoder:
     """Encodes the stem of each record up to its blank, or whole with the blank written out.
 
-    For the next token it is read up to its blank, without the white space there; candidates are
-    then looked up as entries of the vocabulary, and records with one that is none are skipped. Of a
-    stem that is too long the beginning is cut.
-
-    Args:
-        tokenizer: A Hugging Face tokenizer.
-        max_length: Most tokens of a stem, special tokens included.
-        blank: Written for the mask; None ends the stem before it.
-        answer_prefix: As in `CandidateTable`.
+    With `blank` None, for the next token, the stem is read up to its blank, without the white space
+    there; candidates are then looked up as entries of the vocabulary (by `answer_prefix`, as in
+    `CandidateTable`), and records with one that is none are skipped. A stem longer than
+    `max_length`, special tokens included, loses its beginning.
     """
 
     def __init__(
@@ -236,7 +230,6 @@ class StemEncoder:
             labels=np.array([record.answer for record in posed], dtype=np.int64),
             lengths=np.array([len(row) for row in rows], dtype=np.int64),
             num_sequences=np.ones(len(kept), dtype=np.int64),
-            num_choices=exists.shape[1],
             kept=kept,
             skipped=skipped,
             notices=notices,

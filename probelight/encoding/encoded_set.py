@@ -105,23 +105,19 @@ class EncodedSet(ABC):
         labels: (N,) index of the gold choice.
         lengths: (N,) tokens of the longest sequence of each item, special tokens included.
         num_sequences: (N,) sequences of each item: 1 for a masked sentence, K for K pairs.
-        num_choices: K, the most choices of an item.
         kept: Position of each item's record among those given.
         skipped: Records left out, with the reason.
         needs_pll: Positions of the records to be scored by pseudo-log-likelihood.
         notices: What a reader of the results should know (cuts, skips), one sentence each.
-        padding: How sequences are made equally long.
     """
 
     labels: Ids
     lengths: Ids
     num_sequences: Ids
-    num_choices: int
     kept: list[int]
     skipped: list[Skipped] = field(default_factory=list)
     needs_pll: list[int] = field(default_factory=list)
     notices: tuple[str, ...]
-    padding: Padding
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -70,22 +70,16 @@ class Target:
 class InfillingSet(EncodedSet):
     """Texts with a blank and what may be written there; `num_sequences` counts both.
 
-    Attributes:
-        sources: The distinct texts, without special tokens.
-        targets: The distinct targets of the decoder.
-        places: (N, M) the targets of each item, -1 for none: M is K, a target per choice, or 1,
-            where the next token is scored.
-        candidate_ids: (N, K) vocabulary items, where the next token is scored.
-        choice_mask: (N, K) which choices exist.
-        template: Special tokens around a source.
+    An item has M targets: one per choice, or a single one where the next token is scored.
     """
 
-    sources: tuple[Ids, ...]
-    targets: tuple[Target, ...]
-    places: Ids
-    candidate_ids: Ids | None
-    choice_mask: NDArray[np.bool_]
-    template: Template
+    padding: Padding
+    sources: tuple[Ids, ...]  # the distinct texts, without special tokens
+    targets: tuple[Target, ...]  # the distinct ones
+    places: Ids  # (N, M) index of each target, -1 where there is none
+    candidate_ids: Ids | None  # (N, K) vocabulary items, where the next token is scored
+    choice_mask: NDArray[np.bool_]  # (N, K) which choices exist
+    template: Template  # around a source
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (S, L) of the encoder, and the decoder's inputs.
@@ -221,19 +215,17 @@ class InfillingEncoder:
 
     In a question the blank is behind the stem and a space; an empty stem is nothing but the
     blank, so that a whole sentence is the answer. A stem and its blank are tokenised as one text.
-    An answer gets the pieces that it has in running text: where the context is repeated those of
-    the filled sentence that hold a letter of it, or the space before it, else those that it has
-    behind a space (at the start of a text, or attached to a word: those that it has alone).
+    An answer gets the pieces that it has in running text: where the context is repeated (which
+    needs a fast tokenizer) those of the filled sentence that hold a letter of it, or the space
+    before it, else those that it has behind a space (at the start of a text, or attached to a word:
+    those that it has alone), by `answer_prefix` as in `CandidateTable`.
 
-    Args:
-        tokenizer: The tokenizer; a fast one where the context is repeated.
-        form: How the model fills blanks.
-        max_length: Most tokens of either text, special tokens included. Of a longer one, text
-            around the blank is cut, the longer side first, for both halves of the model alike.
-        answer_prefix: As in `CandidateTable`; the pieces of filled sentences do not go by it.
-        asks: What is scored: all pieces of the "choices"; the first token in the blank, whose
-            candidates are choices that are one of the vocabulary's "entries" (records with another
-            are skipped); or that of the "place" alone, whatever the choices are.
+    Of a text longer than `max_length`, special tokens included, text around the blank is cut, the
+    longer side first, for both halves of the model alike.
+
+    What is scored, `asks`, is all pieces of the "choices"; the first token in the blank, whose
+    candidates are choices that are one of the vocabulary's "entries" (records with another are
+    skipped); or that of the "place" alone, whatever the choices are.
     """
 
     def __init__(
@@ -323,7 +315,6 @@ class InfillingEncoder:
             labels=np.array([records[i].answer for i in kept], dtype=np.int64),
             lengths=lengths,
             num_sequences=1 + (places >= 0).sum(axis=1),
-            num_choices=width,
             kept=kept,
             skipped=skipped,
             notices=notices,

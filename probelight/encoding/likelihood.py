@@ -44,6 +44,7 @@ class FilledText:
 class LikelihoodSet(EncodedSet):
     """Texts with an answer in them; `num_sequences` is the number of answer tokens to mask."""
 
+    padding: Padding
     texts: tuple[FilledText, ...]
     choice_text: Ids  # (N, K) index of each choice's text, -1 for no choice
     template: Template
@@ -81,19 +82,17 @@ class LikelihoodEncoder:
     """Encodes each choice in its place: the mask of the stem, or behind the stem and a space.
 
     Where the stem is empty, the choice is the whole text. Stem and choice are tokenised as one
-    text, so a choice gets the pieces that it has in running text.
+    text, so a choice gets the pieces that it has in running text. Of a text longer than
+    `max_length`, special tokens included, text around the answer is cut, the longer side first; the
+    answer stays whole.
 
-    Args:
-        tokenizer: A fast Hugging Face tokenizer.
-        max_length: Most tokens of a text, special tokens included. Of a longer one, text around the
-            answer is cut, the longer side first; the answer stays whole.
-        by_words: Note where words end, for the pseudo-log-likelihoods of Kauf and Ivanova (2023):
-            with a piece the later pieces of its word are masked, also those behind the answer.
-            Words are the tokenizer's own (`word_ids()`; to some, punctuation is part of the word
-            before it), but white space always ends one: some tokenizers count a whole text as a
-            word. What a tokenizer counts to no word is one by itself.
-        template: Special tokens around a text; None: the tokenizer's own.
-        padding: How texts are made equally long; None: as the tokenizer has it.
+    With `by_words` it notes where words end, for the pseudo-log-likelihoods of Kauf and Ivanova
+    (2023): with a piece the later pieces of its word are masked, also those behind the answer.
+    Words are the tokenizer's own (`word_ids()`; to some, punctuation is part of the word before
+    it), but white space always ends one: some tokenizers count a whole text as a word. What a
+    tokenizer counts to no word is one by itself.
+
+    `template` and `padding` are the tokenizer's own unless others are given.
     """
 
     makes: type[LikelihoodSet] = LikelihoodSet
@@ -158,7 +157,6 @@ class LikelihoodEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=lengths,
             num_sequences=self._num_sequences(num_scored, lengths),
-            num_choices=width,
             kept=list(range(len(records))),
             notices=notices + white_space_notice(records),
             padding=self.padding,

@@ -31,6 +31,7 @@ from probelight.probes.record import Record
 class MaskedSet(CandidateSet):
     """Sentences with one mask each, and the vocabulary items of their candidates."""
 
+    padding: Padding
     store: TokenStore  # of the distinct sentences
     windows: Ids  # (N, 2) begin and end in `store.ids` of the kept part of each sentence
     mask_position: Ids  # (N,), special tokens counted
@@ -50,14 +51,11 @@ class MaskedSet(CandidateSet):
 class MaskedChoiceEncoder:
     """Encodes MC-MLM records: a masked sentence and K candidate pieces (Talmor et al. 2020).
 
-    Args:
-        tokenizer: A Hugging Face tokenizer with a mask token.
-        answer_prefix: Put before a candidate to look it up, see `CandidateTable`.
-        multi_token: What to do with a record that has a candidate which is not one vocabulary
-            item: "error", "skip" (counted and listed), or "pseudo_log_likelihood" (listed in
-            `needs_pll`; no batch is made of it here).
-        max_length: Most tokens of a sentence, special tokens included. A longer one is cut on
-            the side where more text is, so that the mask stays.
+    Candidates are looked up behind `answer_prefix`, see `CandidateTable`. A record with one that is
+    not one vocabulary item is, by `multi_token`, an "error", a "skip" (counted and listed), or left
+    to "pseudo_log_likelihood" (listed in `needs_pll`; no batch is made of it here). A sentence
+    longer than `max_length`, special tokens included, is cut on the side where more text is, so
+    that the mask stays.
     """
 
     def __init__(
@@ -125,7 +123,6 @@ class MaskedChoiceEncoder:
             labels=np.array([records[i].answer for i in kept], dtype=np.int64),
             lengths=windows[:, 1] - windows[:, 0] + self.template.num_special,
             num_sequences=np.ones(len(kept), dtype=np.int64),
-            num_choices=candidates.shape[1],
             kept=kept,
             skipped=skipped,
             needs_pll=marked,

@@ -34,6 +34,7 @@ from probelight.probes.record import MASK, Record
 class SentenceSet(EncodedSet):
     """Question-answer pairs, assembled from the tokens of distinct questions and answers."""
 
+    padding: Padding
     store: TokenStore
     stem_text: Ids  # (N,) index in `store` of the question
     choice_text: Ids  # (N, K) those of the answers, -1 for no choice
@@ -68,13 +69,9 @@ class SentenceChoiceEncoder:
     """Encodes MC-QA records: `[CLS] question [SEP] answer [SEP]` for each choice.
 
     The ids equal `tokenizer([question], [answer], truncation="longest_first")`. An MC-MLM record is
-    posed with its mask in the question (Talmor 2020, figure 2D).
-
-    Args:
-        tokenizer: A Hugging Face tokenizer.
-        max_length: Most tokens of a pair, special tokens included.
-        num_choices: Pads every record to so many choices with empty ones, scored like any other
-            (Richardson 2020). None leaves the records as they are.
+    posed with its mask in the question (Talmor 2020, figure 2D). `num_choices` pads every record to
+    so many choices with empty ones, scored like any other (Richardson 2020); None leaves them as
+    they are.
     """
 
     def __init__(
@@ -115,7 +112,6 @@ class SentenceChoiceEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=np.minimum(longest, room) + self.template.num_special,
             num_sequences=(choices >= 0).sum(axis=1),
-            num_choices=choices.shape[1],
             kept=list(range(len(records))),
             notices=notices,
             padding=self.padding,

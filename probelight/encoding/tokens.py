@@ -153,17 +153,11 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Template:
-    """The special tokens around one text or between two, as the tokenizer itself sets them.
+    """The special tokens around one text or between two, as the tokenizer itself sets them."""
 
-    Attributes:
-        parts: Ids before, between and behind the texts: 2 arrays for one text, 3 for a pair.
-        part_types: Token types of `parts`.
-        text_types: Token type of each text.
-    """
-
-    parts: tuple[Ids, ...]
-    part_types: tuple[Ids, ...]
-    text_types: tuple[int, ...]
+    parts: tuple[Ids, ...]  # before, between and behind the texts: 2 for one text, 3 for a pair
+    part_types: tuple[Ids, ...]  # token types of `parts`
+    text_types: tuple[int, ...]  # token type of each text
 
     @classmethod
     def of(cls, tokenizer: Any, num_texts: Literal[1, 2]) -> Template:

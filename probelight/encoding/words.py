@@ -18,9 +18,9 @@ from probelight.encoding.encoded_set import (
     CandidateSet,
     EncodedSet,
     Ids,
-    Padding,
     distinct,
     distinct_texts,
+    existing_choices,
     masked_stem,
     padding_notice,
 )
@@ -32,7 +32,6 @@ NUM_TOKENS = 20  # Talmor 2020, section 2.3
 
 _WORD = re.compile(r"\[MASK\]|[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:[.,]\d+)*|[^\w\s]|_")
 _NUM_EXAMPLES = 5
-_PADDING = Padding(token_id=PADDING_ID, type_id=0, with_types=False)
 
 
 class WordIndex(Protocol):
@@ -87,14 +86,9 @@ class WordMaskedSet(CandidateSet):
 
 
 class WordMaskedEncoder:
-    """Encodes MC-MLM records for the MLM-baseline of Talmor et al. 2020: the first words.
+    """Encodes MC-MLM records for the MLM-baseline of Talmor et al. 2020: first `num_tokens` words.
 
     A candidate is one entry of the model's answers, whatever its words, so no record is skipped.
-
-    Args:
-        words: Rows of the words of sentences.
-        candidates: Rows of the candidates.
-        num_tokens: Words of a sentence that are read.
     """
 
     def __init__(
@@ -114,9 +108,9 @@ class WordMaskedEncoder:
         counts = Counter(word for words in sentences for word in words)
         # All at once: each call may read the whole file of vectors.
         self.words.ids(list(counts))
-        num_choices = max((len(record.choices) for record in records), default=0)
         word_ids = np.full((len(records), self.num_tokens), PADDING_ID, dtype=np.int64)
-        candidates = np.zeros((len(records), num_choices), dtype=np.int64)
+        exists = existing_choices(records)
+        candidates = np.zeros(exists.shape, dtype=np.int64)
         for row, (record, words) in enumerate(zip(records, sentences, strict=True)):
             word_ids[row, : len(words)] = self.words.ids(words)
             names = [" ".join(choice.lower().split()) for choice in record.choices]
@@ -135,13 +129,11 @@ class WordMaskedEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=np.full(len(records), self.num_tokens, dtype=np.int64),
             num_sequences=np.ones(len(records), dtype=np.int64),
-            num_choices=num_choices,
             kept=list(range(len(records))),
             notices=notices,
-            padding=_PADDING,
             word_ids=word_ids,
             candidate_ids=candidates,
-            choice_mask=candidates > 0,
+            choice_mask=exists,
         )
 
 
@@ -186,12 +178,8 @@ class WordPairSet(EncodedSet):
 class WordPairEncoder:
     """Encodes MC-QA records as pairs of word sequences, question and answer.
 
-    Args:
-        words: Rows of the words.
-        max_length: Most words of a text; the rest is cut.
-        num_choices: Pads every record to so many choices with empty ones, scored like any other
-            (Richardson 2020). None leaves the records as they are.
-        split: Text to its words, as the rows name them.
+    The words are those that `split` gives, at most `max_length` of a text. `num_choices` is that of
+    `SentenceChoiceEncoder`.
     """
 
     def __init__(
@@ -225,10 +213,8 @@ class WordPairEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=longest,
             num_sequences=(choices >= 0).sum(axis=1),
-            num_choices=choices.shape[1],
             kept=list(range(len(records))),
             notices=notices,
-            padding=_PADDING,
             texts=texts,
             stem_text=stems,
             choice_text=choices,

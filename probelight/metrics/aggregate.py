@@ -26,18 +26,13 @@ def chance_corrected(score: float, chance: float) -> float:
 class Checkpoint(NamedTuple):
     """One candidate of M*_k: the accuracies of a setting after an epoch.
 
-    Attributes:
-        probe: Accuracy on the selection items of the probe.
-        original: Accuracy on those of the original task; all candidates begin with the same model,
-            so the higher one has cost less.
-        learning_rate: 0 where settings are not compared.
-        epoch: From 1; 0 is the model before inoculation, which is no candidate.
+    All candidates begin with the same model: a higher accuracy on the original task has cost less.
     """
 
-    probe: float
-    original: float
-    learning_rate: float
-    epoch: float
+    probe: float  # accuracy on the selection items of the probe
+    original: float  # accuracy on those of the original task
+    learning_rate: float  # 0 where settings are not compared
+    epoch: float  # from 1; 0 is the model before inoculation, which is no candidate
 
 
 def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoint]) -> Item:

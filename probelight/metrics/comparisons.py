@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, product
-from statistics import NormalDist
 from string import ascii_lowercase
 
 import numpy as np
@@ -23,6 +22,7 @@ from probelight.metrics.intervals import (
     Groups,
     Interval,
     Term,
+    Z,
     group_indices,
     half_width,
     num_groups,
@@ -36,29 +36,19 @@ _PARTS = 2520  # a tie of up to ten choices is a whole number of these parts of 
 _EXACT = 2 * 10**8  # additions of an exact test; beyond, it is drawn
 _DRAWS = 9_999
 _BLOCK = 2**22  # drawn signs held at a time
-_Z = NormalDist().inv_cdf(1 - LEVEL / 2)
 Runs = Mapping[int, Floats]  # by seed, (N,) scores of items
 
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Two accuracies on the same items.
+    """Two accuracies on the same items."""
 
-    Attributes:
-        difference: Accuracy after minus accuracy before; the inoculation cost is its negative.
-        low: Lower end of the interval of the difference.
-        high: Upper end.
-        lost: Items right before and wrong after; ties count in part.
-        gained: Items wrong before and right after; ties count in part.
-        p_value: Exact two-sided McNemar test of lost against gained, by groups where there are any.
-    """
-
-    difference: float
-    low: float
+    difference: float  # accuracy after minus before; the inoculation cost is its negative
+    low: float  # end of the 95% interval of the difference
     high: float
-    lost: float
-    gained: float
-    p_value: float
+    lost: float  # number of items right before and wrong after; ties count in part
+    gained: float  # number of items wrong before and right after; ties count in part
+    p_value: float  # exact two-sided McNemar test of lost against gained, by groups if any
 
 
 def paired_difference(
@@ -167,19 +157,12 @@ def _newcombe(first: Floats, second: Floats) -> Interval:
 
 @dataclass(frozen=True)
 class Compared:
-    """The difference of two systems.
+    """The difference of two systems."""
 
-    Attributes:
-        interval: Accuracy of the first minus that of the second.
-        mcnemar_p: Exact McNemar by groups; of several seeds on each item's mean over them.
-        p_value: The same, but not below that of the interval where seeds are drawn.
-        smallest: The smallest difference that would have been found with probability 80%, or inf.
-    """
-
-    interval: Interval
-    mcnemar_p: float
-    p_value: float
-    smallest: float
+    interval: Interval  # accuracy of the first minus that of the second
+    mcnemar_p: float  # exact, by groups; of several seeds on each item's mean over them
+    p_value: float  # the same, but not below that of the interval where seeds are drawn
+    smallest: float  # difference that would have been found with probability 80%, or inf
 
 
 def compare_runs(
@@ -226,7 +209,7 @@ def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups
     difference = sum(weight * float(np.mean(list(runs.values()))) for weight, runs in terms)
     variance, half = discordant - difference**2, half_width(terms, groups)
     alike = variance < 1e-12 or half < 1e-9  # every item changed as the others did
-    effective = items**2 / float(np.sum(sizes**2)) if alike else variance * (_Z / half) ** 2
+    effective = items**2 / float(np.sum(sizes**2)) if alike else variance * (Z / half) ** 2
     share = 1 / (2 * items)
     return paired(effective, min(max(discordant, share), 1 - share))
 

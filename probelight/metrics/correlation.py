@@ -17,20 +17,12 @@ _SLACK = 1e-9  # correlations that differ by rounding alone are equal
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's correlation.
+    """Spearman's correlation."""
 
-    Attributes:
-        rho: The correlation; NaN where one side is constant.
-        low: Lower end of the 95% interval (Fisher's z, standard error of Bonett and Wright 2000).
-        high: Upper end; the interval is (-1, 1) for fewer than four pairs.
-        p_value: Two-sided permutation test: share of orders with at least this correlation.
-        num_pairs: How many pairs.
-    """
-
-    rho: float
-    low: float
-    high: float
-    p_value: float
+    rho: float  # NaN where one side is constant
+    low: float  # end of the 95% interval (Fisher's z, standard error of Bonett and Wright 2000)
+    high: float  # the interval is (-1, 1) for fewer than four pairs
+    p_value: float  # two-sided permutation test: share of orders with at least this correlation
     num_pairs: int
 
 

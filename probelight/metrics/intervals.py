@@ -41,7 +41,7 @@ FEW = 20  # fewer groups than this are mentioned next to an interval
 SHARES = (0.0, 1.0)  # bounds of an accuracy
 DIFFERENCES = (-1.0, 1.0)  # bounds of a difference of two
 LEVEL = 0.05  # of a 95% interval
-_Z = NormalDist().inv_cdf(1 - LEVEL / 2)
+Z = NormalDist().inv_cdf(1 - LEVEL / 2)
 _HALVINGS = 40  # of a p-value, which is then exact to 1e-12
 _ADDED = 2.0  # answers added to the variance as whole groups
 
@@ -249,7 +249,7 @@ def _seed_effects(terms: Sequence[Term]) -> list[Floats]:
     return list(effects.values())
 
 
-def _score(share: float, n: float, z: float = _Z) -> tuple[float, float]:
+def _score(share: float, n: float, z: float = Z) -> tuple[float, float]:
     """Return Wilson's interval of a share of `n` trials, which need not be a whole number."""
     if n == 0:
         return 0.0, 1.0

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,10 +23,7 @@ from torch.utils.data import DataLoader
 from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
 from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
-
-if TYPE_CHECKING:
-    from probelight.probes.record import Record
-
+from probelight.probes.record import Record
 
 # What `answer` knows of Lightning's names of precisions.
 PRECISIONS = {"32-true": None, "16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
@@ -35,17 +32,11 @@ _TRIM_EVERY = 32  # batches
 
 @dataclass(frozen=True)
 class ItemScores:
-    """Scores of the records of a set.
+    """Scores of the records of a set, which are known by their positions in it."""
 
-    Attributes:
-        scores: By position of the record: one for each choice, or the answer to another question.
-        notices: What the encoding has to say (cuts, skips), readable.
-        needs_pll: Positions of records without scores, whose choices are to be scored by pieces.
-    """
-
-    scores: dict[int, list[float]]
-    notices: tuple[str, ...]
-    needs_pll: tuple[int, ...] = ()
+    scores: dict[int, list[float]]  # one for each choice, or the answer to another question
+    notices: tuple[str, ...]  # what the encoding has to say (cuts, skips), readable
+    needs_pll: tuple[int, ...] = ()  # records without scores, to be scored by pieces
 
 
 def answer(

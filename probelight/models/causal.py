@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -48,9 +48,7 @@ from probelight.models.scorer import (
     log_probabilities,
 )
 from probelight.models.vocabulary import word_rows
-
-if TYPE_CHECKING:
-    from probelight.probes.record import Setup
+from probelight.probes.record import Setup
 
 BLANK = "___"
 FORMS: dict[Setup, Form] = dict.fromkeys(("mc_mlm", "mc_qa", "minimal_pair"), CAUSAL_LM)

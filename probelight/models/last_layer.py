@@ -27,18 +27,14 @@ from probelight.models.networks import part, run_encoder
 class LayerLayout:
     """Where a transformer keeps its layers, and a layer its parts.
 
-    Attributes:
-        stack: Attribute path of the encoder's list of layers.
-        maps: Paths in a layer of the linear maps of queries, keys and values.
-        finish: From a layer, what attention mixed (B, 1, H), and the layer's own input at the
-            place (B, 1, H), to the layer's output (B, 1, H).
-        as_tuple: Whether a layer returns its output as a tuple of one.
+    `finish` is all that follows attention: from a layer, what attention mixed (B, 1, H), and the
+    layer's own input at the place (B, 1, H), to the layer's output (B, 1, H).
     """
 
-    stack: str
-    maps: tuple[str, str, str]
+    stack: str  # attribute path of the encoder's list of layers
+    maps: tuple[str, str, str]  # paths in a layer of the linear maps of query, key and value
     finish: Callable[[Any, Tensor, Tensor], Tensor]
-    as_tuple: bool = False
+    as_tuple: bool = False  # whether a layer returns its output as a tuple of one
 
 
 def _finish_bert(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:

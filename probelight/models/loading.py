@@ -48,17 +48,11 @@ from probelight.models.networks import check_numbers, own_random_state
 
 @dataclass(frozen=True)
 class Form:
-    """One form in which checkpoints are loaded.
+    """One form in which checkpoints are loaded."""
 
-    Attributes:
-        auto_class: The class that loads it, with `from_pretrained` and `from_config`.
-        admits: Whether a config is of a family that has it.
-        needs: Special tokens that a tokenizer must have for it, as transformers calls them.
-    """
-
-    auto_class: Any
-    admits: Callable[[PreTrainedConfig], bool]
-    needs: tuple[str, ...] = ("pad_token",)
+    auto_class: Any  # with `from_pretrained` and `from_config`
+    admits: Callable[[PreTrainedConfig], bool]  # whether a config is of a family that has it
+    needs: tuple[str, ...] = ("pad_token",)  # of a tokenizer, as transformers calls them
 
 
 def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:

@@ -11,7 +11,7 @@ D distinct ones, H hidden.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -38,9 +38,7 @@ from probelight.models.scorer import (
     all_of,
     log_probabilities,
 )
-
-if TYPE_CHECKING:
-    from probelight.probes.record import Setup
+from probelight.probes.record import Setup
 
 PllForm = Literal["original", "within_word_l2r"]
 FORMS: dict[Setup, Form] = {"mc_mlm": MASKED_LM, "mc_qa": ENCODER, "minimal_pair": MASKED_LM}

@@ -24,7 +24,7 @@ asked for, H hidden, V entries of a vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -52,9 +52,7 @@ from probelight.models.scorer import (
     log_probabilities,
 )
 from probelight.models.vocabulary import word_rows
-
-if TYPE_CHECKING:
-    from probelight.probes.record import Setup
+from probelight.probes.record import Setup
 
 # Targets are run in groups of so many logits: 64 million are 256 MB.
 _MAX_LOGITS = 1 << 26

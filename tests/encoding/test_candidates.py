@@ -124,7 +124,7 @@ def test_candidates_are_places_in_the_list_and_absent_choices_are_masked() -> No
     encoded = encoder.encode(records)
     assert all(record.choices == () for record in stems.given)
     assert [record.stem for record in stems.given] == [record.stem for record in records]
-    assert (encoded.kept, encoded.notices, encoded.num_choices) == ([0, 2], ("two were cut",), 3)
+    assert (encoded.kept, encoded.notices) == ([0, 2], ("two were cut",))
     batch = encoded.collate([1, 0])
     assert batch["text"].tolist() == [2, 0]
     assert batch["candidate_ids"].tolist() == [[1, 2, 0], [2, 0, 0]]

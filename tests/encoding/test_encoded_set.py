@@ -38,12 +38,10 @@ def numbers() -> Numbers:
         labels=np.array([1, 0, 1]),
         lengths=np.array([4, 5, 6]),
         num_sequences=np.ones(3, dtype=np.int64),
-        num_choices=2,
         kept=[0, 2, 5],
         skipped=[],
         needs_pll=[1, 3, 4],
         notices=(),
-        padding=PADDING,
     )
 
 

@@ -168,7 +168,6 @@ def test_padding_is_on_the_right_whatever_the_tokenizer_says(tokenizer: Any, sid
 def test_few_and_many_candidates_in_one_batch(tokenizer: Any) -> None:
     encoded = MaskedChoiceEncoder(tokenizer).encode([INSIDE, START])
     assert isinstance(encoded, MaskedSet)
-    assert encoded.num_choices == 3
     assert encoded.collate([0, 1])["choice_mask"].tolist() == [[True, True, False], [True] * 3]
     # The same width alone, so that scores of all batches can be stacked.
     assert encoded.collate([0])["candidate_ids"].shape == (1, 3)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from probelight.encoding.encoded_set import EncodedSet, Ids, Padding
+from probelight.encoding.encoded_set import EncodedSet, Ids
 from probelight.models.networks import Batch, mask_choices
 from probelight.models.scorer import Posable, Question, Scorer, ScorerSettings
 from probelight.probes.record import Record, Setup
@@ -37,12 +37,10 @@ class CountingEncoder:
             labels=np.array([record.answer for record in records]),
             lengths=np.ones(size, dtype=np.int64),
             num_sequences=np.ones(size, dtype=np.int64),
-            num_choices=width,
             kept=list(range(size)),
             skipped=[],
             needs_pll=[],
             notices=("letters were counted",),
-            padding=Padding(0, 0, with_types=False),
         )
 
 
