@@ -29,17 +29,17 @@ def publish(
     patience: float = 120.0,
     client: Callable[[], Any] | None = None,
 ) -> bool:
-    """Log all figures and tables of a report, and the page as an artifact, in the sweep's group.
+    """Log the figures, tables and page of a report as one run in the sweep's group.
 
-    The run has a fixed id, so a report that is made again continues it. It never raises: a problem
-    is a warning, and the files of the report remain.
+    The run has a fixed id, so a remade report continues it. Nothing is raised: a problem is a
+    warning, and the files of the report remain.
 
     Args:
-        report_dir: Where `train.py report` wrote `figures/` and `tables/`.
+        report_dir: Folder that `train.py report` wrote.
         settings: Project and group; the group is the folder's name by default.
-        workspace: A workspace to make in the project; online alone.
-        patience: Seconds to wait for W&B: only the person who asked for the report waits.
-        client: Gives the wandb package; a parameter for tests.
+        workspace: A workspace to make in the project, if online.
+        patience: Seconds to wait for W&B.
+        client: Returns the wandb package; a parameter for tests.
 
     Returns:
         Whether everything was logged in time.
@@ -108,7 +108,7 @@ def log_report(report_dir: Path, run: Any, wandb: Any) -> None:
 def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:
     """Return columns and rows of a report's csv file, each column all numbers or all text.
 
-    W&B refuses a column with values of several types, and draws numbers only from numbers.
+    W&B refuses mixed columns, and draws numbers only from numbers.
     """
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
@@ -123,10 +123,7 @@ def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:
 
 
 def inoculation_costs(tables_dir: Path) -> dict[str, float]:
-    """Return the cost of each line and dose, by name: the mean over seeds where there are several.
-
-    Two lines of a report never have the same name.
-    """
+    """Return the cost of each line and dose by name, averaged over several seeds."""
     rows: list[dict[str, str]] = []
     for name, chosen_only in (("inoculation_seeds.csv", False), ("inoculation.csv", True)):
         if not rows and (path := tables_dir / name).exists():
@@ -159,10 +156,10 @@ class PanelTemplate:
     """A panel: `lines` over the steps of each run, or `points`, one per run.
 
     Attributes:
-        title: What is above it.
-        x: The metric of the horizontal axis.
-        lines: The metrics that are drawn against it.
-        points: The metric of each run's summary that is drawn against it.
+        title: Heading.
+        x: Metric of the horizontal axis.
+        lines: Metrics drawn against it.
+        points: Metric of each run's summary drawn against it.
         log_x: Whether the horizontal axis is logarithmic.
     """
 
@@ -175,7 +172,7 @@ class PanelTemplate:
     log_x: bool = False
 
     def built(self) -> LinePlot | ScatterPlot:
-        """Return the panel as W&B's library has it."""
+        """Return the panel as an object of W&B's library."""
         import wandb_workspaces.reports.v2 as wr
 
         if self.points:
@@ -196,7 +193,7 @@ class SectionTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceTemplate:
-    """A workspace without the project that it is made in."""
+    """A workspace, without the project it is made in."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -208,8 +205,8 @@ class WorkspaceTemplate:
         """Read the template in a file.
 
         Raises:
-            ConfigError: If it cannot be read, a key is unknown or missing, or a panel has both
-                `lines` and `points`, or neither.
+            ConfigError: If it cannot be read, a key is unknown or missing, or a panel does not have
+                either `lines` or `points`.
         """
         template = typed(cls, read_yaml(path), str(path), ConfigError)
         for panel in (panel for section in template.sections for panel in section.panels):
@@ -233,11 +230,7 @@ class WorkspaceTemplate:
 
 
 def check_library() -> None:
-    """Refuse a workspace where W&B's library for them is not installed.
-
-    Raises:
-        UsageError: If it is not there.
-    """
+    """Raise UsageError if W&B's library for workspaces is not installed."""
     from importlib.util import find_spec
 
     if find_spec("wandb_workspaces") is None:

@@ -32,23 +32,16 @@ Name = TypeVar("Name", str, Subset)
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The runs of all seeds at one number of training examples.
-
-    Attributes:
-        by_seed: Row of each seed.
-        trained: Row of the accuracy on its training examples of each seed that recorded it.
-        hits: By seed (N,) what each item counts; empty where it was not recorded.
-        groups: (N,) the group of each item; empty without hits.
-    """
+    """The runs of all seeds at one number of training examples."""
 
     by_seed: dict[int | None, Row] = field(default_factory=dict)
-    trained: dict[int | None, Row] = field(default_factory=dict)
-    hits: Mapping[int, intervals.Floats] = field(default_factory=dict)
-    groups: tuple[int, ...] = ()
+    trained: dict[int | None, Row] = field(default_factory=dict)  # accuracy on train rows
+    hits: Mapping[int, intervals.Floats] = field(default_factory=dict)  # by seed, (N,) scores
+    groups: tuple[int, ...] = ()  # (N,) of each item; empty without hits
 
     @property
     def mode(self) -> str:
-        """What was trained; of N = 0 how the choices got their scores, where no head gave them."""
+        """What was trained; at N = 0 without a head, how the choices were scored."""
         return next(iter(self.by_seed.values())).mode
 
     @cached_property
@@ -58,7 +51,7 @@ class Point:
 
     @property
     def num_items(self) -> int | None:
-        """Items evaluated by every seed; None where seeds differ or do not say."""
+        """Number of items evaluated; None where seeds differ or do not say."""
         numbers = {row.num_items for row in self.by_seed.values()}
         return numbers.pop() if len(numbers) == 1 else None
 
@@ -69,7 +62,7 @@ class Point:
 
     @property
     def over_items(self) -> Estimate:
-        """The mean with the seeds' intervals averaged: these are of the items alone."""
+        """The mean, with the mean of the seeds' intervals: over items alone."""
         ends = [(row.ci_low, row.ci_high) for row in self.by_seed.values()]
         known = [(low, high) for low, high in ends if low is not None and high is not None]
         bounds = map(fmean, zip(*known, strict=True)) if len(known) == len(ends) else ()
@@ -77,12 +70,12 @@ class Point:
 
     @property
     def estimate(self) -> Estimate:
-        """The mean with its interval over items and seeds, over items alone without hits."""
+        """The mean with its interval over items and seeds; over items alone without hits."""
         found = summed([(1.0, self)])
         return self.over_items if found.ci_low is None else found
 
     def minus(self, other: Point) -> Estimate:
-        """Return the mean minus another point's; its interval pairs items and seeds."""
+        """Return the mean minus that of another point; the interval pairs items and seeds."""
         return summed([(1.0, self), (-1.0, other)])
 
 
@@ -91,13 +84,13 @@ Line = Mapping[int, Point]  # by N
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """Standard minus control over the seeds that both have; its interval needs recorded hits."""
+    """Standard minus control, over seeds that both have; the interval needs recorded hits."""
 
     of_seeds: tuple[float, ...] = ()
 
     @property
     def span(self) -> Bounds:
-        """Its interval, or else the lowest and the highest of several seeds."""
+        """The interval, or else the lowest and the highest of several seeds."""
         are_seeds = self.ci_low is None and len(self.of_seeds) > 1
         return (min(self.of_seeds), max(self.of_seeds)) if are_seeds else self.bounds
 
@@ -107,56 +100,40 @@ class Curve:
     """The curves of one model, probe and mode: the standard one and its controls.
 
     Its scores are those of Talmor et al. 2020, section 3: zero-shot, WS, MAX and LangSense.
-
-    Attributes:
-        train: How the train rows were got, as the runs have it.
-        first_stage: Whether the model was trained on other questions first.
-        learning_rate: None where nothing was trained.
-        points: Lines by control; the standard one comes first.
-        parts: Standard lines by part of the set, such as a template.
-        chance: One over the number of real choices.
-        runs: All runs that points come from.
-        hits: Which items each run got right, where all recorded the same items.
-        role: What the model is there for.
-        control_of: The model whose architecture with random weights it is; empty for any other.
-        majority: Accuracy of always giving the most frequent answer, where it is known.
-        scored_chance: Chance among all choices scored, where empty ones pad a question.
-        paper_model: The papers' name of the checkpoint that all runs recorded; None for another.
-        variant: What distinguishes it from another curve of the same name; empty where none has it.
     """
 
     probe: str
     model: str
     mode: str
     split: str
-    train: str
-    first_stage: bool
-    learning_rate: float | None
-    points: Mapping[str, Line]
-    parts: Mapping[Subset, Line] = field(default_factory=dict)
-    chance: float | None = None
+    train: str  # source of the train rows, as the runs recorded it
+    first_stage: bool  # trained on other questions first
+    learning_rate: float | None  # None if nothing was trained
+    points: Mapping[str, Line]  # by control, the standard one first
+    parts: Mapping[Subset, Line] = field(default_factory=dict)  # standard lines, e.g. by template
+    chance: float | None = None  # 1 / number of real choices
     runs: tuple[Run, ...] = ()
-    hits: Hits | None = None
+    hits: Hits | None = None  # None unless all runs recorded the same items
     role: Role = "model"
-    control_of: str = ""
-    majority: float | None = None
-    scored_chance: float | None = None
-    paper_model: str | None = None
-    variant: str = ""
+    control_of: str = ""  # the model that this is with random weights
+    majority: float | None = None  # accuracy of the most frequent answer
+    scored_chance: float | None = None  # 1 / number of choices, empty padding included
+    paper_model: str | None = None  # name of the checkpoint in the papers
+    variant: str = ""  # what distinguishes it from a curve of the same name
 
     @property
     def source(self) -> tuple[str, str, str, bool]:
-        """What curves share that may be compared: rows and stages of training."""
+        """What comparable curves share: rows and stages of training."""
         return self.probe, self.split, self.train, self.first_stage
 
     @property
     def where(self) -> str:
-        """The split measured, with what distinguishes the curve from one of the same name."""
+        """The split, with what distinguishes the curve from another of the same name."""
         return ": ".join(filter(None, (self.split, self.variant)))
 
     @property
     def record(self) -> dict[str, Any]:
-        """What tables have of it in every row."""
+        """The columns that every table of curves has."""
         names = "model probe mode learning_rate train chance scored_chance majority num_groups"
         return {
             **{name: getattr(self, name) for name in names.split()},
@@ -167,31 +144,31 @@ class Curve:
 
     @property
     def controls(self) -> list[str]:
-        """The controls there are, without the standard curve."""
+        """The controls, without the standard curve."""
         return [control for control in self.points if control != STANDARD]
 
     @property
     def num_groups(self) -> int | None:
-        """Groups that items are drawn in; None without hits."""
+        """Number of groups that items are resampled in; None without hits."""
         return None if self.hits is None else intervals.num_groups(self.hits.groups)
 
     @property
     def num_seeds(self) -> int | None:
-        """Fewest seeds that the interval of a trained point goes by; None without hits."""
+        """Fewest seeds in the interval of a trained point; None without hits."""
         trained = [point for line in self.points.values() for n, point in line.items() if n]
         return min((len(point.hits) for point in trained if point.hits), default=None)
 
     @property
     def sizes(self) -> list[int]:
-        """The points with a weight that WS is made of."""
+        """The points that WS is averaged over."""
         return list(weights_over(self.line()))
 
     def line(self, control: str = STANDARD) -> Line:
-        """Return the points under a control by N, empty where there are none."""
+        """Return the points under a control by N; empty if there are none."""
         return self.points.get(control, {})
 
     def means(self, control: str = STANDARD) -> dict[int, float]:
-        """Return the accuracy averaged over seeds, by number of examples."""
+        """Return the accuracy averaged over seeds, by N."""
         return {size: point.mean for size, point in self.line(control).items()}
 
     def difference(self, control: str, num_train: int) -> Difference | None:
@@ -208,21 +185,21 @@ class Curve:
 
     @property
     def zero_shot(self) -> Estimate | None:
-        """Accuracy without training; of MC-QA there is none, its head is untrained."""
+        """Accuracy without training; None for MC-QA, whose head is untrained."""
         untrained = self.line().get(0) if self.mode != FULL else None
         return summed([(1.0, untrained)]) if untrained else None
 
     @cached_property
     def weighted_sum(self) -> Estimate | None:
-        """WS, over the points there are."""
+        """WS, over the points that were measured."""
         weights = weights_over(self.line())
         terms = [(weight, self.line()[size]) for size, weight in weights.items()]
         return summed(terms) if terms else None
 
     def lang_sense(self, control: str) -> Estimate | None:
-        """Return LangSense as the paper has it, clipped at 0 point by point.
+        """Return LangSense as in the paper, clipped at 0 at each point.
 
-        It is never below the unclipped sum, whose lower end it shares, and never above the sum of
+        It is at least the unclipped sum, whose lower end (clipped) it has, and at most the sum of
         its points' upper ends, clipped.
         """
         if (gap := self.lang_gap(control)) is None:
@@ -236,21 +213,20 @@ class Curve:
         return Estimate(value, max(0.0, gap.ci_low), weighted_sum(highs))
 
     def lang_gap(self, control: str) -> Estimate | None:
-        """Return the same without clipping."""
+        """Return LangSense without clipping."""
         return weighted_gap(self.line(), self.line(control))
 
     @property
     def senses(self) -> dict[str, str]:
-        """The controls by the names of their LangSense: the paper's two, then any other."""
+        """Controls by the name of their LangSense: the paper's two, then all others."""
         known = LANGUAGE.values()
         return LANGUAGE | {f"{SENSE}{c}": c for c in self.controls if c not in known}
 
     @cached_property
     def scores(self) -> Mapping[ScoreKey, Estimate]:
-        """The scores there are, by the keys that published ones have.
+        """The scores by the keys that published ones have.
 
-        MAX, with its interval, is the best trained point: chosen on the items that it is measured
-        on, so a little too high.
+        MAX is the best trained point, chosen on the items that it is measured on: a bit too high.
         """
         means = self.means()
         best = self.line()[best_size(means)] if any(means) else None
@@ -266,7 +242,7 @@ class Curve:
 def summed(terms: Sequence[tuple[float, Point]]) -> Estimate:
     """Return a weighted sum of points, with its interval over groups of items and seeds.
 
-    It has none where a point has no recorded hits, or points were measured on other items.
+    There is no interval if a point has no hits or the points were measured on different items.
     """
     value = sum(weight * point.mean for weight, point in terms)
     groups = terms[0][1].groups
@@ -279,7 +255,7 @@ def summed(terms: Sequence[tuple[float, Point]]) -> Estimate:
 
 
 def weighted_gap(line: Line, other: Line) -> Estimate | None:
-    """Return WS of a line minus that of another, over the points both have."""
+    """Return WS of a line minus that of another, over the points that both have."""
     weights = weights_over(size for size in line if size in other).items()
     ours = [(weight, line[size]) for size, weight in weights]
     theirs = [(-weight, other[size]) for size, weight in weights]
@@ -290,8 +266,8 @@ def weighted_gap(line: Line, other: Line) -> Estimate | None:
 def curves(results: Results) -> tuple[Curve, ...]:
     """Return all learning curves, by probe, model and mode.
 
-    A folder can hold several commands: runs with other train rows, or with a first stage, are other
-    curves.
+    Runs with other train rows or with a first stage are other curves: a folder may hold several
+    commands.
     """
     found: dict[tuple[str, str, str, str, str, bool], list[tuple[Row, Run]]] = {}
     for run in results.of("curve"):
@@ -346,7 +322,7 @@ def curves(results: Results) -> tuple[Curve, ...]:
 
 
 def _lines(rows: Iterable[tuple[Name, Row]], hits: Hits | None = None) -> dict[Name, Line]:
-    """Return lines by the names that rows are given with, the standard one first."""
+    """Return lines by the given names, the standard one first."""
 
     def place(named: tuple[Name, Row]) -> tuple[bool, str, int, int]:
         row = named[1]

@@ -32,7 +32,7 @@ AXIS = "training examples N"
 
 
 def models_figure(results: Results) -> Figure | None:
-    """Draw the standard curves of all models and baselines, a panel a probe and mode."""
+    """Draw the standard curves of all models and baselines, one panel per probe and mode."""
     by_place: dict[object, list[Curve]] = {}
     for curve in standard_curves(results):
         if curve.role != "control" and curve.mode != "linear":
@@ -109,7 +109,7 @@ def _control_figure(name: str, of: str, shown: Sequence[Curve], found: Sequence[
 
 
 def _others(curve: Curve, found: Sequence[Curve]) -> list[Curve]:
-    """Return what is in a model's panel with its curve: the last layer alone, and the rivals."""
+    """Return the other curves of a model's panel: the last layer alone, and the rivals."""
     place = (curve.source, curve.model, "linear")
     linear = [s for s in found if (s.source, s.model, s.mode) == place]
     linear = linear if curve.mode == "mlp" and len(linear) == 1 else []
@@ -138,14 +138,14 @@ def _points(curve: Curve, control: str = STANDARD) -> list[tuple[int, Estimate]]
 
 
 def bands(shown: Sequence[Curve]) -> str:
-    """Return what the bands of lines are."""
+    """Return what the bands around the lines show."""
     known = all(curve.hits for curve in shown)
     source = "groups of items and seeds" if known else "the items alone where hits were not kept"
     return f"Lines are means over seeds, bands 95% intervals from {source}."
 
 
 def heading(curve: Curve, first: Literal["probe", "model", ""]) -> tuple[str, str]:
-    """Return the title of a panel, and what else identifies it but a model that all share."""
+    """Return a panel's title and subtitle, without a model that all panels share."""
     probe, model = in_words(curve.probe), short_name(curve.model)
     trained = TRAINED.get(curve.mode, curve.mode)
     if not first:

@@ -1,4 +1,4 @@
-"""Medals: full, partial or no success of a model on a probe, by a stated rule (table 12)."""
+"""Medals: full, partial or no success of a model on a probe (Talmor et al. 2020, table 12)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class MedalRule:
     """What makes a success. Accuracies and differences are fractions.
 
     Args:
-        high: Way from chance (0) to perfect (1) that zero-shot or WS must have gone.
-        above_baselines: WS minus the WS of each baseline, of random weights and of the most
-            frequent answer: its 95% interval must lie above this.
+        high: How far zero-shot or WS must be on the way from chance (0) to perfect (1).
+        above_baselines: The 95% interval of WS minus that of each baseline, of random weights and
+            of the most frequent answer must lie above this.
         lang_sense: The interval of the unclipped LangSense without language must lie above this.
         partial: How many of the three conditions make a partial success.
         need_baseline: Not judged without a baseline over word vectors.
@@ -45,7 +45,7 @@ class MedalRule:
 
     @property
     def words(self) -> str:
-        """The rule as a person says it."""
+        """The rule in words."""
         return (
             f"High: zero-shot or WS has gone at least {100 * self.high:.0f}% of the way from "
             "chance to 100%. Above baselines: the 95% interval of WS minus that of every baseline, "
@@ -58,10 +58,10 @@ class MedalRule:
 
 
 def read_rule(path: Path | None = None) -> MedalRule:
-    """Read a rule, the shipped one for None; keys that are left out keep their defaults.
+    """Read a rule, the shipped one for None; missing keys keep their defaults.
 
     Raises:
-        ConfigError: If the file is no YAML mapping, or a key or value is not one of the rule's.
+        ConfigError: If the file is no YAML mapping, or a key or value is not valid.
     """
     path = path or RULE_PATH
     rule = typed(MedalRule, read_yaml(path), str(path), ConfigError)
@@ -97,7 +97,7 @@ def medals_table(results: Results, rule_path: Path | None = None) -> Table | Non
 
 
 def not_judged(results: Results, rule_path: Path | None = None) -> str:
-    """Return why no curve has a medal; empty where one is judged."""
+    """Return why no curve has a medal; empty if one has."""
     found = [row["lacking"] for row in judgements(results, read_rule(rule_path))]
     if not all(found):
         return ""
@@ -106,7 +106,7 @@ def not_judged(results: Results, rule_path: Path | None = None) -> str:
 
 
 def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
-    """Return a row for each model on each probe, by the curve that LangSense is from."""
+    """Return a row for each model on each probe, without curves of the last layer alone."""
     every = standard_curves(results)
     return [
         {**curve.record, **judgement(curve, every, rule)}
@@ -118,9 +118,7 @@ def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
 def judgement(curve: Curve, others: Sequence[Curve], rule: MedalRule) -> dict[str, Any]:
     """Judge a curve against the others of its probe.
 
-    Returns:
-        The `medal`, one of `MARKS`; whether each of `CONDITIONS` holds, None where the curve is not
-        judged; and as `lacking` what a judgement would have needed.
+    `medal` is one of `MARKS`; the `CONDITIONS` are None and `lacking` says why if it is not judged.
     """
     chance, weighted, language = curve.chance, curve.weighted_sum, curve.lang_gap(NO_LANGUAGE)
     hurdles = rivals(curve, others)

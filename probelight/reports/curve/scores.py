@@ -35,10 +35,10 @@ def standard_curves(results: Results) -> tuple[Curve, ...]:
 
 
 def rivals(curve: Curve, others: Sequence[Curve]) -> list[Curve]:
-    """Return what a model has to be better than: random weights, then the baselines.
+    """Return what a model must be better than: random weights, then the baselines.
 
-    Their curves are of the same rows and mode, trained in the same stages. A baseline has one
-    hidden layer to train, so it is a rival of `mlp` and `full` alone.
+    They have the same train rows, mode and stages. A baseline has a hidden layer to train, so it is
+    a rival of `mlp` and `full` alone.
     """
     place = (curve.source, curve.mode)
     same = [o for o in others if (o.source, o.mode) == place and o.model != curve.model]
@@ -47,9 +47,9 @@ def rivals(curve: Curve, others: Sequence[Curve]) -> list[Curve]:
 
 
 def difference(score: Score, curve: Curve, rival: Curve) -> Estimate | None:
-    """Return a curve minus another over the points both have; None where there is no such number.
+    """Return a curve minus another over the points that both have; None without any.
 
-    The interval pairs items and seeds; it is left out where the curves have other items.
+    The interval pairs items and seeds; there is none if the curves have different items.
     """
     line, other = curve.line(), rival.line()
     if score == "weighted_sum":
@@ -62,11 +62,11 @@ def difference(score: Score, curve: Curve, rival: Curve) -> Estimate | None:
 
 
 def is_alike(curve: Curve, score: ScoreKey) -> bool:
-    """Return whether a number is what the paper has of some model, got in the same way.
+    """Return whether the paper has a number that was measured in the same way.
 
-    It is measured on the whole released set. What is trained has the released train file, the
-    paper's stages and all seven points, for LangSense those of the control too. The paper's
-    LangSense is that of `mlp`, or of `full` where the whole network is trained.
+    That is on the whole released set; trained on the released train file, in the paper's stages, at
+    all seven points (for LangSense those of the control too). The paper's LangSense is that of
+    `mlp`, or of `full` where the whole network is trained.
     """
     printed = published_scores(curve.probe)
     if not printed or curve.split != PAPER_SPLIT:
@@ -116,7 +116,7 @@ def summary(results: Results) -> str:
 
 
 def _verdict(curve: Curve, size: int) -> str:
-    """Compare a point with chance and, where it was trained, with its controls."""
+    """Compare a point with chance and, if it was trained, with its controls."""
     bounds = curve.line()[size].estimate.bounds
     verdicts = [VERDICTS[verdict_of(bounds, curve.chance, curve.majority)]]
     for control in curve.controls if size else ():

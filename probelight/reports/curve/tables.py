@@ -29,7 +29,7 @@ Record = dict[str, Any]
 
 
 def summary_tables(results: Results) -> list[Table | None]:
-    """Make a table of each probe: one of its curves for MC-MLM, another for MC-QA."""
+    """Make a table for each probe, with another one for MC-QA."""
     by_place: dict[tuple[str, bool], list[Curve]] = {}
     for curve in standard_curves(results):
         place = (curve.probe, curve.mode == FULL)
@@ -38,7 +38,7 @@ def summary_tables(results: Results) -> list[Table | None]:
 
 
 def _summary_table(probe: str, is_full: bool, found: Sequence[Curve]) -> Table | None:
-    """Make the table of a probe: people see a curve in a row, the csv file has a line a score."""
+    """Make the table of a probe: a row per curve, in the csv file a row per score."""
     senses = LANGUAGE | {name: c for curve in found for name, c in curve.senses.items()}
     return table(
         f"curve_summary_{probe}{'_full' * is_full}",
@@ -214,7 +214,7 @@ def _point_record(curve: Curve, control: str, num_train: int, point: Point) -> R
 
 
 def against_table(results: Results) -> Table | None:
-    """Make the table of each model against its random weights and against the baselines."""
+    """Make the table of each model against its random weights and the baselines."""
     found = standard_curves(results)
     records: list[Record] = []
     for curve in found:
@@ -257,7 +257,7 @@ def against_table(results: Results) -> Table | None:
 def parts_table(results: Results) -> Table | None:
     """Make the table of parts of a probe, before training and at the largest N.
 
-    Talmor et al. 2020, table 6: by template, by set of choices, and on items whose group is in no
+    Talmor et al. 2020, table 6: by template, by set of choices, and for items of groups without a
     train row.
     """
     records = [record for curve in curves(results) for record in _part_records(curve)]
@@ -322,7 +322,7 @@ def _part_records(curve: Curve) -> Iterator[Record]:
 
 
 def _points(sizes: Sequence[int]) -> Record:
-    """Return the points that a sum is made of, as the csv file and as people have them."""
+    """Return the points of a sum, for the csv file and for people."""
     shown = ", ".join(map(words.count, sizes)) or words.ABSENT
     is_whole = len(sizes) == len(WEIGHTS)
     return {

@@ -66,7 +66,7 @@ def inoculation_figure(results: Results) -> Figure | None:
 
 
 def _dose_panel(group: list[list[Dose]], looks: Mapping[str, Line], by_extra: bool) -> Panel:
-    """Make the panel of a line of doses a model; a color is a model's where looks are given."""
+    """Make the panel of several models' doses; with `looks`, each model has a color."""
     first = group[0][0]
     series = first.series
     traces = []
@@ -90,10 +90,7 @@ def _dose_panel(group: list[list[Dose]], looks: Mapping[str, Line], by_extra: bo
 def _dose_traces(
     line: list[Dose], task: str, look: Line, shift: float, by_extra: bool
 ) -> list[Trace]:
-    """Make the line of a task, its marks, and right of each mean a small mark for each seed.
-
-    Marks have the shape of what was added where runs differ in that.
-    """
+    """Make the line of a task, its marks, and small marks of the seeds right of each mean."""
     before, after = TASKS[task]
     points, marks = [], []
     for k, dose, metric in [(0, line[0], before), *((dose.dose, dose, after) for dose in line)]:
@@ -171,6 +168,6 @@ def extra_mark(extra: str) -> str:
 
 
 def extra_marks(extras: Collection[str]) -> dict[str, Line]:
-    """Return what the marks of these add-some settings mean, for a legend."""
+    """Return the marks of these add-some settings, for a legend."""
     known = [extra for extra in EXTRAS if extra in extras] + sorted({*extras} - {*EXTRAS})
     return {f"extra {extra}": Line(INK, "none", extra_mark(extra)) for extra in known}

@@ -29,11 +29,10 @@ SEEDS = (*LINES, Line(MUTED, (0, (9, 3))))
 
 @lru_cache(maxsize=2)
 def candidates(results: Results) -> pd.DataFrame:
-    """Return a row for each checkpoint, a setting after an epoch, sorted by what it is chosen for.
+    """Return a row for each checkpoint (a setting after an epoch), sorted by `CHOICE`.
 
-    The columns are `CHECKPOINT`, the `SCORES` on the selection items and `aggregate`, the average
-    that decides; `on_front` where no other checkpoint of its choice is better on both, and `chosen`
-    where it is M*_k; `_settings` and `_checkpoints` count what there was to choose from.
+    `aggregate` is the average that decides; `on_front`: no other checkpoint of the choice is better
+    on both tasks; `chosen`: it is M*_k; `_settings` and `_checkpoints` count the candidates.
     """
     rows = results_frame(results)
     rows = rows[
@@ -75,7 +74,7 @@ def candidates(results: Results) -> pd.DataFrame:
 
 
 def pareto_table(results: Results) -> Table | None:
-    """Make the table of the front of each choice between settings; the csv has all checkpoints."""
+    """Make the table of each choice's front; the csv file has all checkpoints."""
     found = candidates(results)
     found = found[found._settings > 1]
     if found.empty:
@@ -109,7 +108,7 @@ def pareto_table(results: Results) -> Table | None:
 
 @figures.styled()
 def pareto_figure(results: Results) -> Figure | None:
-    """Draw probe against original-task accuracy of every checkpoint, a panel for each dose."""
+    """Draw probe against original-task accuracy of every checkpoint, one panel per dose."""
     order = list(dict.fromkeys(["probe", "original_task", *PANEL]))
     panels = [panel for _, panel in candidates(results).groupby(order)]
     panels = [panel for panel in panels if panel._settings.max() > 1]

@@ -1,4 +1,4 @@
-"""The runs of inoculations, which of them are comparable, and M*_k of all seeds of each dose."""
+"""The runs of inoculations, which of them are comparable, and M*_k of every seed and dose."""
 
 from __future__ import annotations
 
@@ -47,27 +47,19 @@ METRICS: Mapping[str, tuple[str, Mapping[str, float], str]] = {
 
 
 class Series(NamedTuple):
-    """What is the same along a line of an inoculation plot; M*_k is over all settings.
-
-    Attributes:
-        selection: How the selection items were got; "paper" if they are the reported ones.
-        report_split: Split of the probe reported on, where it was recorded: never mixed.
-        setup: Identifies the first model and the reported items among runs of the same names;
-            empty where all have the same.
-        control: What was done to the probe's items, such as "choice_only"; empty for nothing.
-    """
+    """What is the same along a line of an inoculation plot; M*_k is over all settings."""
 
     model: str
     probe: str
     original_task: str
-    selection: str = ""
-    report_split: str = ""
-    setup: str = ""
-    control: str = ""
+    selection: str = ""  # where the selection items are from; "paper": the reported ones
+    report_split: str = ""  # split of the probe that is reported, if recorded
+    setup: str = ""  # first model and reported items, if namesakes differ in these
+    control: str = ""  # what was done to the probe's items, such as "choice_only"
 
     @property
     def remarks(self) -> str:
-        """What a reader must know besides the names; empty where nothing is unusual."""
+        """What is unusual; empty if nothing is."""
         split = self.report_split
         on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
         how = on_reported if self.selection == ON_REPORTED else split
@@ -84,19 +76,7 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class Inoculation:
-    """One run at one dose and one setting: M*_k of a sweep, or a run of its own.
-
-    Attributes:
-        epoch: Epoch of the chosen checkpoint, from 1.
-        measured: Rows of the report split by metric, for the whole sets, and for the probe
-            items that have no relative among the training items (`..._group_not_in_train`).
-        parts: The same for parts of the sets, such as data sets of the original task.
-        trajectory: Selection scores by metric and epoch.
-        interpretable: False where the original task was at chance before inoculation.
-        num_settings: How many a sweep chose this one from; 1 for a run of its own.
-        whole_split: Whether all items of the split were reported on.
-        chosen: Best average on the selection split among the settings of its dose and seed.
-    """
+    """One run at one dose and setting: M*_k of a sweep, or a run of its own."""
 
     run: Run
     series: Series
@@ -104,14 +84,14 @@ class Inoculation:
     extra: str
     learning_rate: float | None
     seed: int | None
-    epoch: int | None
-    measured: Mapping[str, Row]
-    parts: Mapping[Subset, Mapping[str, Row]]
-    trajectory: Mapping[str, Mapping[int, float]]
-    interpretable: bool
-    num_settings: int
-    whole_split: bool
-    chosen: bool = True
+    epoch: int | None  # of the chosen checkpoint, from 1
+    measured: Mapping[str, Row]  # by metric, on the report split; also `..._group_not_in_train`
+    parts: Mapping[Subset, Mapping[str, Row]]  # the same by part, such as a data set
+    trajectory: Mapping[str, Mapping[int, float]]  # selection scores by metric and epoch
+    interpretable: bool  # False if the original task was at chance before
+    num_settings: int  # that a sweep chose from; 1 for a run of its own
+    whole_split: bool  # all items of the report split were evaluated
+    chosen: bool = True  # the best setting of its dose and seed on the selection items
 
     def selected_on(self, metric: str) -> float | None:
         """Return a selection score at the chosen epoch."""
@@ -127,13 +107,13 @@ class Inoculation:
 
 
 def inoculations(results: Results) -> list[Inoculation]:
-    """Return the runs whose items were shown as they are, sorted by series, dose and seed."""
+    """Return the runs without a control, sorted by series, dose and seed."""
     return [cell for cell in with_controls(results) if not cell.series.control]
 
 
 @lru_cache(maxsize=2)
 def with_controls(results: Results) -> tuple[Inoculation, ...]:
-    """Return all inoculation runs, those under a control after what they are a control of."""
+    """Return all inoculation runs, each followed by its controls."""
 
     def order(cell: Inoculation) -> tuple[object, ...]:
         series, seed = cell.series, -1 if cell.seed is None else cell.seed
@@ -154,7 +134,7 @@ def with_controls(results: Results) -> tuple[Inoculation, ...]:
 
 
 def _inoculation(results: Results, run: Run) -> Inoculation | None:
-    """Return what a run measured; None of one that never came to its report."""
+    """Return what a run measured; None if it did not get to its report."""
     measured: dict[str, Row] = {}
     parts: dict[Subset, dict[str, Row]] = {}
     trajectory: dict[str, dict[int, float]] = {}
@@ -192,9 +172,8 @@ def _inoculation(results: Results, run: Run) -> Inoculation | None:
 def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:
     """Return whether the original task was above chance before inoculation.
 
-    Args:
-        measured: Rows by metric, of the whole task or of a part of it.
-        otherwise: The answer where the score or chance is not known.
+    `measured` has the rows of the task or of a part by metric; `otherwise` is returned where the
+    score or chance is not known.
     """
     before = measured.get("original_accuracy_before")
     chance = measured.get("floor_original") or measured.get("chance_original")
@@ -205,7 +184,7 @@ def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:
 
 @lru_cache(maxsize=2)
 def series_by_path(results: Results) -> dict[str, Series]:
-    """Return the series of all runs, with a setup where runs of the same names have several."""
+    """Return the series of all runs; with a setup if runs of the same names differ in it."""
     found = {}
     setups: dict[Series, set[str]] = {}
     for run in results.runs:
@@ -237,11 +216,11 @@ class Dose:
 
     @property
     def interpretable(self) -> bool:
-        """Whether the cost can be read: every seed started above chance."""
+        """Whether every seed started above chance, so that the cost means something."""
         return all(run.interpretable for run in self.runs)
 
     def values(self, metric: str) -> list[float]:
-        """Return a metric of every seed; nothing where one lacks it, as a mean is over all."""
+        """Return a metric of every seed; empty if one lacks it, as means are over all."""
         rows = [run.measured[metric] for run in self.runs if metric in run.measured]
         return [row.value for row in rows] if len(rows) == len(self.runs) else []
 
@@ -261,7 +240,7 @@ class Dose:
         return None if mean is None else Estimate(mean, *self.interval(metric))
 
     def interval(self, metric: str) -> Bounds:
-        """Return the 95% interval, of several seeds over groups of items and over seeds."""
+        """Return the 95% interval; of several seeds over groups of items and seeds."""
         if len(self.runs) == 1:
             row = self.runs[0].measured.get(metric)
             return Estimate.of(row).bounds if row else (None, None)
@@ -269,7 +248,7 @@ class Dose:
 
     @property
     def gain(self) -> Estimate | None:
-        """What the probe's score gained; with an interval where runs recorded their items."""
+        """Accuracy gained on the probe; with an interval if the runs recorded their items."""
         before, after = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
         if before is None or after is None:
             return None
@@ -277,7 +256,7 @@ class Dose:
 
 
 def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
-    """Return the chosen runs of each series, dose by dose; runs are given in that order."""
+    """Return the chosen runs of each series by dose; `cells` must be sorted by series and dose."""
     chosen = (cell for cell in cells if cell.chosen)
     lines: dict[Series, list[Dose]] = {}
     for (series, dose), runs in groupby(chosen, attrgetter("series", "dose")):
@@ -286,7 +265,7 @@ def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
 
 
 def best_dose(line: list[Dose]) -> Dose:
-    """Return the dose with the best average on the selection items; the smaller one of equals."""
+    """Return the dose with the best average on the selection items; of equals the smallest."""
 
     def average(dose: Dose) -> float:
         return round(fmean(run.selected_on("aggregate") or 0.0 for run in dose.runs), 9)
@@ -295,12 +274,10 @@ def best_dose(line: list[Dose]) -> Dose:
 
 
 def interval_of(means: Sequence[tuple[float, Dose, str]]) -> Bounds:
-    """Return the 95% interval of a sum of means over seeds, from groups of items and seeds.
+    """Return the 95% interval of a weighted sum of means, over groups of items and seeds.
 
-    None where a run did not record what its items counted, or runs were reported on others.
-
-    Args:
-        means: A weight, the dose and the metric of each.
+    `means` are weights, doses and metrics. (None, None) if a run did not record its items' scores,
+    or the runs were reported on different items.
     """
     parts, items = [], set()
     for weight, dose, metric in means:

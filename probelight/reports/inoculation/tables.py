@@ -153,7 +153,7 @@ def inoculation_parts_table(results: Results) -> Table | None:
 
 
 def _cost(label: str, group: str = "") -> Column:
-    """Make a column of costs with their intervals, or of which cannot be interpreted."""
+    """Make a column of costs with intervals; those that cannot be interpreted say so."""
     column = tables.gap(label, COST, group=group)
 
     def show(row: Any) -> Cell | str:
@@ -165,7 +165,7 @@ def _cost(label: str, group: str = "") -> Column:
 def _record(
     cell: Inoculation, rows: Mapping[str, Row], interpretable: bool | None, **more: object
 ) -> dict[str, object]:
-    """Return what identifies a run and what rows of it measured, by metric."""
+    """Return the identity of a run with the given rows by metric."""
     epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
     seed = "" if cell.seed is None else f", seed {cell.seed}"
     best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
@@ -220,7 +220,7 @@ def _means(dose: Dose) -> dict[str, object]:
 def _pair(
     group: str, metrics: Sequence[str], last: Callable[[str, str], Column], *labels: str
 ) -> list[Column]:
-    """Return the columns of two metrics, and the `last` that says more of the second."""
+    """Return the columns of two metrics, and what `last` makes of the second."""
     pairs = zip(labels or ("before", "after"), metrics, strict=True)
     columns = [accuracy(label, metric, group=group) for label, metric in pairs]
     return [*columns, last(metrics[-1], group)]
@@ -231,7 +231,7 @@ def _num_items(metric: str, group: str) -> Column:
 
 
 def _spread(metric: str, group: str) -> Column:
-    """Return the column of the lowest and the highest seed."""
+    """Make the column of the lowest and the highest seed."""
     form = words.points_between if metric == COST else words.between
 
     def show(row: Any) -> str:
@@ -243,9 +243,9 @@ def _spread(metric: str, group: str) -> Column:
 
 
 def _parts(cell: Inoculation, pooled_from: float = inf) -> Iterator[dict[str, object]]:
-    """Yield a row for each part of what was measured, without those of the heat maps.
+    """Yield a row for each part, without those of the heat maps.
 
-    Clusters of `pooled_from` questions and more are put together.
+    Clusters of `pooled_from` or more questions are pooled.
     """
     by_name: dict[str, list[Mapping[str, Row]]] = {}
     for part, rows in cell.parts.items():
@@ -265,7 +265,7 @@ def _parts(cell: Inoculation, pooled_from: float = inf) -> Iterator[dict[str, ob
 
 
 def _pooled(rows: Sequence[Row]) -> Row:
-    """Return the share over the clusters of all rows, from the numbers of clusters."""
+    """Return the share over the clusters of all rows, weighted by their number."""
     number = sum(row.num_items or 0 for row in rows)
     # Whole numbers, but for ties; rounded, so that no rounding error makes more than there are.
     right = round(sum(row.value * (row.num_items or 0) for row in rows), 6)
@@ -274,7 +274,7 @@ def _pooled(rows: Sequence[Row]) -> Row:
 
 
 def summary(results: Results) -> str:
-    """Return by verdict what the largest doses gave and cost, and what to know of checkpoints."""
+    """Return what the largest doses gave and cost, and whether selection lost anything."""
     lines = list(doses(with_controls(results)).values())
     found: dict[str, dict[str, list[str]]] = {}
     for line in lines[:MOST]:
@@ -290,7 +290,7 @@ def summary(results: Results) -> str:
 
 
 def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
-    """Yield how a sentence begins, the verdict, and what the verdict is on."""
+    """Yield the beginning of a sentence, the verdict, and what it is about."""
     name, num_seeds = f"{dose.series.probe} ({dose.series.about})", len(dose.runs)
     if num_seeds > 1 and not all(run.run.sides for run in dose.runs):
         reason = "have no interval, because runs did not record what each item counted,"

@@ -1,4 +1,4 @@
-"""An arrow an inoculation: what the probe gained against what the original task lost."""
+"""One arrow per inoculation: what the probe gained against what the original task lost."""
 
 from __future__ import annotations
 
@@ -33,17 +33,16 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def ends_of(dose: Dose) -> tuple[Point, Point] | None:
-    """Return the accuracies before and after, means over seeds in per cent, where all are known."""
+    """Return accuracies before and after in per cent, means over seeds; None if one is unknown."""
     means = [dose.mean(metric) for metric in (*BEFORE, *AFTER)]
     known = [100 * mean for mean in means if mean is not None]
     return ((known[0], known[1]), (known[2], known[3])) if len(known) == len(means) else None
 
 
 def whiskers_of(dose: Dose, before: Point) -> list[tuple[int, float, float, bool]]:
-    """Return the intervals of the cost and the gain, as far as they are known.
+    """Return the intervals of cost and gain, where known.
 
-    Of each the axis (0 is the cost's), both ends as scores in per cent, and whether it can be told
-    from none.
+    Each is an axis (0: cost), both ends as scores in per cent, and whether the change is real.
     """
     lost = dose.estimate("inoculation_cost") if dose.interpretable else None
     whiskers = []
@@ -131,7 +130,7 @@ def _draw(axis: Axes, dose: Dose, before: Point, after: Point, look: Line) -> No
 
 
 def _draw_chances(axis: Axes, shown: Sequence[Dose]) -> None:
-    """Draw the levels of chance where all inoculations have the same."""
+    """Draw the levels of chance that all inoculations share."""
     probe, original = ({dose.floor(task) for dose in shown} for task in ("probe", "original"))
     if len(probe) == 1 and (level := probe.pop()) is not None:
         # With the empty choices that a model was given, where there are such.

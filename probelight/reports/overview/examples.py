@@ -1,4 +1,4 @@
-"""One item or context of a skill, with what the models answered: what the numbers are about."""
+"""One item or context of a skill, with the models' answers: what the numbers are about."""
 
 from __future__ import annotations
 
@@ -24,46 +24,34 @@ Choice = tuple[str, bool, tuple[str, ...]]  # a text, whether it is right, and w
 
 @dataclass(frozen=True)
 class Example:
-    """An item or a context, and its answers.
-
-    Attributes:
-        silent: Models that said nothing.
-        more_choices: Choices that are not shown, neither right nor chosen.
-        more_models: Models whose answers are not shown.
-        address: Of the item in the page's explorer.
-    """
+    """An item or a context, and its answers."""
 
     question: str
     choices: tuple[Choice, ...]
     when: str
-    silent: tuple[str, ...]
-    more_choices: int
-    more_models: int
-    address: str
+    silent: tuple[str, ...]  # models that said nothing
+    more_choices: int  # choices left out, neither right nor chosen
+    more_models: int  # models left out
+    address: str  # in the page's explorer
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """A model's answer to a question: the number of a choice, or words, the most probable first.
-
-    Attributes:
-        item: What the explorer calls the question.
-        ease: By which the question in the middle is chosen.
-    """
+    """A model's answer: the number of a choice, or words, the most probable first."""
 
     run: Run
-    item: str
+    item: str  # name in the explorer
     question: str
     choices: Mapping[Any, str]
     right: Sequence[Any]
     given: Sequence[Any]
-    ease: float | None
+    ease: float | None  # the example is the item of median ease
 
 
 def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
-    """Return the example of the verdicts on one skill; None where no run left its answers.
+    """Return the example of the verdicts on one skill; None if no run kept its answers.
 
-    What was learned is shown as it was answered after training, all else as before it.
+    Learned skills are shown with the answers after training, all others with those before it.
     """
     learned = any(verdict.word == "learned it" for verdict in row)
     found: dict[str, _Answer] = {}
@@ -108,9 +96,9 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
 
 
 def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _Answer]:
-    """Return the answers of the first run that left any, undisturbed, by what was asked.
+    """Return the answers of the verdict's first run that kept any, by question.
 
-    Files that cannot be read are listed where all items are.
+    Unreadable files are skipped: the list of all items names them.
     """
     skill, found = verdict.skill, dict[Hashable, _Answer]()
     for run in verdict.runs[:: -1 if learned else 1]:
@@ -148,7 +136,7 @@ def _choices(results: Results, run: Run) -> Iterator[tuple[Hashable, _Answer]]:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a long text without its middle: what is asked is at its end."""
+    """Shorten a text in its middle, as the question is at its end."""
     if len(text) <= longest:
         return text
     end = longest // 3

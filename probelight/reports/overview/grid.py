@@ -24,9 +24,9 @@ EVIDENCE = "first_number first_value second_number second_value"
 
 
 def grid(results: Results) -> dict[str, Any] | None:
-    """Return what the partial template shows; None where nothing in the results can be judged.
+    """Return what the partial template shows; None if nothing can be judged.
 
-    Its `rows` are a skill, a verdict a model, None where it was not asked, and an example.
+    Each of its `rows` is a skill, a verdict per model (None if not asked) and an example.
     """
     if not (found := verdicts(results)):
         return None
@@ -47,7 +47,7 @@ def grid(results: Results) -> dict[str, Any] | None:
 
 
 def models_of(found: Iterable[SkillVerdict]) -> list[str]:
-    """Return the models by name, numbers in them by size: step 900 before step 1000."""
+    """Return the models by name, numbers in names by size: step 900 before step 1000."""
     return sorted(
         {verdict.model for verdict in found},
         key=lambda name: [int(n) if n.isdecimal() else n for n in re.split(r"(\d+)", name)],
@@ -55,7 +55,7 @@ def models_of(found: Iterable[SkillVerdict]) -> list[str]:
 
 
 def verdicts_table(results: Results) -> Table | None:
-    """Make the table of the grid: the verdict, the numbers that say most of it, and the reason."""
+    """Make the table of the grid: verdict, the numbers behind it, and the reason."""
 
     def show(row: Any) -> Cell:
         verdict = row._verdict

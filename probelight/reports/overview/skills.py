@@ -1,8 +1,8 @@
-"""What the results hold for and against every model and skill, and the verdict on it.
+"""The evidence for and against every model and skill, and the verdict on it.
 
-First every protocol's scores are gathered; the controls of one are all others of the same probe and
-split without something that knowing it takes, but none that still reads the question and was
-trained on more examples. What there are no runs of is not imported.
+The scores of every protocol are gathered first; the controls of a score are all others of the same
+probe and split that lack something needed, but none that still reads the question and was trained
+on more examples. Protocols without runs are not imported.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RANDOM_WEIGHTS = "with random weights"
 
 @dataclass(frozen=True, order=True)
 class Skill:
-    """What a row of the grid is about: how a probe was asked, with its split or original task."""
+    """A row of the grid: how a probe was asked, with its split or original task."""
 
     kind: Kind
     probe: str
@@ -49,7 +49,7 @@ class Skill:
 
     @property
     def words(self) -> str:
-        """The skill as a person says it."""
+        """The name that people read."""
         if self.kind != "diagnosed":
             return words.in_words(self.probe)
         from probelight.probes.diagnostics.sets import SETS
@@ -59,73 +59,54 @@ class Skill:
 
 @dataclass(frozen=True, kw_only=True)
 class SkillVerdict(Verdict):
-    """The verdict on a model and a skill.
-
-    Attributes:
-        points: What it was judged by: first what was not trained, then by number of examples.
-        section: Address in the page of where the numbers are.
-        gain: What inoculation gave, with its interval and whether it may be none; empty without.
-        cost: What it cost on the original task, likewise.
-    """
+    """The verdict on a model and a skill."""
 
     skill: Skill
     model: str
     case: Case
-    points: tuple[Point, ...]
-    section: str
-    gain: str = ""
-    cost: str = ""
+    points: tuple[Point, ...]  # the evidence, by number of training examples
+    section: str  # address in the page of the numbers
+    gain: str = ""  # of inoculation on the probe, in words
+    cost: str = ""  # of inoculation on the original task, in words
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """What it was measured by, of inoculations those at the last dose."""
+        """The runs behind it; of inoculations those of the last dose."""
         last = self.points[-1].dose
         runs = {run.path: run for p in self.points if p.dose is last for run in p.runs}
         return tuple(runs.values())
 
     @property
     def changes(self) -> str:
-        """Gain and cost, as far as they are known."""
+        """Gain and cost, where known."""
         return "; ".join(filter(None, (self.gain, self.cost)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Point(Score):
-    """A score of a model on a skill, or of what it is compared with.
-
-    Attributes:
-        when: As of a score; empty for the head of a new network.
-        among: What it shares with its controls, where that is not the skill.
-        size: Number of training examples.
-        how: What it lacks, as in `Control`; empty for the skill as it is asked.
-        is_partial: Whether only a part of the input was read; it is compared with all scores on
-            the probe and the split.
-        curve: The curve that it is a point of, and `seeds` that point.
-        dose: The dose of an inoculation, and `metric` what was measured at it.
-    """
+    """A score of a model on a skill, or one that it is compared with."""
 
     skill: Skill
     model: str
     runs: tuple[Run, ...]
-    among: object = None
+    among: object = None  # what it shares with its controls, if not the skill
     split: str = ""
-    size: int = 0
-    how: str = ""
-    is_partial: bool = False
+    size: int = 0  # number of training examples
+    how: str = ""  # what it lacks, as in `Control`; empty for the skill itself
+    is_partial: bool = False  # read only a part of the input: compared with all scores on the split
     chance: float | None = None
     majority: float | None = None
     curve: Curve | None = None
-    seeds: Seeds | None = None
+    seeds: Seeds | None = None  # the point of `curve`
     dose: Dose | None = None
-    metric: str = ""
+    metric: str = ""  # measured at `dose`
 
 
 @lru_cache(maxsize=2)
 def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
     """Return all verdicts, by kind, probe and model.
 
-    Baselines and random weights are what models are compared with; they have verdicts of their own
-    only where there is no model.
+    Baselines and random weights are only compared with, and judged only if there is no model.
     """
     gather = {
         "zero_shot": _zero_shot,
@@ -156,7 +137,7 @@ def _zero_shot(results: Results) -> Iterator[Point]:
 
 
 def _curves(results: Results) -> Iterator[Point]:
-    """All points of all curves; of several of a model first that of LangSense, not `linear`."""
+    """All points of all curves; of a model's several first that of LangSense, `linear` last."""
     from probelight.reports.audit import PARTIAL_KINDS
     from probelight.reports.curve.curves import FULL, curves
 
@@ -183,7 +164,7 @@ def _curves(results: Results) -> Iterator[Point]:
 
 
 def _grids(results: Results) -> Iterator[Point]:
-    """Grids of ages and of sizes; the other panels are the first one's, disturbed."""
+    """Grids of ages and of sizes; the other panels are perturbations of the first."""
     from probelight.reports.grids import AGE_PANELS, SIZES, grids
 
     for grid in grids(results):
@@ -225,7 +206,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
 
 
 def _diagnostics(results: Results) -> Iterator[Point]:
-    """Sets as wholes, but statements apart from their negations: together they are at chance."""
+    """Whole sets, but affirmative and negative statements apart: together they are at chance."""
     from probelight.reports.diagnostics import PERTURBATIONS, SENSITIVITY, diagnosed
 
     rows = diagnosed(results)
@@ -241,7 +222,7 @@ def _diagnostics(results: Results) -> Iterator[Point]:
 
 
 def _baselines(results: Results) -> Iterator[Point]:
-    """What an audit scored without the question."""
+    """An audit's baselines without the question."""
     from probelight.reports.audit import PARTIAL, baselines
 
     rows = baselines(results)
@@ -311,7 +292,7 @@ def _controls(point: Point, points: list[Point]) -> Iterator[Control]:
 
 
 def _lacking(point: Point, other: Point) -> str:
-    """Return what a score of the same kind lacks; empty where it is no control of a score."""
+    """Return what `other` lacks as a control of a score; empty if it is no control of it."""
     if (other.among or other.skill) != (point.among or point.skill):
         return ""
     if other.model == point.model:
@@ -334,7 +315,7 @@ def _lacking(point: Point, other: Point) -> str:
 
 
 def _least_gap(point: Point, other: Point) -> float | None:
-    """The lower end of the interval of one score minus another on the same recorded items."""
+    """Lower end of the interval of one score minus another, on the same recorded items."""
     if point.dose and other.dose:
         from probelight.reports.inoculation.runs import interval_of
 
@@ -347,7 +328,7 @@ def _how(control: str) -> str:
 
 
 def after(size: int) -> str:
-    """Return when a model was asked that was trained on as many examples."""
+    """Return the words for a score after training on `size` examples."""
     return f"after {words.count(size)} examples"
 
 

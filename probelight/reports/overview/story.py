@@ -1,4 +1,4 @@
-"""What a command's results say, in few lines of text: the verdicts, two small charts, one item.
+"""The results of a command in a few lines of text: verdicts, two small charts, one item.
 
 No line is wider than 80 columns, however wide the terminal is.
 """
@@ -45,7 +45,7 @@ SHORTER = (
 
 
 def print_story(folder: Path, *end: str) -> None:
-    """Print what the results of a folder say and one or two lines to `end` with, 25 in all."""
+    """Print the story of a folder's results and the given last lines, 25 lines in all."""
     console = Console()
     results = load_results(folder)
     lines = story(results)
@@ -61,7 +61,7 @@ def print_story(folder: Path, *end: str) -> None:
 
 
 def story(results: Results) -> list[str]:
-    """Return the lines, at most 21; empty where nothing in the results can be judged."""
+    """Return the lines, at most 21; empty if nothing can be judged."""
     found = verdicts(results)
     if not found:
         return []
@@ -84,7 +84,7 @@ def story(results: Results) -> list[str]:
 
 
 def bars(values: Sequence[float], low: float, high: float) -> str:
-    """Return a bar a value, from `low` to `high`, in whose place are all values beyond them."""
+    """Return one bar per value on the scale `low` to `high`; values beyond it are clipped."""
     places = np.interp(values, (low, high), (0, len(BARS) - 1))
     return "".join(BARS[round(place)] for place in places)
 
@@ -104,7 +104,7 @@ def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
 
 
 def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
-    """The inoculations of the first original task and probe: what both sides scored."""
+    """The scores of both sides of the first inoculation, dose by dose."""
     for verdict in found:
         line = [point.dose for point in verdict.points if point.dose and point.size]
         sides = []
@@ -135,7 +135,7 @@ def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
 
 
 def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
-    """An item of the skill with the best verdict of those that have one, and what was answered."""
+    """An item of the best-judged skill that has one, with the model's answer."""
     for item in filter(None, (example(results, [verdict]) for verdict in best_first)):
         right = [text for text, is_right, _ in item.choices if is_right][:1]
         answer = next((text for text, _, models in item.choices if models), "nothing")

@@ -1,8 +1,7 @@
 """Whether a model knew a skill, learned it, or neither: the one rule, for page and terminal.
 
-The verdict is the first that holds by `RULES`. A score is above another where the interval of their
-difference on the same items lies above 0; where runs did not record their items, where the two
-intervals do not meet.
+The verdict is the first of `RULES` that holds. A score is above another if the interval of their
+difference on the same items is above 0; without recorded items, if the two intervals do not meet.
 """
 
 from __future__ import annotations
@@ -39,19 +38,12 @@ HELD = (
 
 @dataclass(frozen=True)
 class Control:
-    """The probe answered without something that knowing it takes.
+    """A score of the probe without something that knowing it takes."""
 
-    Attributes:
-        how: Without what, or by what: "without its language", "by VecSimilarity".
-        value: Its accuracy.
-        is_lower: Whether the score that it is a control of is above it.
-        is_alike: Whether it is like for like; others can only speak against a score.
-    """
-
-    how: str
-    value: float
-    is_lower: bool
-    is_alike: bool
+    how: str  # "without its language", "by VecSimilarity"
+    value: float  # accuracy
+    is_lower: bool  # the score that it is a control of is above it
+    is_alike: bool  # like for like; others can only speak against a score
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +55,13 @@ class Score(Estimate):
 
     @property
     def as_good(self) -> Control | None:
-        """The best control that the score is not above; None where there is none."""
+        """The best control that the score is not above; None if there is none."""
         failed = [control for control in self.controls if not control.is_lower]
         return max(failed, key=lambda control: control.value, default=None)
 
     @property
     def number(self) -> Number:
-        """The accuracy by when it was measured."""
+        """The accuracy, labelled by when it was measured."""
         return self.when, self.value
 
     @property
@@ -80,7 +72,7 @@ class Score(Estimate):
 
     @property
     def compared(self) -> str:
-        """The best control of each kind, those that are like for like first."""
+        """The best control of each kind, like-for-like ones first."""
         best: dict[str, float] = {}
         for control in sorted(self.controls, key=lambda control: not control.is_alike):
             best[control.how] = max(control.value, best.get(control.how, 0.0))
@@ -90,34 +82,26 @@ class Score(Estimate):
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of one model and one skill.
-
-    Attributes:
-        chance: Share of right answers by guessing.
-        majority: That of always giving the most frequent answer, where it is known.
-        start: Before any training on the probe; None of an untrained head.
-        end: After the most training there is; None where nothing was trained.
-        least_gain: Lower end of the interval of the end minus the start on the same recorded items.
-    """
+    """What is known of one model and one skill."""
 
     chance: float | None
-    majority: float | None = None
-    start: Score | None = None
-    end: Score | None = None
-    least_gain: float | None = None
+    majority: float | None = None  # accuracy of the most frequent answer
+    start: Score | None = None  # before any training on the probe; None for an untrained head
+    end: Score | None = None  # after most training; None if nothing was trained
+    least_gain: float | None = None  # lower end of end minus start, on the same recorded items
 
     def against_chance(self, score: Score) -> str:
         """Return where a score lies against chance and the most frequent answer."""
         return verdict_of(score.bounds, self.chance, self.majority)
 
     def is_shown(self, score: Score) -> bool:
-        """Whether a score is above chance, the most frequent answer and controls, one alike."""
+        """Whether a score is above chance, majority and all controls, one like for like."""
         is_compared = any(control.is_alike for control in score.controls)
         return self.against_chance(score) == "above" and is_compared and score.as_good is None
 
     @property
     def rose(self) -> bool:
-        """Whether the end is above the start; where there is no start, it need not be."""
+        """Whether the end is above the start, or there is no start."""
         if self.start is None or self.end is None:
             return self.end is not None
         return above(self.end, self.start) if self.least_gain is None else self.least_gain > 0
@@ -125,18 +109,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict with its reason.
-
-    Attributes:
-        evidence: The two numbers that say most of it; fewer where there are not as many.
-        reason: Why, in a sentence or two.
-        in_part: Whether what it knew, or learned, is less than half of the way from chance to 100%.
-    """
+    """A verdict with its reason."""
 
     word: Word
-    evidence: tuple[Number, ...]
+    evidence: tuple[Number, ...]  # at most the two numbers that say most
     reason: str
-    in_part: bool = False
+    in_part: bool = False  # less than half of the way from chance to 100%
 
     @property
     def words(self) -> str:

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else; `glossary.yaml` explains its words."""
+"""The report as one self-contained HTML page; `glossary.yaml` explains its words."""
 
 from __future__ import annotations
 
@@ -40,13 +40,9 @@ def to_html(
     items: Items | None = None,
     target: Path | None = None,
 ) -> str:
-    """Return the whole page; its only variable parts are the numbers.
+    """Return the whole page.
 
-    Args:
-        results: What was read.
-        sections: What was made of it.
-        items: Every item; None for none.
-        target: Folder of the page, from which links lead to the runs' folders; none do without.
+    With the folder `target` that it is for, links lead from it to the runs' folders.
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.loader, environment.lstrip_blocks = FileSystemLoader(TEMPLATES), True
@@ -85,12 +81,10 @@ def to_html(
 
 
 def policy(script: str, in_files: bool) -> str:
-    """Return what browsers let the page do, whatever got into it: nothing of it is from a network.
+    """Return the content security policy: no network, and no script but the page's.
 
-    Args:
-        script: The page's script, the only one that runs; styles are in many attributes.
-        in_files: Whether the items are in scripts next to the page. For one that was opened from a
-            disk that is no `'self'` in every browser, so any file of the disk may be one.
+    With `in_files`, items are in scripts next to the page. For a page opened from a disk these are
+    not `'self'` in every browser, so any file of the disk may be one.
     """
     digest = b64encode(sha256(script.encode()).digest()).decode()
     files = " 'self' file:" if in_files else ""
@@ -101,7 +95,7 @@ def policy(script: str, in_files: bool) -> str:
 
 
 def title(results: Results) -> str:
-    """Return what the page answers, from the protocols that there are results of."""
+    """Return what the page answers, by the protocols of its results."""
     every = sorted({run.model for run in results.runs if run.model})
     # Baselines and random weights are what the models are held against.
     references = {run.model for run in results.runs if run.role in ("baseline", "control")}
@@ -133,7 +127,7 @@ def counts(results: Results) -> list[str]:
 
 
 def inline_svg(figure: Figure) -> Markup:
-    """Return a figure as a part of the page, in its colours, with no outside names in it."""
+    """Return a figure to be put into the page: its colours, no outside names, no clash of ids."""
     svg = figure.svg[figure.svg.index("<svg") :]
     outside = r'<metadata>.*?</metadata>| xmlns(:\w+)?="[^"]*"'
     svg = re.sub(outside, "", svg, flags=re.DOTALL).replace("xlink:href", "href")
@@ -151,7 +145,7 @@ def inline_svg(figure: Figure) -> Markup:
 
 
 def strong_numbers(sentence: str) -> Markup:
-    """Return a sentence whose percentages stand out, those outside of brackets."""
+    """Emphasize the percentages of a sentence that are not in brackets."""
     pattern = r"(\([^()]*\))|(\d[\d.]*%)"
     return Markup(
         re.sub(pattern, lambda m: m[1] or f"<strong>{m[2]}</strong>", str(escape(sentence)))
@@ -171,14 +165,14 @@ class Term:
 
 @cache
 def glossary() -> Mapping[str, Term]:
-    """Return the terms by their address, without the `term-` in front of it."""
+    """Return the terms by their address, without `term-` in front."""
     return {
         name: typed(Term, term, f"{GLOSSARY}: {name}") for name, term in read_yaml(GLOSSARY).items()
     }
 
 
 def used(texts: Iterable[str]) -> dict[str, Term]:
-    """Return the terms that texts have a word of, in the order of the glossary."""
+    """Return the terms that the texts use, in the order of the glossary."""
     words = {word for text in texts for word in WORD.findall(text)}
     return {
         name: term
@@ -188,7 +182,7 @@ def used(texts: Iterable[str]) -> dict[str, Term]:
 
 
 def linked(label: str) -> Markup:
-    """Return the heading of a column, with the words that the glossary has leading there."""
+    """Return a column's heading with its first use of each term linked to the glossary."""
     names = {word: name for name, term in glossary().items() for word in term.headings}
     link = Markup('<a class="term" href="#term-{}" title="{}">{}</a>')
     parts = []
@@ -199,7 +193,7 @@ def linked(label: str) -> Markup:
 
 
 def _texts(section: Made) -> Iterator[str]:
-    """Return what a section says, without the cells of its tables."""
+    """Return the texts of a section, without the cells of its tables."""
     yield from (section.title, section.summary)
     yield from (figure.caption for figure in section.figures)
     for table in section.tables:
@@ -208,7 +202,7 @@ def _texts(section: Made) -> Iterator[str]:
 
 
 def _repeats(table: Table) -> list[int]:
-    """Return how many leading text cells of each row repeat the row above; they are set quietly."""
+    """Return how many leading text cells of each row repeat the row above, to be set quietly."""
     repeats = [0]
     quiet = [column.align == "left" and not column.code for column in table.columns]
     for above, row in pairwise(table.rows):

@@ -1,8 +1,8 @@
 """Every item of every run and every answer to it, packed for the page's scripts.
 
-An item is held once a probe, however many answered it. The items of a probe are a part, and so are
-the answers of a model to them: JSON, deflated, in base64. `DecompressionStream("deflate")` of a
-browser reads it, as does `zlib.decompress`.
+An item is stored once per probe, however many models answered it. The items of a probe and the
+answers of a model to them are a part each: JSON, deflated, in base64, which a browser reads by
+`DecompressionStream("deflate")`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Items:
     """The data of the section "Every item".
 
     Attributes:
-        index: What there is: of each probe the number of the part with its items, of each of its
-            models that of the part with its answers and what they are called.
-        parts: Base64 texts that the page holds.
-        files: By path from the page's folder the files that hold them where they are many.
+        index: Of each probe the number of the part with its items; of each of its models the number
+            of the part with its answers, and their labels.
+        parts: Base64 texts that the page holds; empty if they are in files.
+        files: Texts of files by path from the page's folder, if the page cannot hold the parts.
         num_items: How many items there are.
-        unread: Sentences about runs whose items are not among them.
+        unread: Sentences about runs whose items are missing.
     """
 
     index: Mapping[str, Any]
@@ -56,76 +56,51 @@ class Items:
 
 
 class Item(NamedTuple):
-    """A question with choices, or a context to go on with.
+    """A question with choices, or a context to continue."""
 
-    Attributes:
-        id: That of its file; empty for a context.
-        position: Its line there, or in predictions.jsonl for a context.
-        question: The stem, or the context.
-        choices: The answers, without the empty ones that pad a question behind them; of a context
-            the word whose probability was asked for, if any.
-        answer: Index of the gold choice; None for a context.
-        expected: The words that are right behind a context.
-    """
-
-    id: str
-    position: int
-    question: str
-    choices: tuple[str, ...]
-    answer: int | None
-    expected: tuple[str, ...] = ()
+    id: str  # in its file; empty for a context
+    position: int  # line there; of a context the line in predictions.jsonl
+    question: str  # the stem, or the context
+    choices: tuple[str, ...]  # without empty padding; of a context the target word, if any
+    answer: int | None  # index of the gold choice; None for a context
+    expected: tuple[str, ...] = ()  # right continuations of a context
 
 
 @dataclass
 class Sheet:
-    """What one run answered to one set of items.
-
-    Attributes:
-        run: The run.
-        name: What an address calls it.
-        probe: The probe, or original task, whose items they are.
-        label: What readers call it, different from that of any other sheet of the model.
-        size: Number of examples that the model was trained on.
-        is_before: Whether the answers were given before inoculation.
-        control: What was done to the words of the items; empty or standard for the probe's.
-        seed: Of these answers; 0 where nothing was drawn.
-        places: Of the items in those of the probe.
-        answers: JSON of the columns, made at once: as numbers, large results do not fit in memory.
-    """
+    """One run's answers to one set of items."""
 
     run: Run
-    name: str
-    probe: str
-    label: str
-    size: int
-    is_before: bool
-    control: str
-    seed: int
-    places: tuple[int, ...] = ()
-    answers: str = ""
+    name: str  # in addresses
+    probe: str  # or original task
+    label: str  # unlike that of any other sheet of the model
+    size: int  # number of examples trained on
+    is_before: bool  # before inoculation
+    control: str  # empty or "standard" for unchanged items
+    seed: int  # 0 if nothing was drawn
+    places: tuple[int, ...] = ()  # of the items in those of the probe
+    answers: str = ""  # JSON of columns: as numbers, large results would not fit in memory
 
 
 @dataclass
 class Answered:
-    """The items of a probe with their places, what is known of them, and each model's answers."""
+    """The items of a probe by place, what is known of them, and each model's answers."""
 
     items: dict[Item, int] = field(default_factory=dict)
     notes: dict[Item, Notes] = field(default_factory=dict)
     sheets: dict[str, list[Sheet]] = field(default_factory=dict)
 
     def place(self, item: Item, notes: Notes) -> int:
-        """Return the place of an item, which may be new."""
+        """Return the place of an item, adding it if it is new."""
         known = zip(self.notes.get(item, notes), notes, strict=True)
         self.notes[item] = tuple(new if old is None else old for old, new in known)
         return self.items.setdefault(item, len(self.items))
 
 
 def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None:
-    """Return every item of the results, None without any; the same results give the same bytes.
+    """Return every item of the results; None without any. The same results give the same bytes.
 
-    Args:
-        results: What was read.
-        most_in_page: Bytes of packed data up to which the page holds them itself.
+    Packed data of more than `most_in_page` bytes go into files next to the page.
     """
     probes, unread = read_probes(results)
     if not probes:
@@ -178,11 +153,7 @@ def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None
 
 
 def read_probes(results: Results) -> tuple[dict[str, Answered], tuple[str, ...]]:
-    """Read the predictions of every run.
-
-    Returns:
-        The probes by name, and sentences about runs whose items are not among them.
-    """
+    """Return all answers by probe, and sentences about runs whose items are missing."""
     probes: dict[str, Answered] = {}
     silent: Counter[str] = Counter()
     unread: list[str] = []
@@ -227,8 +198,8 @@ def _item(line: ItemLine | ContextLine, number: int) -> tuple[Item, Notes]:
 def _answers(lines: Sequence[ItemLine | ContextLine]) -> str:
     """Return the answers as JSON of columns, numbers with three significant digits.
 
-    `said` are the first of the best choices, `counts` [item, how many share the best score, what it
-    counts] of those that do not count 1 or 0 by `said` alone.
+    `said` are the first of the best choices. `counts` are [item, number of choices with the best
+    score, score] of items that do not simply count 1 or 0 by `said`.
     """
     items = [line for line in lines if isinstance(line, ItemLine)]
     contexts = [line for line in lines if isinstance(line, ContextLine)]
@@ -248,7 +219,7 @@ def _answers(lines: Sequence[ItemLine | ContextLine]) -> str:
 
 
 def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
-    """Return what a run answered to a set, of which this is a line, without the answers."""
+    """Return the sheet of a run and a set, from one of its lines; the answers are added later."""
     row = run.rows[0] if run.rows else Row()
     details = run.detail(InoculationDetails)
     control, seed = (line.control, line.seed) if isinstance(line, ItemLine) else ("", None)
@@ -286,9 +257,9 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
 
 
 def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
-    """Return sheets by the number of examples trained on, those of the standard items first.
+    """Return sheets by number of training examples, those of the standard items first.
 
-    Equal ones are there once: each dose repeats what was answered before inoculation.
+    Equal ones are kept once: each dose repeats the answers before inoculation.
     """
 
     def order(sheet: Sheet) -> tuple[object, ...]:
@@ -307,7 +278,7 @@ def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
 
 
 def _shown_first(sheets: Sequence[Sheet]) -> list[int]:
-    """Return the places of the answers after most training and, if there are any, before it."""
+    """Return the places of the answers after most training and, if any, before it."""
     standard = [place for place, sheet in enumerate(sheets) if sheet.control in WHOLE] or [0]
     after = max(standard, key=lambda place: sheets[place].size)  # the first one of a size
     size, items = sheets[after].size, set(sheets[after].places)
@@ -319,7 +290,6 @@ def _shown_first(sheets: Sequence[Sheet]) -> list[int]:
 
 
 def _short(number: float) -> float:
-    """Return the number with three significant digits."""
     return float(f"{number:.3g}")
 
 

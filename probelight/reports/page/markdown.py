@@ -18,7 +18,7 @@ NO_LINK = str.maketrans({"[": "&#91;", "]": "&#93;"})
 
 
 def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
-    """Return the page in short: tables are folded, long ones and figures linked as files."""
+    """Return the page in short: tables are folded, long ones and figures are links to files."""
     parts = [f"# {markdown(title(results))}", markdown(", ".join(counts(results)) + ".")]
     if results.left_out:
         parts.append(_folded("Left out of this report", _bullets(results.left_out), is_open=True))
@@ -47,7 +47,7 @@ def _section(section: Made) -> Iterator[str]:
 
 
 def _table(table: Table) -> str:
-    """Return the table, or where it is."""
+    """Return the table, or links to it if it is long."""
     text = to_markdown(table)
     if len(text) <= MOST_SHOWN:
         return text

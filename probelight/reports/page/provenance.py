@@ -17,7 +17,7 @@ from probelight.results.load import Results, Run
 
 
 def computing_time(results: Results) -> str:
-    """Return the time that all runs took, as a person says it."""
+    """Return the time that all runs took, in words."""
     seconds = sum(run.seconds or 0.0 for run in results.runs)
     if seconds < 120:
         return f"{seconds:.1f} s"
@@ -26,12 +26,12 @@ def computing_time(results: Results) -> str:
 
 
 def commits(results: Results) -> list[str]:
-    """Return the commits that the runs were made with."""
+    """Return the commits of the code that made the runs."""
     return sorted({run.git_commit for run in results.runs if run.git_commit})
 
 
 def models_table(results: Results) -> Table | None:
-    """Make the table of the weights that were used, and in how many runs."""
+    """Make the table of the weights used, and in how many runs."""
     runs = Counter(
         (run.model, run.protocol.replace("_", " "), run.model_sha256)
         for run in results.runs
@@ -57,10 +57,7 @@ def models_table(results: Results) -> Table | None:
 
 
 def data_table(results: Results) -> Table | None:
-    """Make the table of every file that a run recorded, by name.
-
-    Runs record a file's name without its folder, and most files are called train or dev.
-    """
+    """Make the table of every recorded file; runs record its name without the folder."""
     read: dict[tuple[str, str], list[tuple[Run, int | None]]] = {}
     for run in results.runs:
         for file in run.data:
@@ -76,7 +73,7 @@ def data_table(results: Results) -> Table | None:
 
 
 def _name(path: str, sha256: str, runs: list[Run]) -> str:
-    """Return the path below the probe's folder; two names where the runs leave it open."""
+    """Return a file's path below the probe's folder; two names if the runs leave it open."""
     if "/" in path or not Path(path).suffix:  # whole already, or no file: items made for a run
         return path
     # What all runs that read the file have in common is what it belongs to.
@@ -91,7 +88,7 @@ def _name(path: str, sha256: str, runs: list[Run]) -> str:
 
 @cache
 def _released() -> dict[str, list[str]]:
-    """Return the probes of the catalogue that release a file, by its checksum."""
+    """Return the catalogued probes that release a file, by its checksum."""
     found: dict[str, list[str]] = {}
     for name in probe_names():
         with suppress(ConfigError):  # a user's, half written; no reason to refuse a report

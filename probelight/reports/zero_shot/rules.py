@@ -1,4 +1,4 @@
-"""Which answers of an untrained model depend on the rule by which choices are scored."""
+"""Which answers of an untrained model depend on the rule that scores the choices."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rules_table(results: Results) -> Table | None:
 
 
 def flips_table(results: Results) -> Table | None:
-    """Make the table of items that two rules answer differently, for each probe and model."""
+    """Make the table of how many items two rules answer differently."""
     found: list[dict[str, Any]] = []
     for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
         place = {"model": model, "probe": probe, "_split": split, "_runs": items._runs.iloc[0]}
@@ -130,7 +130,7 @@ def unread(results: Results) -> str:
 
 @lru_cache(maxsize=2)
 def answers(results: Results) -> tuple[pd.DataFrame, list[str]]:
-    """Return every item with the `best` choices by rule, and a sentence about each damaged file."""
+    """Return every item with its `best` choices by rule, and sentences about damaged files."""
     found: list[dict[str, Any]] = []
     damaged = []
     flipped = zero_shot_rows(results).query("metric == 'flipped_share'")

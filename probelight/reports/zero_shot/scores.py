@@ -29,8 +29,7 @@ STUCK = 0.95  # share of one answer from which a model is said to give it whatev
 def zero_shot_rows(results: Results) -> pd.DataFrame:
     """Return the rows of the zero-shot runs, with the model as `name`.
 
-    `is_changed` is whether they are of a perturbed or controlled probe, `is_whole` whether they are
-    of all items of one that is not.
+    `is_changed`: of a perturbed or controlled probe; `is_whole`: of all items of an unchanged one.
     """
     rows = results_frame(results).query("protocol == 'zero_shot'").rename(columns={"model": "name"})
     is_changed = (rows.perturbation != "") | ~rows.control.isin(WHOLE)
@@ -39,13 +38,11 @@ def zero_shot_rows(results: Results) -> pd.DataFrame:
 
 @lru_cache(maxsize=2)
 def zero_shots(results: Results) -> pd.DataFrame:
-    """Return a row for each model on each split of a probe, by its own score, sorted.
+    """Return a row for each model and split of a probe, by the model's own score, sorted.
 
-    The columns are those of the results and, as fractions: `accuracy`; `chance` (one over the
-    choices scored, empty ones that pad a question included) and `floor` (over the real ones, which
-    verdicts go by); `majority_accuracy` of always giving the most frequent answer;
-    `macro_accuracy`; `tied_share` and `near_tied_share` of items whose best score others share, or
-    nearly. `against_chance` is the verdict. `model` has in brackets the weights, or the run, where
+    Added to the columns of results: `accuracy` and, as fractions, `chance` (one over all choices
+    scored, empty padding included), `floor` (one over the real ones, which verdicts use), the other
+    `LEVELS`, and `against_chance`, the verdict. `model` has the weights or the run in brackets if
     several of one name were asked the same.
     """
     rows = zero_shot_rows(results)
@@ -195,10 +192,7 @@ def paradigms_table(results: Results) -> Table | None:
 
 
 def ranks_table(results: Results) -> Table | None:
-    """Make the table of the candidates' ranks in the whole vocabulary.
-
-    Talmor et al. 2020, section 4.5.
-    """
+    """Make the table of the candidates' vocabulary ranks (Talmor et al. 2020, section 4.5)."""
     rows = zero_shot_rows(results).query("subset == ''")
     ranks = rows[rows.metric == "median_gold_rank"].rename(columns={"value": "median_gold_rank"})
     shares = ("gold_in_top10", "all_in_top10")
@@ -268,7 +262,7 @@ def summary(results: Results) -> str:
 
 
 def of_entries(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows in the order of `zero_shots`, with the `model` that it calls them by."""
+    """Return rows in the order of `zero_shots`, with its names of models."""
     entries = zero_shots(results)[[*PLACE, "model"]]
     found = entries.merge(rows, on=PLACE)
     return found.assign(_runs=found.run)
