@@ -14,9 +14,9 @@ from probelight.reports.curve.medals import (
     read_rule,
 )
 from probelight.reports.sections import made_sections
+from probelight.reports.table import Cell
 from probelight.results.load import load_results
-from tests.fixtures.curves import shares
-from tests.fixtures.report import labels, present, records
+from tests.fixtures.report import named, present, records
 from tests.fixtures.results import curve_rows, write_curve, write_run
 
 BASELINE = "MLM-baseline (word_vectors)"
@@ -24,6 +24,13 @@ BASELINE = "MLM-baseline (word_vectors)"
 
 def line(standard: float, no_language: float) -> Callable[[str, int, int], float]:
     return lambda control, num_train, seed: standard if control == "standard" else no_language
+
+
+def write_both(
+    folder: Path, standard: float, no_language: float = 0.5, baseline: float = 0.6
+) -> None:
+    write_curve(folder, line(standard, no_language), sizes=(62,))
+    write_curve(folder, line(baseline, 0.5), model=BASELINE, sizes=(62,))
 
 
 def medal(folder: Path, rule: MedalRule | None = None) -> tuple[str, tuple[bool | None, ...]]:
@@ -51,9 +58,7 @@ def test_medals_by_hand(
     expected: tuple[str, tuple[bool, ...]],
     tmp_path: Path,
 ) -> None:
-    sizes = {"sizes": (62, 125)}
-    write_curve(tmp_path, line(standard, control), **sizes)
-    write_curve(tmp_path, line(baseline, 0.5), model=BASELINE, **sizes)
+    write_both(tmp_path, standard, control, baseline)
     assert medal(tmp_path) == expected
 
 
@@ -67,17 +72,14 @@ def test_zero_shot_alone_may_be_high(tmp_path: Path) -> None:
 
 
 def test_random_weights_are_a_hurdle_where_they_are_there(tmp_path: Path) -> None:
-    write_curve(tmp_path, line(0.9, 0.5), sizes=(62,))
-    write_curve(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
-    assert medal(tmp_path)[0] == "full"
+    write_both(tmp_path, 0.9)
     assert medal(tmp_path, MedalRule(need_random=True))[0] == "not judged"
     write_curve(tmp_path, line(0.92, 0.5), model="dictionary-lm (random weights)", sizes=(62,))
     assert medal(tmp_path) == ("partial", (True, False, True))
 
 
 def test_thresholds_are_the_rules(tmp_path: Path) -> None:
-    write_curve(tmp_path, line(0.7, 0.5), sizes=(62,))
-    write_curve(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
+    write_both(tmp_path, 0.7)
     assert medal(tmp_path, MedalRule(high=0.39))[0] == "full"
     assert medal(tmp_path, MedalRule(lang_sense=0.3))[1] == (False, True, False)
     assert medal(tmp_path, MedalRule(above_baselines=0.2))[1] == (False, False, True)
@@ -110,18 +112,19 @@ def test_baselines_of_other_items_do_not_count(tmp_path: Path) -> None:
 
 
 def test_table_says_the_rule_and_what_was_met(tmp_path: Path) -> None:
-    write_curve(tmp_path, line(0.9, 0.5), sizes=(62,))
-    write_curve(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
+    write_both(tmp_path, 0.9)
     write_curve(tmp_path, line(0.9, 0.5), sizes=(62,), mode="linear")
     rule = tmp_path / "rule.yaml"
     rule.write_text("high: 0.25\n")
     table = present(medals_table(load_results(tmp_path), rule))
-    assert labels(table) == ["probe", "trained", "dictionary-lm: medal"]
     assert not_judged(load_results(tmp_path)) == ""
-    (row,) = table.rows
-    assert (row[0].text, row[0].detail) == ("age_comparison", "dev")
-    assert (row[1].text, row[1].detail) == ("mlp", "rate 0.001")
-    assert (row[2].text, row[2].detail) == ("✓ full", "high, above baselines, needs language")
+    assert [named(table, place) for place in range(len(table.rows))] == [
+        {
+            "probe": Cell("age_comparison", "dev"),
+            "trained": Cell("mlp", "rate 0.001"),
+            "dictionary-lm: medal": Cell("✓ full", "high, above baselines, needs language"),
+        }
+    ]
     assert "at least 25% of the way from chance" in table.note
     (record,) = records(table)
     assert (record["medal"], record["needs_language"]) == ("full", True)
@@ -145,25 +148,14 @@ def test_rules_that_cannot_be_read(text: str, said: str, tmp_path: Path) -> None
         read_rule(path)
 
 
-def test_the_shipped_rule_is_the_default_and_another_says_what_it_changes(tmp_path: Path) -> None:
+def test_the_page_goes_by_the_rule_that_was_given(tmp_path: Path) -> None:
     assert read_rule() == MedalRule()
-    path = tmp_path / "rule.yaml"
-    path.write_text("high: 1\n")
-    assert read_rule(path) == MedalRule(high=1)
-
-
-def test_the_medals_go_by_the_rule_that_was_given(tmp_path: Path) -> None:
-    write_curve(tmp_path, shares, sizes=(0, 62))
-    write_curve(tmp_path, lambda *place: 0.6, model=BASELINE, sizes=(0, 62))
+    write_both(tmp_path, 0.9)
     results, rule = load_results(tmp_path), tmp_path / "rule.yaml"
-    marks = []
-    for high in (0.5, 0.9):  # from 50% by chance the mean of 90% is four fifths of the way
-        rule.write_text(f"high: {high}\n")
+    # From 50% by chance 90% is four fifths of the way.
+    for text, mark in (("high: 0.9", ["~ partial"]), ("need_random: true", [])):
+        rule.write_text(text)
         [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
-        [medals] = [one for one in section.tables if one.name == "curve_medals"]
-        marks.append(medals.rows[0][2].text)
-    assert marks == ["✓ full", "~ partial"]
-    rule.write_text("need_random: true\n")
-    [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
-    assert "curve_medals" not in [one.name for one in section.tables]
+        medals = [one for one in section.tables if one.name == "curve_medals"]
+        assert [one.rows[0][2].text for one in medals] == mark
     assert section.summary.endswith("No curve is judged for a medal, for want of random weights.")

@@ -17,8 +17,10 @@ from tests.fixtures.report import present, texts_of
 
 
 def test_inoculation_shows_both_tasks_and_one_chance_line(demo_folder: Path) -> None:
-    said = texts_of(inoculation_figure(load_results(demo_folder)))
+    figure = present(inoculation_figure(load_results(demo_folder)))
+    said = texts_of(figure)
     assert {"probe", "original task", "chance 20.0", "0", "100", "1k"} <= set(said)
+    assert "extra" not in " ".join([*said, figure.caption]).lower()  # nothing was added
 
 
 @pytest.mark.parametrize("seeds", [("x1",), ("none", "x1"), ("none", "x2", "x2")])
@@ -26,9 +28,9 @@ def test_inoculation_marks_what_was_added(
     inoculated: Callable[..., Results], seeds: tuple[str, ...]
 ) -> None:
     for seed, extra in enumerate(seeds, start=1):
-        probe, original = (200, 300 + 50 * seed), (300, 290 - 20 * seed)
-        own = {"probe_correct": probe, "original_correct": original}
-        results = inoculated({"seed": seed, "extra": extra, **own})
+        right = {"probe_correct": (200, 300 + 50 * seed)}
+        right["original_correct"] = (300, 290 - 20 * seed)
+        results = inoculated({"seed": seed, "extra": extra, **right})
     figure = present(inoculation_figure(results))
     said = {text for text in texts_of(figure) if text.startswith("extra ")}
     assert said == {f"extra {extra}" for extra in seeds}
@@ -57,20 +59,13 @@ def test_more_models_than_a_panel_can_tell_apart_are_in_several(
     assert "model-5, model-6 ·" in said
 
 
-def test_without_anything_added_the_marks_are_the_lines(demo_folder: Path) -> None:
-    figure = present(inoculation_figure(load_results(demo_folder)))
-    assert not [text for text in texts_of(figure) if text.startswith("extra")]
-    assert "extra" not in figure.caption.lower()
-
-
 def test_inoculation_says_when_the_cost_cannot_be_read(
     inoculated: Callable[..., Results],
 ) -> None:
     low = {"original_correct": (130, 128), "chance": (0.2, 0.25)}
     said = texts_of(inoculation_figure(inoculated(low, cost_interpretable=False)))
     assert "original task not above chance: cost not interpretable" in said
-    assert "chance, original 25.0" in said
-    assert "chance, probe 20.0" in said
+    assert {"chance, original 25.0", "chance, probe 20.0"} <= {*said}
 
 
 def test_trajectory_names_the_original_task_and_rings_the_chosen_checkpoint(

@@ -8,26 +8,24 @@ import pytest
 from probelight.reports.table import Cell
 from probelight.results.load import Results
 from tests.fixtures import subsets
-from tests.fixtures.report import findings, labels, named, records, tables
+from tests.fixtures.report import findings, named, records, tables
 from tests.fixtures.results import accuracy, inoculation_rows, write_run
 
 
 def test_inoculation_row_by_hand(demo_folder: Path) -> None:
     table = tables(demo_folder)["inoculation"]
-    row = dict(zip(labels(table), table.rows[1], strict=True))
+    row = named(table, 1)
     assert row["probe"] == Cell("hypernymy", "dictionary-lm, originally definitions")
-    assert row["k"] == Cell("1,000")
     assert row["setting"] == Cell("rate 2e-5, epoch 3", "extra none, seed 1")
-    assert row["probe %: before"].text == "29.1"
-    assert row["probe %: after"].text == "55.3"
-    assert row["original task %: before"].text == "60.2"
-    assert row["original task %: after"].text == "56.4"
-    assert row["both %: average"] == Cell("55.9")  # (55.3 + 56.4) / 2 = 55.85
     assert row["cost, points"] == Cell("+3.8", "+0.8 to +6.8")  # (301 - 282) / 500
     assert row["lost / gained"] == Cell("39 / 20", "p < 0.001")
-    assert row["whole clusters %: before"] == Cell("10.0")
-    assert row["whole clusters %: after"] == Cell("25.0")
-    assert row["whole clusters %: n"] == Cell("800")
+    texts = {label: cell.text for label, cell in row.items()}
+    assert texts["k"] == "1,000"
+    assert [texts[f"probe %: {time}"] for time in ("before", "after")] == ["29.1", "55.3"]
+    assert [texts[f"original task %: {time}"] for time in ("before", "after")] == ["60.2", "56.4"]
+    assert texts["both %: average"] == "55.9"  # (55.3 + 56.4) / 2 = 55.85
+    clusters = [texts[f"whole clusters %: {name}"] for name in ("before", "after", "n")]
+    assert clusters == ["10.0", "25.0", "800"]
     record = records(table)[1]
     assert record["inoculation_cost"] == pytest.approx(0.038)
     assert record["cost_interpretable"] is True
@@ -36,20 +34,14 @@ def test_inoculation_row_by_hand(demo_folder: Path) -> None:
 def test_cost_at_chance_is_not_interpretable(
     tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
-    low = {
-        "original_correct": (100, 98),
-        "datasets": {"easy": (300, 60, 60), "hard": (200, 40, 38)},
-    }
+    datasets = {"easy": (300, 60, 60), "hard": (200, 40, 38)}
+    low = {"original_correct": (100, 98), "datasets": datasets}
     inoculated(*({**low, "seed": seed} for seed in (1, 2)), cost_interpretable=False)
-    found_tables = tables(tmp_path)
+    found = tables(tmp_path)
     for name in ("inoculation", "inoculation_seeds", "inoculation_parts"):
-        table = found_tables[name]
-        (place,) = (
-            place
-            for place, column in enumerate(table.columns)
-            if "cost, points" in (column.label, column.group) and column.label != "over seeds"
-        )
-        assert {row[place] for row in table.rows} == {Cell("not interpretable")}, name
+        rows = [named(found[name], place) for place in range(len(found[name].rows))]
+        label = "cost, points: mean" if name == "inoculation_seeds" else "cost, points"
+        assert {row[label] for row in rows} == {Cell("not interpretable")}, name
 
 
 def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
@@ -63,17 +55,14 @@ def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., Resu
     assert settings.count("rate 1e-5, epoch 1") == 2
     assert settings.count("rate 5e-5, epoch 1 †") == 2
     table = found_tables["inoculation_seeds"]
-    (row,) = table.rows
-    columns = [f"{column.group} {column.label}".strip() for column in table.columns]
-    by_label = dict(zip(columns, row, strict=True))
-    assert by_label["seeds"] == Cell("2")
-    assert by_label["probe % after"].text == "35.0"
-    assert by_label["probe % over seeds"] == Cell("30.0–40.0")
-    assert by_label["original task % after"].text == "58.0"
+    row = named(table, 0)
+    assert row["seeds"] == Cell("2")
+    assert row["probe %: after"].text == "35.0"
+    assert row["probe %: over seeds"] == Cell("30.0–40.0")
     # The runs hold no items, so nothing is known about a mean, such as that of 10 / 500 in both.
-    assert by_label["cost, points mean"] == Cell("+2.0")
+    assert row["cost, points: mean"] == Cell("+2.0")
     assert "none where a run" in table.note
-    assert by_label["cost, points over seeds"] == Cell("+2.0 to +2.0")
+    assert row["cost, points: over seeds"] == Cell("+2.0 to +2.0")
     (record,) = records(table)
     assert record["probe_accuracy_median"] == pytest.approx(0.35)
     assert (record["probe_accuracy_min"], record["probe_accuracy_max"]) == (0.3, 0.4)
@@ -103,30 +92,11 @@ def test_seeds_are_averaged_on_untouched_items_too(tmp_path: Path) -> None:
 
 def test_original_task_reports_its_report_split(tmp_path: Path) -> None:
     common = {"protocol": "original", "model": "m", "probe": "science", "epoch": 2, "seed": 1}
-    found = [
-        accuracy(40, 100, **common, split="selection"),
-        accuracy(45, 100, **common, split="report"),
-    ]
-    write_run(tmp_path, "a", found)
+    rows = [accuracy(n, 100, **common, split=s) for n, s in ((40, "selection"), (45, "report"))]
+    write_run(tmp_path, "a", rows)
     (row,) = tables(tmp_path)["original_task"].rows
     assert row[0] == Cell("science", "report")
     assert row[3].text == "45.0"
-
-
-def test_parts_of_an_inoculation(tmp_path: Path) -> None:
-    found = inoculation_rows(datasets={"easy": (300, 150, 120)})
-    clean = {**found[-1], "subset": subsets.UNTOUCHED, "split": "report"}
-    found += [
-        accuracy(10, 100, **{**clean, "metric": "probe_accuracy_before"}),
-        accuracy(20, 100, **{**clean, "metric": "probe_accuracy"}),
-    ]
-    write_run(tmp_path, "a", found)
-    table = tables(tmp_path)["inoculation_parts"]
-    texts = [[cell.text for cell in row[3:]] for row in table.rows]
-    assert texts == [
-        ["original task", "easy", "50.0", "40.0", "300", "+10.0"],
-        ["probe", "group not in train", "10.0", "20.0", "100", "–"],
-    ]
 
 
 def test_large_clusters_are_one_row_of_the_parts(tmp_path: Path) -> None:
@@ -159,27 +129,23 @@ def test_large_clusters_are_one_row_of_the_parts(tmp_path: Path) -> None:
 def test_cost_of_a_data_set_is_read_by_its_own_chance(tmp_path: Path) -> None:
     sets = {"easy": (300, 150, 120), "hard": (200, 50, 40), "plain": (100, 20, 10)}
     found = inoculation_rows(datasets=sets)
-    report = {**found[-1], "split": "report", "metric": "chance_original"}
+    report = {**found[-1], "split": "report"}
     # 50% and 25% before; of "plain" no chance was written, and the whole task was above its own.
-    found += [
-        {**report, "subset": subsets.source_set(name), "value": 0.25} for name in ("easy", "hard")
-    ]
+    for name in ("easy", "hard"):
+        own = {"subset": subsets.source_set(name), "metric": "chance_original"}
+        found.append({**report, **own, "value": 0.25})
+    for metric, right in (("probe_accuracy_before", 10), ("probe_accuracy", 20)):
+        own = {"subset": subsets.UNTOUCHED, "metric": metric}
+        found.append(accuracy(right, 100, **{**report, **own}))
     write_run(tmp_path, "a", found, cost_interpretable=True)
     table = tables(tmp_path)["inoculation_parts"]
-    costs = {row[4].text: row[-1].text for row in table.rows}
-    assert costs == {"easy": "+10.0", "hard": "not interpretable", "plain": "+10.0"}
-    flags = {record["part"]: record["cost_interpretable"] for record in records(table)}
-    assert flags == {"easy": True, "hard": False, "plain": True}
-
-
-def test_the_largest_dose_is_judged(demo_folder: Path) -> None:
-    # 55.3% where chance is 20%; 3.8 points of cost, 3 each way.
-    [summary] = [text for text in findings(demo_folder) if text.startswith("With the largest k")]
-    name = "hypernymy (dictionary-lm, originally definitions)"
-    assert summary == (
-        f"With the largest k, accuracy on the probe was above chance for {name}. The cost on the "
-        f"original task was above none for {name}."
-    )
+    assert [[cell.text for cell in row[3:]] for row in table.rows] == [
+        ["original task", "easy", "50.0", "40.0", "300", "+10.0"],
+        ["original task", "hard", "25.0", "20.0", "200", "not interpretable"],
+        ["original task", "plain", "20.0", "10.0", "100", "+10.0"],
+        ["probe", "group not in train", "10.0", "20.0", "100", "–"],
+    ]
+    assert [r["cost_interpretable"] for r in records(table)] == [True, False, True, None]
 
 
 GAIN = {"original_correct": (300, 340)}
@@ -196,8 +162,9 @@ ADDED = ", with original-task examples added (extra x1)"
             "not interpretable, as the model was not above chance before,",
             "",
         ),
-        # 10 of 500, with 3 points of doubt.
+        # 10 and 50 of 500, with 3 points of doubt.
         ({"probe_correct": (291, 150)}, True, "below chance", "not distinguishable from none", ""),
+        ({"original_correct": (300, 250)}, True, "above chance", "above none", ""),
         (GAIN, True, "above chance", "below none, a gain,", ""),
         ({**GAIN, "extra": "x1"}, True, "above chance", "below none, a gain,", ADDED),
     ],
@@ -214,8 +181,7 @@ def test_verdicts_on_gain_and_cost(
     inoculated(run, cost_interpretable=is_interpretable)
     assert findings(tmp_path) == [
         f"With the largest k, accuracy on the probe was {probe} for hypernymy (dictionary-lm). "
-        f"The cost "
-        f"on the original task was {original} for hypernymy (dictionary-lm){added}."
+        f"The cost on the original task was {original} for hypernymy (dictionary-lm){added}."
     ]
 
 
