@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from probelight.reports.overview.grid import grid
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import share
+from tests.fixtures.items import write_lines
 from tests.fixtures.report import present
 from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
@@ -33,9 +33,9 @@ def context(text: str, probability: float | None, words: str, expected: str = ""
     return {**own, "expected": expected.split(), "probability": probability}
 
 
-def write_lines(run: Path, *lines: dict[str, Any]) -> None:
-    text = "".join(json.dumps(one) + "\n" for one in lines)
-    (run / "predictions.jsonl").write_text(text, encoding="utf-8")
+def write_answers(folder: Path, *lines: dict[str, Any], model: str = "m") -> None:
+    """Write a zero-shot run of the probe p with its predictions."""
+    write_lines(write_run(folder, model, zero_shot_rows("p", 40, 100, 2, model=model)), [*lines])
 
 
 def examples(folder: Path) -> list[Example | None]:
@@ -47,8 +47,7 @@ def examples(folder: Path) -> list[Example | None]:
 
 def the_example(folder: Path) -> Example:
     [found] = examples(folder)
-    assert found is not None
-    return found
+    return present(found)
 
 
 # How far the right one, c0, is ahead: 2, −1, 0.5, and not known.
@@ -56,39 +55,36 @@ ITEMS = [item("far", [3, 1]), item("lost", [0, 1]), item("near", [1.5, 1]), item
 
 
 def test_the_example_is_the_item_of_the_median_margin(tmp_path: Path) -> None:
-    run = write_run(tmp_path, "a", zero_shot_rows("p_small", 40, 100, 2))
-    write_lines(run, *ITEMS)
+    write_answers(tmp_path, *ITEMS)
     assert the_example(tmp_path) == Example(
         question="near",
-        choices=(("c0", True, ("dictionary-lm",)), ("c1", False, ())),
+        choices=(("c0", True, ("m",)), ("c1", False, ())),
         when="before training",
         silent=(),
         more_choices=0,
         more_models=0,
-        address="#items?probe=p_small&model=dictionary-lm&item=%23near@1",
+        address="#items?probe=p&model=m&item=%23near@1",
     )
 
 
 def test_of_four_margins_the_lower_of_the_two_in_the_middle_counts(tmp_path: Path) -> None:
-    run = write_run(tmp_path, "a", zero_shot_rows("p", 40, 100, 2))
-    write_lines(run, *ITEMS[:3], item("x", [2, 1]))
+    write_answers(tmp_path, *ITEMS[:3], item("x", [2, 1]))
     assert the_example(tmp_path).question == "near"
 
 
 def test_other_models_answer_the_same_item(tmp_path: Path) -> None:
     for number in range(6):
-        run = write_run(tmp_path, str(number), zero_shot_rows("p", 40, 100, 2, model=f"m{number}"))
         # The second model gets it wrong, and the third says nothing.
         scores: list[list[float | None]] = [[1.5, 1], [0, 1], [None, None]]
-        write_lines(run, ITEMS[0], ITEMS[1], item("near", scores[min(number, 2)]))
+        near = item("near", scores[min(number, 2)])
+        write_answers(tmp_path, *ITEMS[:2], near, model=f"m{number}")
     shown = the_example(tmp_path)
     assert [models for *_, models in shown.choices] == [("m0",), ("m1",)]
     assert (shown.silent, shown.more_models) == (("m2", "m3"), 2)
 
 
 def test_a_long_item_is_cut_but_for_what_is_asked_and_answered(tmp_path: Path) -> None:
-    run = write_run(tmp_path, "a", zero_shot_rows("p", 40, 100, 2))
-    write_lines(run, item("ä" * 300 + " what?", [0, 0, 0, 0, 0, 0, 0, 1], answer=6))
+    write_answers(tmp_path, item("ä" * 300 + " what?", [0, 0, 0, 0, 0, 0, 0, 1], answer=6))
     shown = the_example(tmp_path)
     assert len(shown.question) <= 260
     assert shown.question.endswith("what?")
@@ -101,22 +97,16 @@ def test_what_an_inoculation_taught_is_shown_as_answered_after_it(tmp_path: Path
     run = write_run(tmp_path, "a", inoculation_rows(probe_correct=(200, 440)), **facts)
     before = item("q", [0, 1], set="report_probe_before")
     other = item("original", [0, 1], set="report_original")
-    write_lines(run, before, other, item("q", [1, 0], set="report_probe"))
+    write_lines(run, [before, other, item("q", [1, 0], set="report_probe")])
     shown = the_example(tmp_path)
     assert (shown.question, shown.when) == ("q", "after 100 examples")
     assert shown.choices[0] == ("c0", True, ("dictionary-lm",))
 
 
-def test_a_damaged_file_leaves_its_row_without_an_example(tmp_path: Path) -> None:
-    run = write_run(tmp_path, "a", zero_shot_rows("p", 40, 100, 2))
-    (run / "predictions.jsonl").write_text('{"set": "p"', encoding="utf-8")
-    assert examples(tmp_path) == [None]
-
-
 def test_statements_and_negations_have_a_context_of_their_own(tmp_path: Path) -> None:
     run = write_run(tmp_path, "a", STATEMENTS)
     is_, is_not = context("A trout is a", 0.5, "fish b c d", "fish"), "A trout is not a"
-    write_lines(run, is_, context(is_not, 0.3, "fish b"), is_, context(is_not, 0.1, "fish b"))
+    write_lines(run, [is_, context(is_not, 0.3, "fish b"), is_, context(is_not, 0.1, "fish b")])
     [statement, negation] = examples(tmp_path)
     assert statement == Example(
         question="A trout is a ___",
@@ -127,26 +117,24 @@ def test_statements_and_negations_have_a_context_of_their_own(tmp_path: Path) ->
         more_models=0,
         address="#items?probe=neg_simp&model=m&item=@1",
     )
-    assert negation is not None
-    assert negation.question == "A trout is not a ___"
-    assert negation.address.endswith("item=@2")
+    assert present(negation).question == "A trout is not a ___"
+    assert present(negation).address.endswith("item=@2")
 
 
 def test_several_models_say_one_word_each_of_the_context_in_the_middle(tmp_path: Path) -> None:
     for model, words in (("m", "b c"), ("n", "")):
         run = write_run(tmp_path, model, [share(25, 34, "sensitivity", model=model)])
         texts = [("low", 0.1), ("high", 0.9), ("middle", 0.5), ("none", None)]
-        write_lines(run, *(context(text, p, words, "good") for text, p in texts))
-    [shown] = examples(tmp_path)
-    assert shown is not None
+        write_lines(run, [context(text, p, words, "good") for text, p in texts])
+    shown = the_example(tmp_path)
     assert shown.question == "middle ___"
     assert shown.choices == (("b", False, ("m",)), ("good", True, ()))
     assert shown.silent == ("n",)
 
 
-def test_a_diagnostic_without_contexts_has_no_example(tmp_path: Path) -> None:
-    write_run(tmp_path, "a", STATEMENTS)
+def test_missing_or_damaged_answers_are_no_example(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", STATEMENTS)
     assert examples(tmp_path) == [None, None]
-    [damaged] = (tmp_path / "runs").iterdir()
-    (damaged / "predictions.jsonl").write_text('{"context": ')
-    assert examples(tmp_path) == [None, None]
+    (run / "predictions.jsonl").write_text('{"context": ')
+    (write_run(tmp_path, "b", inoculation_rows()) / "predictions.jsonl").write_text('{"set": "p"')
+    assert examples(tmp_path) == [None, None, None]

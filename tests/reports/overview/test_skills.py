@@ -10,7 +10,7 @@ import pytest
 from probelight.protocols import cli
 from probelight.reports.figure import STYLE
 from probelight.reports.overview.grid import models_of
-from probelight.reports.overview.skills import Skill, SkillVerdict, verdicts
+from probelight.reports.overview.skills import Skill, verdicts
 from probelight.reports.overview.verdicts import HELD
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
@@ -25,26 +25,21 @@ from tests.fixtures.results import (
 )
 
 Write = Callable[..., None]
-
-
-def told(found: tuple[SkillVerdict, ...]) -> dict[tuple[str, str], str]:
-    return {(one.skill.probe, one.model): one.words for one in found}
+RANDOM = "dictionary-lm (random weights)"
+SIMILARITY = ("vec_similarity", "VecSimilarity (w)")  # kind and label of a baseline
 
 
 def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> None:
     found = verdicts(load_results(demo_folder))
-    assert told(found) == {
-        ("age_comparison", "dictionary-lm"): "learned it",  # 85.1% after, no language 62.3%
-        ("always_never", "dictionary-lm"): "not shown",  # 35.0%, the most frequent answer 36.1%
-        ("antonym_negation", "dictionary-lm"): "not shown",  # 54.2%, from 49.8
-        ("multihop_composition", "dictionary-lm"): "not shown",
-        ("objects_comparison", "dictionary-lm"): "not shown",  # 43.6%, below chance
-        ("taxonomy_conjunction", "dictionary-lm"): "cannot tell",  # 61.3% of 3 choices, no control
-        ("hypernymy", "dictionary-lm"): "cannot tell",  # 29.1% to 55.3% of 5 choices, no control
-    }
-    by_kind = [one.skill.kind for one in found]
-    assert by_kind == ["asked"] * 6 + ["inoculated"]
-    assert [one.section for one in found] == ["curves", *["before"] * 5, "inoculation"]
+    assert [(one.skill.probe, one.words, one.section) for one in found] == [
+        ("age_comparison", "learned it", "curves"),  # 85.1% after, no language 62.3%
+        ("always_never", "not shown", "before"),  # 35.0%, the most frequent answer 36.1%
+        ("antonym_negation", "not shown", "before"),  # 54.2%, from 49.8
+        ("multihop_composition", "not shown", "before"),
+        ("objects_comparison", "not shown", "before"),  # 43.6%, below chance
+        ("taxonomy_conjunction", "cannot tell", "before"),  # 61.3% of 3 choices, no control
+        ("hypernymy", "cannot tell", "inoculation"),  # 29.1% to 55.3% of 5 choices, no control
+    ]
     inoculated = found[-1]
     assert inoculated.skill == Skill("inoculated", "hypernymy", "originally definitions")
     # (301 - 282) / 500, with the interval of its row.
@@ -59,8 +54,8 @@ def test_a_control_that_learns_as_much_leaves_it_open(tmp_path: Path) -> None:
     write_curve(tmp_path, rising, sizes=(0, 62), controls=("standard", "no_language"))
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
-    assert [label for label, _ in found.evidence] == ["after 62 examples", "without its language"]
-    assert [value for _, value in found.evidence] == pytest.approx([0.9, 0.9])
+    level = pytest.approx(0.9)
+    assert found.evidence == (("after 62 examples", level), ("without its language", level))
 
 
 def test_of_several_curves_it_says_which_was_judged(tmp_path: Path) -> None:
@@ -71,22 +66,16 @@ def test_of_several_curves_it_says_which_was_judged(tmp_path: Path) -> None:
     assert found.reason.endswith(" By the first of 2 curves (mlp, rate 0.001).")
 
 
-@pytest.mark.parametrize(
-    ("shares", "word", "best"),
-    [
-        (lambda *_: 0.5, "learned it", 0.5),
-        (rising, "cannot tell", 0.9),
-    ],
-)
+@pytest.mark.parametrize(("best", "word"), [(0.5, "learned it"), (0.9, "cannot tell")])
 def test_random_weights_that_learn_as_much_leave_it_open(
-    tmp_path: Path, shares: Callable[..., float], word: str, best: float
+    tmp_path: Path, best: float, word: str
 ) -> None:
-    for model, line in (("dictionary-lm", rising), ("dictionary-lm (random weights)", shares)):
-        write_curve(tmp_path, line, model=model, sizes=(0, 62), controls=("standard",))
+    more: dict[str, Any] = {"sizes": (0, 62), "controls": ("standard",)}
+    write_curve(tmp_path, rising, **more)
+    write_curve(tmp_path, lambda _, num_train, __: best if num_train else 0.5, model=RANDOM, **more)
     (found,) = verdicts(load_results(tmp_path))
     assert (found.model, found.word) == ("dictionary-lm", word)
-    label, value = found.evidence[1]
-    assert (label, round(value, 9)) == ("with random weights", best)
+    assert found.evidence[1] == ("with random weights", pytest.approx(best))
 
 
 def test_baselines_are_judged_where_they_are_alone(tmp_path: Path) -> None:
@@ -144,12 +133,11 @@ def test_without_its_control_an_inoculation_leaves_it_open(
     assert found.words == "learned it, in part"
     assert found.evidence[1] == ("from the choices alone", 0.30)
     assert found.reason == (
-        "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; compared with "
-        "30.0% from "
-        "the choices alone."
+        "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; compared with 30.0% "
+        "from the choices alone."
     )
-    (arrow,) = (one for one in found.runs)
-    assert {row.control for row in arrow.rows} == {""}  # the control has no verdict of its own
+    (run,) = found.runs
+    assert {row.control for row in run.rows} == {""}  # the control has no verdict of its own
 
 
 def test_what_was_known_before_inoculation_needs_its_control_too(
@@ -160,8 +148,8 @@ def test_what_was_known_before_inoculation_needs_its_control_too(
     (found,) = verdicts(load_results(tmp_path))
     assert found.words == "knew it, in part"
     assert found.reason.startswith("Before inoculation 30.0% (27.2–32.9), above chance")
-    # The untrained similarity of words, and a model of the choices, are against both scores.
-    audit(tmp_path, 320, "vec_similarity", "VecSimilarity (w)")
+    # The untrained similarity of words is against both scores.
+    audit(tmp_path, 320, *SIMILARITY)
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
     assert found.evidence[1] == ("by VecSimilarity", 0.32)
@@ -179,7 +167,7 @@ def test_the_demo_with_its_audit_beside_it(
     assert alone.words == "knew it, in part"
     assert alone.evidence[1] == ("after 100 examples", 0.35)
     audit(audited, 262)
-    audit(audited, 320, "vec_similarity", "VecSimilarity (w)")
+    audit(audited, 320, *SIMILARITY)
     (found,) = verdicts(load_results([demo, audited]))
     assert found.word == "cannot tell"
     assert found.reason == (
@@ -190,9 +178,8 @@ def test_the_demo_with_its_audit_beside_it(
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     said = page[page.index('id="overview"') : page.index('id="figure-arrows"')]
     grid = said[: said.index("</table>")]
-    assert "cannot tell</a>" in grid
-    assert "knew it" not in grid
-    assert "learned it" not in grid
+    words = ("cannot tell", "knew it", "learned it")
+    assert [word in grid for word in words] == [True, False, False]
     assert found.reason in said
     assert f"<p>{HELD}</p>" in said
     assert HELD in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
@@ -200,7 +187,7 @@ def test_the_demo_with_its_audit_beside_it(
 
 def test_random_weights_are_a_control_of_an_inoculation(tmp_path: Path, inoculate: Write) -> None:
     inoculate(tmp_path, (200, 440))
-    inoculate(tmp_path, (200, 250), model="dictionary-lm (random weights)")
+    inoculate(tmp_path, (200, 250), model=RANDOM)
     (found,) = verdicts(load_results(tmp_path))
     assert found.words == "learned it, in part"
     assert found.evidence[1] == ("with random weights", 0.25)
@@ -209,20 +196,14 @@ def test_random_weights_are_a_control_of_an_inoculation(tmp_path: Path, inoculat
 def test_a_choice_only_run_stands_against_a_zero_shot_score(
     tmp_path: Path, inoculate: Write
 ) -> None:
-    zero_shot = [
-        {**row, "split": "test"} for row in zero_shot_rows("hypernymy", 400, 1000, 5, majority=0.2)
-    ]
-    random = [{**row, "model": "dictionary-lm (random weights)"} for row in zero_shot]
-    random[0] |= accuracy(200, 1000)
-    write_run(tmp_path, "a", zero_shot)
-    write_run(tmp_path, "b", random)
-    assert told(verdicts(load_results(tmp_path))) == {
-        ("hypernymy", "dictionary-lm"): "knew it, in part"
-    }
+    for model, right in (("dictionary-lm", 400), (RANDOM, 200)):
+        found = zero_shot_rows("hypernymy", right, 1000, 5, model=model, majority=0.2)
+        write_run(tmp_path, model, [{**row, "split": "test"} for row in found])
+    assert [one.words for one in verdicts(load_results(tmp_path))] == ["knew it, in part"]
     inoculate(tmp_path, (200, 390), "choice_only", dose=500)
-    found, *_ = verdicts(load_results(tmp_path))
-    assert found.word == "cannot tell"
-    assert found.evidence[1] == ("from the choices alone", 0.39)
+    verdict, *_ = verdicts(load_results(tmp_path))
+    assert verdict.word == "cannot tell"
+    assert verdict.evidence[1] == ("from the choices alone", 0.39)
 
 
 def test_no_further_evidence_in_the_folders_raises_a_verdict(
@@ -244,12 +225,10 @@ def test_no_further_evidence_in_the_folders_raises_a_verdict(
         further: list[Callable[[Path], None]] = [
             lambda at: audit(at, near(200)),
             lambda at: audit(at, near(200), "choice_to_choice", "Choice-to-choice (w)"),
-            lambda at: audit(at, near(200), "vec_similarity", "VecSimilarity (w)"),
+            lambda at: audit(at, near(200), *SIMILARITY),
             lambda at: inoculate(at, (near(200), near(250)), "choice_only", dose=50),
             lambda at: inoculate(at, (near(200), near(250)), "choice_only", dose=2000),
-            lambda at: inoculate(
-                at, (near(200), near(250)), model="dictionary-lm (random weights)"
-            ),
+            lambda at: inoculate(at, (near(200), near(250)), model=RANDOM),
         ]
         draw.shuffle(further)
         for add in further:
@@ -288,15 +267,13 @@ def test_every_pair_of_values_is_a_skill(tmp_path: Path) -> None:
 def test_statements_are_judged_apart_from_their_negations(tmp_path: Path) -> None:
     """By the noun alone all statements are right and all negations wrong: together, chance."""
     simp: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
-    statements = [
-        share(18, 36, **simp),
-        share(18, 18, **simp, subset=subsets.statements("affirmative")),
-        share(0, 18, **simp, subset=subsets.statements("negative")),
+    parts = map(subsets.statements, ("affirmative", "negative"))
+    statements = [share(18, 36, **simp)]
+    statements += [
+        share(n, 18, **simp, subset=part) for n, part in zip((18, 0), parts, strict=True)
     ]
-    cprag = [
-        share(34, 34, "sensitivity"),
-        share(12, 34, "sensitivity", perturbation="shuffled+truncated"),
-    ]
+    disturbed = share(12, 34, "sensitivity", perturbation="shuffled+truncated")
+    cprag = [share(34, 34, "sensitivity"), disturbed]
     half = [share(9, 18, **simp, subset=row.get("subset")) for row in statements]
     random = [{**row, "model": "m (random weights)"} for row in half]
     alone = results_of(tmp_path / "alone", statements)

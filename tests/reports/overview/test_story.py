@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from probelight.reports.overview.story import ASCII, BARS, WIDTH, bars, print_story, story
 from probelight.results.load import Results, load_results
 from tests.fixtures.diagnostics import share
+from tests.fixtures.items import write_lines
 from tests.fixtures.results import write_run, zero_shot_rows
 
 
@@ -24,9 +24,8 @@ def test_bars_stand_between_their_ends() -> None:
 
 def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -> None:
     lines = story(load_results(demo_folder))
-    assert (
-        lines[0] == "What dictionary-lm knew, what it learned, and what that cost (accuracy in %)"
-    )
+    head = "What dictionary-lm knew, what it learned, and what that cost (accuracy in %)"
+    assert lines[0] == head
     assert max(map(len, lines)) <= WIDTH
     verdicts = {line.split("  ")[0]: line for line in lines[2:9]}
     # 367 of 599 were right, and a third and 1% more by the most frequent answer.
@@ -62,7 +61,7 @@ def test_the_item_is_the_example_of_the_best_known_skill(tmp_path: Path) -> None
     run = write_run(tmp_path, "b", zero_shot_rows("known", 90, 100, 2))
     item = {"set": "known", "id": "1", "position": 1, "question": "x" * 70 + " [MASK] y\n."}
     item |= {"choices": ["right", "wrong"], "scores": [0.0, 1.0], "answer": 0, "prediction": 1}
-    (run / "predictions.jsonl").write_text(json.dumps({**item, "tied": 1, "correct": 0.0}) + "\n")
+    write_lines(run, [{**item, "tied": 1, "correct": 0.0}])
     head, right, said = story(load_results(tmp_path))[-3:]
     assert head.startswith("One item: xxx")
     assert head.endswith("x [MASK] y .")
@@ -73,7 +72,7 @@ def test_the_item_is_the_example_of_the_best_known_skill(tmp_path: Path) -> None
 def test_a_context_that_nothing_is_right_for_has_no_right_answer(tmp_path: Path) -> None:
     run = write_run(tmp_path, "a", [share(25, 34, "sensitivity")])
     context = {"context": "He", "target": "t", "predictions": ["ran", "is"], "expected": []}
-    (run / "predictions.jsonl").write_text(json.dumps({**context, "probability": 0.5}) + "\n")
+    write_lines(run, [{**context, "probability": 0.5}])
     lines = story(load_results(tmp_path))
     assert lines[-2:] == ["One item: He ___", "  before training it said: ran"]
 

@@ -9,15 +9,7 @@ from dataclasses import replace
 import pytest
 
 from probelight.reports.estimates import Estimate
-from probelight.reports.overview.verdicts import (
-    RULES,
-    Case,
-    Control,
-    Score,
-    Word,
-    above,
-    judge,
-)
+from probelight.reports.overview.verdicts import RULES, Case, Control, Score, Word, above, judge
 
 HIGH = Estimate(0.80, 0.75, 0.85)
 MIDDLE = Estimate(0.60, 0.55, 0.65)  # above chance of 0.5, below the 0.75 half of the way
@@ -59,7 +51,6 @@ DEMO = (  # of an inoculation
         (Case(0.5, None, before(MIDDLE, lower(0.5))), "knew it", True),
         # Without a like-for-like control nothing is known; a baseline of a part is none.
         (Case(0.5, None, before(HIGH)), "cannot tell", False),
-        (Case(0.5, None, before(HIGH, lower(0.5), part(0.5, True))), "knew it", False),
         (Case(0.5, None, before(HIGH, lower(0.5), part(0.7, False))), "cannot tell", False),
         # 0.80 was no more than the most frequent answer, 0.76, may give.
         (Case(0.5, 0.76, before(HIGH, lower(0.5))), "cannot tell", False),
@@ -77,15 +68,10 @@ DEMO = (  # of an inoculation
         (Case(0.5, None, before(LOW), after(HIGH, lower(0.6)), GAIN), "learned it", False),
         (Case(0.5, None, before(LOW, lower(0.4)), after(HIGH), GAIN), "cannot tell", False),
         (Case(0.5, None, before(LOW), after(HIGH, part(0.6, True)), GAIN), "cannot tell", False),
-        (Case(0.5, None, before(LOW), after(HIGH, as_good(0.79)), GAIN), "cannot tell", False),
         (Case(0.5, None, before(LOW), after(MIDDLE, lower(0.5)), NO_GAIN), "cannot tell", False),
         # What was known, if in part, stays so, whatever training adds, and whatever learns it too.
         (Case(0.5, None, before(MIDDLE, lower(0.5)), after(LOW), NO_GAIN), "knew it", True),
-        (
-            Case(0.5, None, before(HIGH, lower(0.5)), after(HIGH, lower(0.6)), GAIN),
-            "knew it",
-            False,
-        ),
+        (Case(0.5, None, before(HIGH, lower(0.5)), after(HIGH), GAIN), "knew it", False),
         # A control scores as much before, and no longer after.
         (Case(0.5, None, NO_BETTER, after(HIGH, lower(0.6)), GAIN), "learned it", False),
         # And the demo's: what the choices alone give is against both.
@@ -129,16 +115,14 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             Case(0.5, None, before(MIDDLE, lower(0.5)), after(HIGH, as_good(0.79)), GAIN),
             "knew it, in part",
             (("before training", 0.6), ("chance", 0.5)),
-            "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% "
-            "without "
+            "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% without "
             "its language. What it gained after 1,000 examples came without its language too.",
         ),
         (
             Case(0.5, None, before(MIDDLE, lower(0.5)), after(HIGH, lower(0.6)), GAIN),
             "knew it, in part",
             (("before training", 0.6), ("after 1,000 examples", 0.8)),
-            "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% "
-            "without "
+            "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% without "
             "its language. It learned more of it: after 1,000 examples 80.0% (75.0–85.0); "
             "compared with 60.0% without its language.",
         ),
@@ -188,8 +172,7 @@ def test_what_a_verdict_says(
     case: Case, words: str, evidence: tuple[tuple[str, float], ...], reason: str
 ) -> None:
     found = judge(case)
-    said = found.word + (", in part" if found.in_part else "")
-    assert (said, found.evidence, found.reason) == (words, evidence, reason)
+    assert (found.words, found.evidence, found.reason) == (words, evidence, reason)
 
 
 ORDER: list[Word] = ["not shown", "cannot tell", "learned it", "knew it"]
@@ -206,10 +189,8 @@ def drawn_score(draw: random.Random, when: str) -> Score | None:
     if draw.random() < 0.15:
         return None
     value, width = draw.random(), draw.choice([0.02, 0.1, 0.3])
-    measured = (
-        Estimate(value) if draw.random() < 0.1 else Estimate(value, value - width, value + width)
-    )
-    score = Score(**vars(measured), when=when)
+    ends = () if draw.random() < 0.1 else (value - width, value + width)
+    score = Score(**vars(Estimate(value, *ends)), when=when)
     for _ in range(draw.randrange(4)):
         score = beside(score, draw.random(), draw.random() < 0.5)
     return score
@@ -224,8 +205,7 @@ def beside(score: Score, value: float, is_alike: bool) -> Score:
 def test_evidence_against_a_model_never_raises_its_verdict() -> None:
     """Over drawn cases: a further control or baseline, or a higher score of one."""
     draw = random.Random(0)
-    seen = Counter[Word]()
-    lowered = 0
+    seen, lowered = Counter[Word](), 0
     for _ in range(2_500):
         start, end = drawn_score(draw, "before training"), drawn_score(draw, "after 9 examples")
         gain = draw.choice([None, draw.uniform(-0.3, 0.3)])

@@ -13,16 +13,8 @@ from pathlib import Path
 import pytest
 
 from probelight.reports.build import build_report
-from probelight.reports.page.html import (
-    counts,
-    glossary,
-    linked,
-    policy,
-    strong_numbers,
-    title,
-    to_html,
-    used,
-)
+from probelight.reports.page import html
+from probelight.reports.page.html import counts, glossary, linked, policy, title, to_html
 from probelight.reports.sections import Made
 from probelight.reports.table import Cell, Table, framed, text
 from probelight.results.load import Results, load_results
@@ -76,8 +68,13 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def page(demo_report: Path) -> Page:
-    return Page((demo_report / "report.html").read_text(encoding="utf-8"))
+def written(demo_report: Path) -> str:
+    return (demo_report / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def page(written: str) -> Page:
+    return Page(written)
 
 
 def test_page_is_whole(page: Page) -> None:
@@ -88,7 +85,7 @@ def test_page_is_whole(page: Page) -> None:
     assert "metadata" not in page.tags
 
 
-def test_page_asks_for_nothing_outside(page: Page, demo_report: Path) -> None:
+def test_page_asks_for_nothing_outside(page: Page, written: str, demo_report: Path) -> None:
     assert page.addresses
     inside = {address for address in page.addresses if address.startswith("#")}
     inside = {address for address in inside if not address.startswith("#items?")}
@@ -97,10 +94,8 @@ def test_page_asks_for_nothing_outside(page: Page, demo_report: Path) -> None:
     runs = (demo_report.parent / "demo" / "runs").iterdir()
     assert folders == {os.path.relpath(run, demo_report) + "/" for run in runs}
     assert not {"img", "link", "iframe", "object"} & set(page.tags)
-    text = (demo_report / "report.html").read_text(encoding="utf-8")
-    assert not re.search(r"https?://|//[a-z]+\.|@import|url\((?!#)", text)
-    used = set(re.findall(r"url\(#([^)]+)\)", text))
-    assert used <= set(page.ids)
+    assert not re.search(r"https?://|//[a-z]+\.|@import|url\((?!#)", written)
+    assert {*re.findall(r"url\(#([^)]+)\)", written)} <= set(page.ids)
 
 
 def test_page_opens_with_what_was_found(page: Page) -> None:
@@ -113,12 +108,11 @@ def test_page_opens_with_what_was_found(page: Page) -> None:
     assert "1,024 candidate texts were encoded once" in text
 
 
-def test_colours_follow_the_theme(demo_report: Path) -> None:
-    text = (demo_report / "report.html").read_text(encoding="utf-8")
-    figures = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
+def test_colours_follow_the_theme(written: str) -> None:
+    figures = "".join(re.findall(r"<svg.*?</svg>", written, flags=re.DOTALL))
     assert "var(--blue)" in figures
-    left = set(re.findall(r"#[0-9a-f]{6}\b", figures))
-    assert not left, "a colour that the dark theme does not know"
+    # No colour that the dark theme does not know.
+    assert not re.findall(r"#[0-9a-f]{6}\b", figures)
 
 
 def test_what_is_left_out_is_said_on_the_page(demo_folder: Path, tmp_path: Path) -> None:
@@ -132,22 +126,16 @@ def test_what_is_left_out_is_said_on_the_page(demo_folder: Path, tmp_path: Path)
     assert "<details open><summary>Left out of this report</summary>\n\n- runs/cut/result" in text
 
 
-def test_names_are_escaped(page: Page, tmp_path: Path) -> None:
-    write_run(
-        tmp_path / "a", "a", zero_shot_rows("p", 5, 10, 2, model="<script>alert(1)</script>&")
-    )
-    hostile = Page(build_report(tmp_path / "a").read_text(encoding="utf-8"))
+def test_names_are_escaped_and_sections_without_numbers_left_out(
+    page: Page, tmp_path: Path
+) -> None:
+    name = "<script>alert(1)</script>&"
+    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2, model=name))
+    hostile = Page(build_report(tmp_path).read_text(encoding="utf-8"))
     assert hostile.open == []
     assert hostile.tags.count("script") == page.tags.count("script")
-    assert "<script>alert(1)</script>&" in hostile.text
-
-
-def test_section_without_numbers_is_left_out(tmp_path: Path) -> None:
-    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2))
-    page = Page(build_report(tmp_path).read_text(encoding="utf-8"))
-    assert "What dictionary-lm knew before training" in page.text
-    assert "curves" not in page.ids
-    assert "inoculation" not in page.ids
+    assert f"What {name} knew before training" in hostile.text
+    assert not {"curves", "inoculation"} & {*hostile.ids}
     assert not (tmp_path / "figures" / "inoculation.png").exists()
 
 
@@ -180,7 +168,7 @@ def test_the_title_is_of_what_was_run(tmp_path: Path) -> None:
 
 
 def test_strong_numbers_are_those_outside_of_brackets() -> None:
-    assert strong_numbers("scored 61.3% (57.3–65.1, chance 33.3%) & more") == (
+    assert html.strong_numbers("scored 61.3% (57.3–65.1, chance 33.3%) & more") == (
         "scored <strong>61.3%</strong> (57.3–65.1, chance 33.3%) &amp; more"
     )
 
@@ -191,12 +179,11 @@ def test_a_table_without_rows_is_not_shown() -> None:
     assert re.findall(r'id="table-(\w+)"', to_html(Results("r", ()), [section])) == ["w"]
 
 
-def test_the_page_may_run_its_script_and_load_nothing(demo_report: Path) -> None:
-    html = (demo_report / "report.html").read_text(encoding="utf-8")
-    [script] = re.findall(r"<script>(.*?)</script>", html, flags=re.DOTALL)
-    given = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+def test_the_page_may_run_its_script_and_load_nothing(written: str) -> None:
+    [script] = re.findall(r"<script>(.*?)</script>", written, flags=re.DOTALL)
+    given = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', written)
     assert given
-    assert given.start() < html.index("<style>")
+    assert given.start() < written.index("<style>")
     assert unescape(given[1]) == policy(script, in_files=False)
     rules = dict(rule.split(" ", 1) for rule in policy(script, in_files=False).split("; "))
     digest = hashlib.sha256(script.encode()).digest()
@@ -206,26 +193,16 @@ def test_the_page_may_run_its_script_and_load_nothing(demo_report: Path) -> None
     assert in_files.replace(" 'self' file:", "") == policy(script, in_files=False)
 
 
-def test_a_heading_leads_to_its_words() -> None:
-    assert linked("WS %") == (f'<a class="term" href="#term-ws" title="{_meaning("ws")}">WS</a> %')
+def test_headings_lead_to_their_words_in_the_glossary() -> None:
+    meaning = glossary()["ws"].meaning
+    assert linked("WS %") == f'<a class="term" href="#term-ws" title="{meaning}">WS</a> %'
     assert linked("zero-shot %").startswith('<a class="term" href="#term-zero-shot"')
-
-
-def test_what_is_no_word_of_the_glossary_stays_text() -> None:
     assert linked("model <b> & k2") == "model &lt;b&gt; &amp; k2"
-    assert linked("") == ""
-
-
-def test_words_that_are_not_used_are_not_explained() -> None:
-    assert list(used(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
-    assert list(used(["its 95% interval"])) == ["interval"]
-
-
-def test_a_heading_is_of_one_word() -> None:
     headings = [word for term in glossary().values() for word in term.headings]
     assert len(headings) > 20
     assert len(set(headings)) == len(headings)
 
 
-def _meaning(name: str) -> str:
-    return glossary()[name].meaning
+def test_words_that_are_not_used_are_not_explained() -> None:
+    assert list(html.used(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
+    assert list(html.used(["its 95% interval"])) == ["interval"]

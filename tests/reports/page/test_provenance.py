@@ -29,14 +29,8 @@ def test_everything_is_listed_once(tmp_path: Path) -> None:
     facts = {"data": data, "model_sha256": "w1", "git_commit": "abc", "versions": {"torch": "2"}}
     for name in ("a", "b"):
         write_run(tmp_path, name, zero_shot_rows("p", 5, 10, 2), **facts)
-    write_run(
-        tmp_path,
-        "c",
-        zero_shot_rows("q", 5, 10, 2),
-        **{**facts, "versions": {"torch": "3"}, "counts": {"items": 10, "scored": 9}},
-        seeds=[1, 2],
-        seconds=None,
-    )
+    facts |= {"versions": {"torch": "3"}, "counts": {"items": 10, "scored": 9}}
+    write_run(tmp_path, "c", zero_shot_rows("q", 5, 10, 2), **facts, seeds=[1, 2], seconds=None)
     made = tables(tmp_path)
     assert texts(made["models"]) == [["dictionary-lm", "zero shot", "w1", "3"]]
     # Read for p by two runs and for q by one, so it cannot be told whose it is.
@@ -51,30 +45,18 @@ def test_everything_is_listed_once(tmp_path: Path) -> None:
 def test_weights_are_told_apart_by_what_ran(tmp_path: Path) -> None:
     write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2), model_sha256="given")
     write_run(tmp_path, "b", inoculation_rows(), model_sha256="trained")
-    table = tables(tmp_path)["models"]
-    assert texts(table) == [
+    assert texts(tables(tmp_path)["models"]) == [
         ["dictionary-lm", "inoculation", "trained", "1"],
         ["dictionary-lm", "zero shot", "given", "1"],
     ]
-    assert "started from" not in table.note
-    assert "kept at the end" in table.note
 
 
 def test_what_a_run_does_not_record_is_not_shown(tmp_path: Path) -> None:
-    write_run(
-        tmp_path,
-        "a",
-        zero_shot_rows("p", 5, 10, 2),
-        data=(),
-        versions={},
-        counts={"original_report": 3_000, "train": 3},
-        seeds=(7, 8),
-        git_commit="",
-        model_sha256="",
-    )
+    facts = {"counts": {"original_report": 3_000, "train": 3}, "seeds": (7, 8)}
+    lacking = {"data": (), "versions": {}, "git_commit": "", "model_sha256": ""}
+    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2), **facts, **lacking)
     made = tables(tmp_path)
-    assert "data" not in made
-    assert "software" not in made
+    assert not {"data", "software"} & {*made}
     assert texts(made["models"]) == [["dictionary-lm", "zero shot", "1"]]
     assert "sha256" in made["models"].frame
     assert texts(made["runs"])[0][4:6] == ["original report 3,000, train 3", "7, 8"]

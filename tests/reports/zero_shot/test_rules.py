@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from probelight.reports.sections import printed
 from probelight.reports.table import Cell
 from probelight.reports.zero_shot.rules import unread
 from probelight.results.load import load_results
+from tests.fixtures.items import write_lines
 from tests.fixtures.report import labels, named, records, tables
 from tests.fixtures.results import write_run, zero_shot_rows
 
@@ -29,19 +29,20 @@ def line(number: int, best: list[list[int]]) -> dict[str, Any]:
     return {**found, "answer": 0, "best": own, "by_rule": by_rule}
 
 
-def write(folder: Path, found: list[dict[str, Any]], name: str = "a") -> None:
+def write(folder: Path, probe: str = "p") -> None:
+    """Write a run of four items with each rule's numbers."""
+    found = zero_shot_rows(probe, 2, 4, 2, model="m")
     more = [
         {**found[0], "scoring": rule, "metric": metric, "value": value}
         for rule, share in zip(RULES, (0.25, 0.5, 0.75), strict=True)
         for metric, value in (("accuracy", share), ("flipped_share", 1 - share))
     ]
-    run = write_run(folder, name, [*found, *more])
-    lines = [json.dumps(line(number, best)) + "\n" for number, best in enumerate(BEST)]
-    (run / "predictions.jsonl").write_text("".join(lines))
+    run = write_run(folder, f"by-rule-{probe}", [*found, *more])
+    write_lines(run, [line(number, best) for number, best in enumerate(BEST)])
 
 
 def test_accuracies_are_side_by_side(tmp_path: Path) -> None:
-    write(tmp_path, zero_shot_rows("p", 2, 4, 2, model="m"))
+    write(tmp_path)
     write_run(tmp_path, "b", zero_shot_rows("q", 2, 4, 2, model="m"))  # no rules were asked for
     made = tables(tmp_path)
     table = made["zero_shot_rules"]
@@ -50,7 +51,7 @@ def test_accuracies_are_side_by_side(tmp_path: Path) -> None:
         "mean_char: accuracy %", "mean_char: flipped %", "pmi: accuracy %", "pmi: flipped %",
     ]  # fmt: skip
     assert len(table.rows) == 1
-    [row] = [named(table, 0)]
+    row = named(table, 0)
     assert row["own score: accuracy %"].text == "50.0"
     assert [row[f"{rule}: accuracy %"].text for rule in RULES] == ["25.0", "50.0", "75.0"]
     assert [row[f"{rule}: flipped %"].text for rule in RULES] == ["75.0", "50.0", "25.0"]
@@ -61,7 +62,7 @@ def test_accuracies_are_side_by_side(tmp_path: Path) -> None:
 
 
 def test_items_that_flip_are_counted_for_each_two_rules(tmp_path: Path) -> None:
-    write(tmp_path, zero_shot_rows("p", 2, 4, 2, model="m"))
+    write(tmp_path)
     table = tables(tmp_path)["zero_shot_flips"]
     assert labels(table) == ["probe", "model", "n", "by", *RULES]
     # A tie is another answer than one of its choices, and so is none at all.
@@ -78,7 +79,7 @@ def test_items_that_flip_are_counted_for_each_two_rules(tmp_path: Path) -> None:
 
 
 def test_some_items_are_shown_with_each_rules_answer(tmp_path: Path) -> None:
-    write(tmp_path, zero_shot_rows("p", 2, 4, 2, model="m"))
+    write(tmp_path)
     table = tables(tmp_path)["zero_shot_flipped_items"]
     assert [record["id"] for record in records(table)] == ["q0", "q2", "q3"]
     assert table.rows[1] == (
@@ -95,7 +96,7 @@ def test_of_many_probes_each_shows_some_items(
 
     monkeypatch.setattr(rules, "MOST_EXAMPLES", 3)
     for probe in "pq":
-        write(tmp_path, zero_shot_rows(probe, 2, 4, 2, model="m"), probe)
+        write(tmp_path, probe)
     table = tables(tmp_path)["zero_shot_flipped_items"]
     assert [(r["probe"], r["id"]) for r in records(table)] == [("p", "q0"), ("q", "q0")]
 
@@ -105,7 +106,7 @@ def test_without_rules_or_predictions_there_is_no_table(tmp_path: Path) -> None:
     # As minimal pairs have it without being asked: no item was compared.
     write_run(tmp_path, "a", [*found, {**found[0], "scoring": "mean_token", "value": 0.25}])
     assert not {"zero_shot_rules", "zero_shot_flips"} & set(tables(tmp_path))
-    write(tmp_path, zero_shot_rows("q", 2, 4, 2, model="m"), "b")
+    write(tmp_path, "q")
     [path] = tmp_path.rglob("predictions.jsonl")
     path.unlink()
     made = tables(tmp_path)
@@ -116,7 +117,7 @@ def test_without_rules_or_predictions_there_is_no_table(tmp_path: Path) -> None:
 
 
 def test_damaged_predictions_are_named_and_the_accuracies_shown(tmp_path: Path) -> None:
-    write(tmp_path, zero_shot_rows("p", 2, 4, 2, model="m"))
+    write(tmp_path)
     [path] = tmp_path.rglob("predictions.jsonl")
     first, second, *_ = path.read_text().splitlines()
     start, _, end = second.rpartition('"best": [1]')
