@@ -19,72 +19,47 @@ class Details:
 
 @dataclass(frozen=True, kw_only=True)
 class OriginalParts(Details):
-    """The questions that an original-task model was trained on.
-
-    Attributes:
-        sets: Names of the sets.
-        train_items: How many of their items at most; None for all.
-    """
+    """The questions that an original-task model was trained on."""
 
     key: ClassVar = "original_parts"
 
     sets: tuple[str, ...]
-    train_items: int | None = None
+    train_items: int | None = None  # at most; None for all
 
 
 @dataclass(frozen=True, kw_only=True)
 class CurveDetails(Details):
-    """The training of a point of a learning curve.
-
-    Attributes:
-        train: Origin of the train rows.
-        first_stage: Whether the model was trained on other questions first.
-        early_stopping: What stopped the training; None if nothing did.
-        control_words: Word to replacement, for each control that replaces words.
-        sha256_by_seed: Checksums of the weights, where each seed has its own.
-    """
+    """The training of a point of a learning curve, and its controls' replacements, word to word."""
 
     key: ClassVar = "curve"
 
-    train: str = ""
-    first_stage: bool = False
-    early_stopping: str | None = None
+    train: str = ""  # origin of the train rows
+    first_stage: bool = False  # whether the model was trained on other questions first
+    early_stopping: str | None = None  # what stopped the training; None if nothing did
     control_words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    sha256_by_seed: Mapping[str, str] = field(default_factory=dict)
+    sha256_by_seed: Mapping[str, str] = field(default_factory=dict)  # of the weights of each seed
 
 
 @dataclass(frozen=True, kw_only=True)
 class InoculationDetails(Details):
     """The data, settings and choice of an inoculation.
 
-    Attributes:
-        original_task: Name of the original task.
-        selection: Origin of the selection items.
-        report_split: Split of the probe reported on; None where there was no such file.
-        report_items: At most how many items of it; None for all.
-        setup: Equal for runs that begin with the same model and report on the same items.
-        setting: Settings of the training; empty before inoculation.
-        history: Selection scores of each epoch.
-        cost_interpretable: Whether the original task was above chance before; None before the
-            report.
-        chosen: Key of the chosen setting, where there were several.
-        candidates: Keys of the settings that it was chosen from.
-        forgotten: The original-task items with a higher score before than after.
+    Its cost is interpretable where the original task was above chance before.
     """
 
     key: ClassVar = "inoculation"
 
     original_task: str = ""
-    selection: str = ""
-    report_split: str | None = ""
-    report_items: int | None = None
-    setup: str = ""
-    setting: Mapping[str, Any] = field(default_factory=dict)
-    history: tuple[Mapping[str, float], ...] = ()
-    cost_interpretable: bool | None = None
-    chosen: str = ""
-    candidates: tuple[str, ...] = ()
-    forgotten: tuple[Mapping[str, Any], ...] = ()
+    selection: str = ""  # origin of the selection items
+    report_split: str | None = ""  # split of the probe reported on; None where it has no file
+    report_items: int | None = None  # at most how many items of it; None for all
+    setup: str = ""  # equal for runs that begin with the same model and report on the same items
+    setting: Mapping[str, Any] = field(default_factory=dict)  # of the training; empty before it
+    history: tuple[Mapping[str, float], ...] = ()  # selection scores of each epoch
+    cost_interpretable: bool | None = None  # None before the report
+    chosen: str = ""  # key of the chosen setting, where there were several
+    candidates: tuple[str, ...] = ()  # keys of the settings that it was chosen from
+    forgotten: tuple[Mapping[str, Any], ...] = ()  # items with a higher score before than after
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,21 +74,14 @@ class UnigramDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonDetails(Details):
-    """A comparison of systems.
-
-    Attributes:
-        answered: How they answered: "zero shot", "learning curve", ...
-        setting: What they have in common, such as the number of training examples.
-        num_runs: Number of runs, one per seed, by system.
-        num_pairs: Number of comparisons that the p-values were adjusted for.
-    """
+    """A comparison of systems."""
 
     key: ClassVar = "comparison"
 
-    answered: str
-    setting: str
-    num_runs: Mapping[str, int]
-    num_pairs: int
+    answered: str  # how they answered: "zero shot", "learning curve", ...
+    setting: str  # what they have in common, such as the number of training examples
+    num_runs: Mapping[str, int]  # by system, one run per seed
+    num_pairs: int  # comparisons that the p-values were adjusted for
 
 
 DETAILS: Mapping[str, type[Details]] = {kind.key: kind for kind in Details.__subclasses__()}

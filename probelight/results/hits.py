@@ -23,34 +23,21 @@ SIDES = ("probe", "original")
 
 @dataclass(frozen=True)
 class Hits:
-    """The scores of a curve's items; hashable, for caches.
+    """The scores of a curve's items; hashable, for caches."""
 
-    Attributes:
-        groups: Index of each item's group; intervals go by whole groups.
-        runs: ((control, N), seed, the items' scores).
-    """
-
-    groups: tuple[int, ...]
-    runs: tuple[tuple[Place, int, tuple[float, ...]], ...]
+    groups: tuple[int, ...]  # index of each item's group; intervals go by whole groups
+    runs: tuple[tuple[Place, int, tuple[float, ...]], ...]  # ((control, N), seed, items' scores)
 
 
 @dataclass(frozen=True)
 class Side:
-    """The reported items of the probe, or of the original task.
+    """The reported items of the probe, or of the original task."""
 
-    Attributes:
-        items: Equal where the items are.
-        groups: Index of each item's group.
-        scores: The items' scores "before" and "after".
-        untouched: Whether each item has no relative in the train file; empty where not recorded.
-        clusters: Index of each item's concept; empty where concepts are not whole.
-    """
-
-    items: str
-    groups: tuple[int, ...]
-    scores: Mapping[str, tuple[float, ...]]
-    untouched: tuple[float, ...] = ()
-    clusters: tuple[int, ...] = ()
+    items: str  # equal where the items are
+    groups: tuple[int, ...]  # index of each item's group
+    scores: Mapping[str, tuple[float, ...]]  # of the items, "before" and "after"
+    untouched: tuple[float, ...] = ()  # whether no relative is in the train file; empty if unknown
+    clusters: tuple[int, ...] = ()  # index of each item's concept; empty if concepts are not whole
 
 
 def written_hits(scores: Sequence[float]) -> str | list[float]:

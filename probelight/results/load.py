@@ -35,19 +35,12 @@ class UnreadableResultError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Run(RunRecord):
-    """A run's record, and where it lies.
+    """A run's record, and where it lies."""
 
-    Attributes:
-        path: Folder of the run, relative to the folder of its `Results`.
-        command: The command as it was typed; empty where it was not recorded.
-        hits: Scores of a curve's items, where they were recorded.
-        sides: Scores of an inoculation's items before and after, where they were recorded.
-    """
-
-    path: str = ""
-    command: str = ""
-    hits: Hits | None = None
-    sides: Mapping[str, Side] = field(default_factory=dict)
+    path: str = ""  # folder of the run, relative to the folder of its `Results`
+    command: str = ""  # as it was typed; empty where it was not recorded
+    hits: Hits | None = None  # scores of a curve's items, where they were recorded
+    sides: Mapping[str, Side] = field(default_factory=dict)  # the same of an inoculation's items
 
     @property
     def role(self) -> Role:
@@ -62,22 +55,13 @@ class Run(RunRecord):
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Everything a report is made from; a key of caches, so compared by identity.
+    """Everything a report is made from; a key of caches, so compared by identity."""
 
-    Attributes:
-        name: Name of the folder, or of several.
-        runs: One per run key, sorted by key.
-        left_out: Sentences about files that are not part of the report, and why.
-        folder: The folder, or the nearest one that holds all of several; None for results that
-            were not read from files.
-        damaged: The sentences of `left_out` about files that cannot be read.
-    """
-
-    name: str
-    runs: tuple[Run, ...]
-    left_out: tuple[str, ...] = ()
-    folder: Path | None = None
-    damaged: tuple[str, ...] = ()
+    name: str  # of the folder, or of several
+    runs: tuple[Run, ...]  # one per run key, sorted by key
+    left_out: tuple[str, ...] = ()  # sentences about files that are not part of the report
+    folder: Path | None = None  # the nearest that holds all runs; None if not read from files
+    damaged: tuple[str, ...] = ()  # the sentences of `left_out` about files that cannot be read
 
     @property
     def rows(self) -> list[Row]:

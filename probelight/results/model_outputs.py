@@ -18,18 +18,13 @@ from probelight.io.files import DataFile, content_sha256, read_lines
 class ModelOutputs:
     """Outputs for each prompt, in the order of the prompts.
 
-    Attributes:
-        predictions: The most probable words, best first.
-        depth: At most how many were recorded; a list is shorter where pieces make no word.
-        probabilities: Of the prompt's target, over the whole vocabulary; None for a target that
-            is not one word of the vocabulary, or where none were recorded.
-        split: Words of the set that are known to be several tokens; never among the predictions.
+    The probability of a prompt's target is over the whole vocabulary, None where it is not one word.
     """
 
-    predictions: tuple[tuple[str, ...], ...]
-    depth: int
-    probabilities: tuple[float | None, ...] | None = None
-    split: frozenset[str] = frozenset()
+    predictions: tuple[tuple[str, ...], ...]  # the most probable words, best first
+    depth: int  # at most how many were recorded; a list is shorter where pieces make no word
+    probabilities: tuple[float | None, ...] | None = None  # None where none were recorded
+    split: frozenset[str] = frozenset()  # known to be several tokens; never among predictions
 
 
 Value = TypeVar("Value")
@@ -40,23 +35,14 @@ LISTS = ("contextlist", "targetlist")
 
 @dataclass(frozen=True)
 class Recorded:
-    """The files of one model on one set.
+    """The files of one model on one set."""
 
-    Attributes:
-        recorded_as: The set, as the files call it.
-        model: The model, as the files call it.
-        predictions: File of its best words.
-        probabilities: File of the targets' probabilities, where the form has one.
-        lists: Files of the contexts and of the targets, those that are there.
-        split: File of the words that the vocabulary splits, where there is one.
-    """
-
-    recorded_as: str
-    model: str
-    predictions: Path
-    probabilities: Path | None = None
-    lists: tuple[Path, ...] = ()
-    split: Path | None = None
+    recorded_as: str  # the set, as the files call it
+    model: str  # likewise
+    predictions: Path  # file of its best words
+    probabilities: Path | None = None  # file of the targets' probabilities, where the form has one
+    lists: tuple[Path, ...] = ()  # files of the contexts and of the targets, those that are there
+    split: Path | None = None  # file of the words that the vocabulary splits, where there is one
 
     @property
     def files(self) -> tuple[DataFile, ...]:

@@ -31,17 +31,12 @@ Line = TypeVar("Line", "ItemLine", "ContextLine")
 
 @dataclass(frozen=True, kw_only=True)
 class RuleAnswer:
-    """The answer to an item by one scoring rule.
-
-    Attributes:
-        scores: One per choice; None for -inf and NaN.
-        best: Indices of the best choices, several on a tie; none where a score is NaN.
-    """
+    """The answer to an item by one scoring rule."""
 
     __pydantic_config__: ClassVar = {**STRICT, "extra": "ignore"}
 
-    scores: tuple[float | None, ...] = ()
-    best: tuple[int, ...]
+    scores: tuple[float | None, ...] = ()  # one per choice; None for -inf and NaN
+    best: tuple[int, ...]  # indices of the best choices, several on a tie; none where one is NaN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,26 +101,16 @@ class ItemLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextLine:
-    """A context of a diagnostic, and the words that a model continued it with.
-
-    Attributes:
-        context: All before the word.
-        target: The word whose probability was measured.
-        expected: Words that count as right; none where hardly any is wrong.
-        predictions: The model's words, the most probable one first.
-        probability: That of the target; None where it has none.
-        split: The target and expected words that are several tokens; a line lacks it where there
-            are none.
-    """
+    """A context of a diagnostic, and the words that a model continued it with."""
 
     __pydantic_config__: ClassVar = STRICT
 
-    context: str
-    target: str = ""
-    expected: tuple[str, ...] = ()
-    predictions: tuple[str, ...] = ()
-    probability: float | None = None
-    split: tuple[str, ...] = field(default=(), metadata=_OPTIONAL)
+    context: str  # all before the word
+    target: str = ""  # the word whose probability was measured
+    expected: tuple[str, ...] = ()  # words that count as right; none where hardly any is wrong
+    predictions: tuple[str, ...] = ()  # the model's words, the most probable one first
+    probability: float | None = None  # that of the target; None where it has none
+    split: tuple[str, ...] = field(default=(), metadata=_OPTIONAL)  # those that are several tokens
 
 
 def write_predictions(

@@ -207,69 +207,39 @@ def check_model(folder: str | Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
-    """Where a model comes from.
+    """Where a model comes from; `loaded_from` distinguishes models of one name."""
 
-    Attributes:
-        loaded_from: The path or Hub name (with its revision) that it was loaded from, or its word
-            vectors; models of one name are distinguished by it.
-        hub_id: Its id on the Hub; None for a folder, a baseline or random weights.
-        revision: Branch, tag or commit on the Hub, if the user gave one.
-        vectors: Name of its word vectors; empty where it has none.
-        control_of: The model whose architecture it has, with random weights; empty for any other.
-    """
-
-    loaded_from: str = ""
-    hub_id: str | None = None
-    revision: str | None = None
-    vectors: str = ""
-    control_of: str = ""
+    loaded_from: str = ""  # path, Hub name (with its revision), or word vectors
+    hub_id: str | None = None  # its id on the Hub; None for a folder, a baseline or random weights
+    revision: str | None = None  # branch, tag or commit on the Hub, if the user gave one
+    vectors: str = ""  # name of its word vectors; empty where it has none
+    control_of: str = ""  # model whose architecture it has, with random weights; else empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """The content of result.json.
-
-    Attributes:
-        protocol: Name of the protocol.
-        model: The model, as tables call it.
-        probe: The probe; empty for an analysis over several.
-        rows: What was measured.
-        counts: Number of items of each part.
-        notices: Sentences for the reader of a report.
-        seeds: The seeds that it was given.
-        data: The files that it read.
-        source: Where its model comes from.
-        model_sha256: Of the weights: those kept by a run that trains, those loaded by any other.
-        seconds: How long it took.
-        hits_file: Name of the file of the items' scores (`results.hits`), if there is one.
-        details: What only runs of its protocol have, each under a key of its own.
-        facts: Anything else, for readers of the file alone.
-        versions: Of Python and the packages that decide the numbers.
-        git_commit: Of the checkout.
-        key: Name of the run's folder; known when it is finished.
-        files: Size and checksum of each file that a later run may read.
-    """
+    """The content of result.json."""
 
     __pydantic_config__: ClassVar = STRICT
 
     protocol: str
-    model: str = ""
-    probe: str = ""
+    model: str = ""  # as tables call it
+    probe: str = ""  # empty for an analysis over several
     rows: tuple[Row, ...] = field(default_factory=tuple)  # written even where there are none
-    counts: Mapping[str, int] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)  # number of items of each part
+    notices: tuple[str, ...] = ()  # sentences for the reader of a report
     seeds: tuple[int, ...] = ()
-    data: tuple[DataFile, ...] = ()
+    data: tuple[DataFile, ...] = ()  # the files that it read
     source: ModelSource = ModelSource()
-    model_sha256: str = ""
+    model_sha256: str = ""  # of the weights: those kept by a training, those loaded by any other
     seconds: float | None = None
-    hits_file: str = ""
-    details: tuple[Details, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=versions)
-    git_commit: str = field(default_factory=git_commit)
-    key: str = ""
-    files: Mapping[str, FileState] = field(default_factory=dict)
+    hits_file: str = ""  # the file of the items' scores (`results.hits`), if there is one
+    details: tuple[Details, ...] = ()  # what only its protocol has, each under a key of its own
+    facts: Mapping[str, Any] = field(default_factory=dict)  # for readers of the file alone
+    versions: Mapping[str, str] = field(default_factory=versions)  # of what decides the numbers
+    git_commit: str = field(default_factory=git_commit)  # of the checkout
+    key: str = ""  # name of the run's folder; known when it is finished
+    files: Mapping[str, FileState] = field(default_factory=dict)  # of what a later run may read
 
     def detail(self, kind: type[D]) -> D | None:
         """Return the details of a kind; None where the run has none."""

@@ -27,16 +27,11 @@ class Subset:
     """A part of the items that a run measured, or one of the things it counted on them.
 
     result.json holds the kind and the fields, for programs; results.csv holds the text, for people.
-
-    Attributes:
-        kind: The sort of part, such as "template".
-        text: What results.csv and tables call it.
-        fields: Names and values that distinguish it from others of its kind.
     """
 
-    kind: str
-    text: str
-    fields: tuple[tuple[str, Any], ...] = ()
+    kind: str  # the sort of part, such as "template"
+    text: str  # what results.csv and tables call it
+    fields: tuple[tuple[str, Any], ...] = ()  # what distinguishes it from others of its kind
 
     @classmethod
     def of(cls, kind: str, text: str, **fields: str | float | bool | tuple[str, ...]) -> Subset:

@@ -38,17 +38,11 @@ Words = Mapping[str, Collection[str]]  # context -> words
 
 @dataclass(frozen=True)
 class WordPrediction:
-    """A model's prediction after one context.
+    """A model's prediction after one context."""
 
-    Attributes:
-        best: Its most probable words, best first; none if its scores are NaN.
-        probabilities: Of the wanted words that are one entry of the vocabulary.
-        split: The other wanted words.
-    """
-
-    best: tuple[str, ...]
-    probabilities: Mapping[str, float]
-    split: frozenset[str]
+    best: tuple[str, ...]  # its most probable words, best first; none if its scores are NaN
+    probabilities: Mapping[str, float]  # of the wanted words that are one entry of the vocabulary
+    split: frozenset[str]  # the other wanted words
 
 
 @dataclass(frozen=True)

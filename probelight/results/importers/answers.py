@@ -31,43 +31,27 @@ if TYPE_CHECKING:
 class Answer:
     """The scores of one item.
 
-    Attributes:
-        where: File and line.
-        id: The item's; empty where the file has none.
-        texts: Texts that may name its question, first the one that the model was given; "" for no
-            question before the choices, and no texts at all where the file has none.
-        choices: In the order of the file; none where only their number is known.
-        scores: One per choice, higher is better; -inf is the lowest.
-        gold: Index of the right choice; None where the file does not tell it.
-        paradigm: What a minimal pair is a pair of.
+    A question is "" where there is none before the choices; a file without any has no texts.
     """
 
-    where: str
-    id: str = ""
-    texts: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
-    scores: tuple[float, ...]
-    gold: int | None = None
-    paradigm: str = ""
+    where: str  # file and line
+    id: str = ""  # the item's; empty where the file has none
+    texts: tuple[str, ...] = ()  # as the model saw its question, then other names of it
+    choices: tuple[str, ...] = ()  # in the order of the file; none where only their number is known
+    scores: tuple[float, ...]  # one per choice, higher is better; -inf is the lowest
+    gold: int | None = None  # index of the right choice; None where the file does not tell it
+    paradigm: str = ""  # what a minimal pair is a pair of
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The content of a file of another program.
+    """The content of a file of another program."""
 
-    Attributes:
-        files: The file alone.
-        answers: In the order of the file.
-        name: How it calls its set of items.
-        model: The model; empty where the file does not tell it.
-        notices: How it was read.
-    """
-
-    files: tuple[DataFile, ...]
-    answers: tuple[Answer, ...]
-    name: str
-    model: str = ""
-    notices: tuple[str, ...] = ()
+    files: tuple[DataFile, ...]  # the file alone
+    answers: tuple[Answer, ...]  # in the order of the file
+    name: str  # how it calls its set of items
+    model: str = ""  # empty where the file does not tell it
+    notices: tuple[str, ...] = ()  # how it was read
 
 
 @dataclass(frozen=True)
