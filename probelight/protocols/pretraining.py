@@ -18,15 +18,7 @@ from probelight.build.sources.gcide import DEFAULT_PATH
 from probelight.build.sources.wordnet import DEFAULT_DIR
 from probelight.datamodules.loaders import Budget, EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.encoding.encoded_set import stacked
-from probelight.io.ranges import (
-    MaxLength,
-    NumItems,
-    NumTokens,
-    Seed,
-    Share,
-    ShareOrAll,
-    Within,
-)
+from probelight.io.ranges import MaxLength, NumItems, NumTokens, Seed, Share, ShareOrAll, Within
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 IGNORE = -100

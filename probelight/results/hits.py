@@ -109,9 +109,7 @@ def read_sides(value: object, name: str) -> dict[str, Side]:
 
 
 def _indices(value: object, name: str, num_items: int | None = None) -> tuple[int, ...]:
-    if not isinstance(value, list) or not value:
-        raise ValueError(f"{name}: not a list of indices")
-    if not all(type(index) is int and index >= 0 for index in value):
+    if not isinstance(value, list) or not value or any(type(i) is not int or i < 0 for i in value):
         raise ValueError(f"{name}: not a list of indices")
     if num_items not in (None, len(value)):
         raise ValueError(f"{name}: {len(value)} items, but {num_items} groups")

@@ -15,12 +15,7 @@ from probelight.io.escaping import all_visible, visible
 from probelight.results.hits import Hits, Side, read_hits, read_sides
 from probelight.results.record import COMMAND, RESULT, RunRecord, change, read_result, remedy
 from probelight.results.row import Role, Row
-from probelight.results.run_folder import (
-    CONFIG,
-    PLANNED,
-    of_earlier_plans,
-    planned_cells,
-)
+from probelight.results.run_folder import CONFIG, PLANNED, of_earlier_plans, planned_cells
 
 GRID_FILE = "grid.json"  # next to the result of a grid: the prediction for each pair
 INOCULATION = "inoculation"

@@ -18,7 +18,7 @@ from probelight.io.files import DataFile, content_sha256, read_lines
 class ModelOutputs:
     """Outputs for each prompt, in the order of the prompts.
 
-    The probability of a prompt's target is over the whole vocabulary, None where it is not one word.
+    The probability of a prompt's target is over the whole vocabulary; None if it is not one word.
     """
 
     predictions: tuple[tuple[str, ...], ...]  # the most probable words, best first

@@ -18,7 +18,7 @@ from probelight.results.row import Subset
 from probelight.results.run_folder import RunFolder
 
 PREDICTIONS = "predictions.jsonl"
-# In files of items these may be of another type: a cluster that is a number.
+# What an item's notes say; in files of items it may be of another type: a number for a cluster.
 _FACTS: Mapping[str, Callable[[Any], object]] = {
     "group": str,
     "hops": int,
@@ -230,15 +230,6 @@ def difficulty_of(notes: Mapping[str, Any]) -> Subset | None:
     )
 
 
-# Facts about an item, by their names in the record.
-_META_NAMES = {
-    "cluster": "group",
-    "hops": "hops",
-    "distractor_type": "distractor_type",
-    "distractor_hops": "distractor_hops",
-}
-
-
 def prediction_lines(
     name: str,
     records: Sequence[Record],
@@ -260,7 +251,8 @@ def prediction_lines(
     """
     lines = []
     for record, given, best in zip(records, scores, best_of_each(scores), strict=True):
-        known = {name: record.meta.get(meta) for meta, name in _META_NAMES.items()}
+        known = {"group": record.meta.get("cluster")}
+        known |= {name: record.meta.get(name) for name in _FACTS if name != "group"}
         line = ItemLine(
             set=name,
             id=record.id,

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from probelight.protocols.pretraining import (
-    CLS,
-    IGNORE,
-    MASK,
-    SEP,
-    DictionaryText,
-)
+from probelight.protocols.pretraining import CLS, IGNORE, MASK, SEP, DictionaryText
 from tests.fixtures.dictionary import PIECES, small_dictionary
 
 

@@ -24,14 +24,7 @@ from probelight.metrics.diagnostics import (
     says,
 )
 from probelight.metrics.intervals import accuracy_interval
-from probelight.probes.diagnostics.items import (
-    CONSTRAINTS,
-    InferenceItem,
-    NegatedPair,
-    NegationItem,
-    RoleItem,
-    SentencePair,
-)
+from probelight.probes.diagnostics import items
 from probelight.probes.diagnostics.sets import DiagnosticSet, perturbations_of
 from probelight.protocols.diagnostics.word_predictions import WordPredictions
 from probelight.results.model_outputs import ModelOutputs
@@ -83,21 +76,13 @@ Compared = Completion | Contrast | Continuation | Negation
 
 @dataclass(frozen=True)
 class Comparisons:
-    """All comparisons on a set.
+    """All comparisons on a set; articles are those of the sets of Ettinger (2020)."""
 
-    Attributes:
-        completions: For accuracy, and for errors that repeat the subject.
-        contrasts: For sensitivity.
-        negated: Places of a context and its negation, for negation sensitivity.
-        articles: For obedience to "a" and "an", in the sets of Ettinger (2020).
-        negations: For words that "not" leaves as they are, in NEG-136.
-    """
-
-    completions: list[Completion] = field(default_factory=list)
-    contrasts: list[Contrast] = field(default_factory=list)
-    negated: list[tuple[int, int]] = field(default_factory=list)
-    articles: list[Continuation] = field(default_factory=list)
-    negations: list[Negation] = field(default_factory=list)
+    completions: list[Completion] = field(default_factory=list)  # accuracy, repeated subjects
+    contrasts: list[Contrast] = field(default_factory=list)  # sensitivity
+    negated: list[tuple[int, int]] = field(default_factory=list)  # negation sensitivity
+    articles: list[Continuation] = field(default_factory=list)  # obedience to "a" and "an"
+    negations: list[Negation] = field(default_factory=list)  # words that "not" leaves as they are
 
 
 def comparisons_of(data: DiagnosticSet) -> Comparisons:
@@ -107,28 +92,28 @@ def comparisons_of(data: DiagnosticSet) -> Comparisons:
     that of their affirmative statements, since hardly any word is wrong in a negated one.
     """
     found, numbers = Comparisons(), count()
-    cloze = [item.cloze for item in data.items if isinstance(item, RoleItem)]
+    cloze = [item.cloze for item in data.items if isinstance(item, items.RoleItem)]
     quarters = np.percentile(cloze, [25, 50, 75, 100]).tolist() if cloze else []
     roles: dict[tuple[str, str], int] = {}
     for item in data.items:
         places = [next(numbers) for _ in item.prompts]
-        if isinstance(item, SentencePair):
+        if isinstance(item, items.SentencePair):
             sentences = [
                 Completion(place, (prompt.target,))
                 for place, prompt in zip(places, item.prompts, strict=True)
             ]
-            if isinstance(item, NegatedPair):
+            if isinstance(item, items.NegatedPair):
                 sentences = sentences[:1]
                 found.negated.append((places[0], places[1]))
             found.completions.extend(sentences)
             continue
-        if isinstance(item, InferenceItem):
-            level = CONSTRAINTS[item.constraint]
+        if isinstance(item, items.InferenceItem):
+            level = items.CONSTRAINTS[item.constraint]
             constraint = (Subset.of("constraint", f"{level} constraint", level=level),)
             expected = _first_words(item.expected)
             found.completions.append(Completion(places[0], expected, constraint))
             found.contrasts.append(Contrast(places[0], tuple(places[1:]), constraint))
-        elif isinstance(item, RoleItem):
+        elif isinstance(item, items.RoleItem):
             upper = next(upper for upper in quarters if item.cloze <= upper)
             # As Ettinger (2020) has it in table 8: "cloze <=.17".
             text = f"cloze <={upper:.2f}".replace("=0", "=")
@@ -136,7 +121,7 @@ def comparisons_of(data: DiagnosticSet) -> Comparisons:
             expected = _first_words(*item.expected)
             found.completions.append(Completion(places[0], expected, (quarter,)))
             roles[item.pair, item.role] = places[0]
-        elif isinstance(item, NegationItem):
+        elif isinstance(item, items.NegationItem):
             _add_negation(found, item, places)
         contexts: dict[str, int] = {}
         for place, prompt in zip(places, item.prompts, strict=True):
@@ -156,7 +141,7 @@ def _statements(polarity: str, naturalness: str = "") -> Subset:
     return Subset.of("statements", text, polarity=polarity, naturalness=naturalness)
 
 
-def _add_negation(found: Comparisons, item: NegationItem, places: list[int]) -> None:
+def _add_negation(found: Comparisons, item: items.NegationItem, places: list[int]) -> None:
     """Add the comparisons of a statement of NEG-136 and its negation."""
     true_affirmative, false_negative, false_affirmative, true_negative = places
     naturalness = "" if item.licensing is None else NATURALNESS[item.licensing]

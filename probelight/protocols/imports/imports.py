@@ -24,13 +24,7 @@ from probelight.protocols.engine.predictions import (
     score_notices,
 )
 from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings
-from probelight.protocols.imports.fitting import (
-    KeptScores,
-    fitted,
-    items_of_file,
-    refuse_other_questions,
-    with_kept_scores,
-)
+from probelight.protocols.imports import fitting
 from probelight.protocols.zero_shot.command import PROTOCOL, LoadedSet, load_sets
 from probelight.protocols.zero_shot.measures import pair_notices, pair_rows, zero_shot_rows
 from probelight.results.importers import hf_trainer, lm_eval, minicons, plain
@@ -66,7 +60,7 @@ def import_results(
     probe: str = "",
     model: Names = (),
     gold: Path | None = None,
-    scores: KeptScores = "as_given",
+    scores: fitting.KeptScores = "as_given",
     mirror: str | None = None,
     data: FileSettings = DEFAULT_FILE,
 ) -> list[Row]:
@@ -126,9 +120,9 @@ def import_results(
     else:
         own = [replace(one, name=visible(data.name or one.name)) for one in found]
         files_of_sets = own[:1] if data.name else own
-        sets = [LoadedSet(one.name, "", items_of_file(one)) for one in files_of_sets]
+        sets = [LoadedSet(one.name, "", fitting.items_of_file(one)) for one in files_of_sets]
         if data.name:
-            refuse_other_questions(found)
+            fitting.refuse_other_questions(found)
             sets *= len(found)
     imports = [
         import_of(format, *one, golden, scores, given=chosen is not None)
@@ -211,7 +205,7 @@ def import_of(
     model: str,
     items: LoadedSet,
     gold: Gold | None,
-    scores: KeptScores,
+    scores: fitting.KeptScores,
     *,
     given: bool,
 ) -> Import:
@@ -220,10 +214,10 @@ def import_of(
     `given` says whether the set is a probe, and not the items of a file of scores.
     """
     # The harness has the choices in the order of its documents.
-    scores_of_file, _ = fitted(found, items.data)
+    scores_of_file, _ = fitting.fitted(found, items.data)
     ranked = _are_ranked(scores_of_file, free=not given and form != "lm_eval")
-    kept = replace(found, answers=with_kept_scores(found.answers, scores))
-    kept_scores, fitted_by = fitted(kept, items.data)
+    kept = replace(found, answers=fitting.with_kept_scores(found.answers, scores))
+    kept_scores, fitted_by = fitting.fitted(kept, items.data)
     records = items.data.records
     config = {
         "protocol": PROTOCOL,

@@ -10,11 +10,7 @@ from tempfile import TemporaryDirectory
 
 from probelight.build.builder import Builder, BuildSettings, S, write_probe
 from probelight.build.catalogue import BUILDERS, build_probes, builder_of
-from probelight.build.wordnet_probes.builders import (
-    WORDNET_QA,
-    WordNetQASettings,
-    write_wordnet_qa,
-)
+from probelight.build.wordnet_probes.builders import WORDNET_QA, WordNetQASettings, write_wordnet_qa
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
 from probelight.io.package import as_typed

@@ -5,15 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from probelight.build import hygiene
 from probelight.build.builder import SPLITS
 from probelight.build.dictionary_entries import check_senses
-from probelight.build.hygiene import (
-    check_records,
-    check_splits,
-    findings_text,
-    stats_of,
-    stats_table,
-)
 from probelight.build.sources.wordnet import DEFAULT_DIR
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText
@@ -45,8 +39,8 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
 
     splits = read_splits(Path(file))
     records = [record for split in splits.values() for record in split]
-    findings = [found for split in splits.values() for found in check_records(split)]
-    findings += [*check_senses(records), *check_splits(splits)]
+    findings = [found for split in splits.values() for found in hygiene.check_records(split)]
+    findings += [*check_senses(records), *hygiene.check_splits(splits)]
     try:
         if conjunctions(records):
             findings += check_conjunctions(records, open_wordnet(wordnet_dir))
@@ -58,7 +52,7 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
     if not findings:
         print(f"{file}: nothing found in {items}")
         return
-    print(findings_text(findings))
+    print(hygiene.findings_text(findings))
     print(f"{file}: {len(findings):,} findings in {items}")
     sys.exit(1)
 
@@ -76,7 +70,7 @@ def stats(file: str) -> None:
     Args:
         file: A file of items, or a folder with train, dev and test files.
     """
-    print(stats_table(stats_of(read_splits(Path(file)))))
+    print(hygiene.stats_table(hygiene.stats_of(read_splits(Path(file)))))
     print(
         "\nunique: different pairs of stem and right answer; concepts: the clusters that items "
         "name;\nat place 1, 2, ...: how often the right answer is there"

@@ -18,6 +18,7 @@ from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, load_probe_conf
 from probelight.probes.record import Record, Setup, groups_of
 from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe, setup_of
 from probelight.protocols.cli.command import Command, command
+from probelight.protocols.engine import settings
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.models import (
     check_scorer,
@@ -26,14 +27,6 @@ from probelight.protocols.engine.models import (
     source_of,
 )
 from probelight.protocols.engine.predictions import ask, near_tie_notices, predict, score_notices
-from probelight.protocols.engine.settings import (
-    DEFAULT_FILE,
-    DEFAULT_MODEL,
-    TRANSFORMER,
-    FileSettings,
-    ModelSettings,
-    distinct_choices,
-)
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
@@ -44,14 +37,7 @@ from probelight.protocols.jobs.job import (
     kept,
 )
 from probelight.protocols.jobs.run import run_command
-from probelight.protocols.zero_shot.measures import (
-    pair_notices,
-    pair_rows,
-    panel_of,
-    paradigm_rows,
-    rank_rows,
-    zero_shot_rows,
-)
+from probelight.protocols.zero_shot import measures
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files
 from probelight.results.row import Row
@@ -70,10 +56,10 @@ EVALUATION_SPLITS = ("dev", "test")
 )
 def zero_shot(
     output_dir: PathText,
-    model: ModelSettings = DEFAULT_MODEL,
+    model: settings.ModelSettings = settings.DEFAULT_MODEL,
     models: Names = (),
     probes: Names = (),
-    data: FileSettings = DEFAULT_FILE,
+    data: settings.FileSettings = settings.DEFAULT_FILE,
     split: str | None = None,
     mirror: str | None = None,
     ranks: bool = False,
@@ -177,7 +163,7 @@ class LoadedSet(NamedTuple):
 
 
 def load_sets(
-    probes: Sequence[str], data: FileSettings, split: str | None, mirror: str | None
+    probes: Sequence[str], data: settings.FileSettings, split: str | None, mirror: str | None
 ) -> list[LoadedSet]:
     """Load the wanted splits of probes, or the user's file.
 
@@ -188,7 +174,7 @@ def load_sets(
     """
     if bool(probes) == bool(data.path):
         raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
-    choices = distinct_choices(data.choices)
+    choices = settings.distinct_choices(data.choices)
     if data.path:
         path = Path(data.path)
         setup = data.setup or setup_of([path])
@@ -248,7 +234,7 @@ def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, 
 
 def zero_shot_jobs(
     sets: Sequence[LoadedSet],
-    models: Sequence[ModelSettings],
+    models: Sequence[settings.ModelSettings],
     trainer: TrainerSettings,
     ranks: bool = False,
     rules: Sequence[str] = (),
@@ -278,13 +264,13 @@ def zero_shot_jobs(
 def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
     """Refuse sets that a model cannot answer, before the first one is scored."""
     data = {(one.name, one.split): one.data for one in sets}
-    sets_of: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
+    sets_of: dict[tuple[settings.ModelSettings, Setup], list[Sequence[Record]]] = {}
     for job in missing:
-        model = ModelSettings(**job.config["model"])
+        model = settings.ModelSettings(**job.config["model"])
         loaded = data[job.config["probe"], job.config["split"]]
         setup = loaded.config.setup
         sets_of.setdefault((model, setup), []).append(loaded.records)
-        if job.config.get("scoring") and model.kind == TRANSFORMER and setup == "mc_qa":
+        if job.config.get("scoring") and model.kind == settings.TRANSFORMER and setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
 
             if answers_questions(model.name_or_path, model.revision):
@@ -304,7 +290,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     here answers with its head, any other with the pseudo-log-likelihood of each answer after its
     question (Salazar et al. 2020).
     """
-    model, name, split = ModelSettings(**config["model"]), config["probe"], config["split"]
+    model, name, split = settings.ModelSettings(**config["model"]), config["probe"], config["split"]
     loaded = read_set(context, name, split)
     check_data(config["data"], [loaded])
     setup, group_by = loaded.config.setup, loaded.config.group_by
@@ -321,26 +307,26 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     )
     notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
     notices += near_tie_notices(predictions)
-    notices += pair_notices(predictions.records)
+    notices += measures.pair_notices(predictions.records)
     pairs = setup == "minimal_pair"
-    rows = (pair_rows if pairs else zero_shot_rows)(predictions, loaded, row)
+    rows = (measures.pair_rows if pairs else measures.zero_shot_rows)(predictions, loaded, row)
     if config.get("ranks") and setup == "mc_mlm":
         from probelight.models.vocabulary import candidate_ranks  # only now: it imports torch
 
         question, scored = candidate_ranks(scorer), {name: predictions.records}
         ranks = ask(scorer, question, scored, context.trainer)[name]
-        rows += rank_rows(ranks, groups_of(ranks.records, group_by), row)
+        rows += measures.rank_rows(ranks, groups_of(ranks.records, group_by), row)
         notices += [notice for notice in ranks.notices if notice not in notices]
     run.write_metrics(rows)
     # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
     rules = config.get("scoring") or (("mean_token",) if pairs else ())
     domain_stem = config.get("domain_stem", "")
-    panel = panel_of(scorer, predictions, rules, setup, domain_stem, context.trainer)
+    panel = measures.panel_of(scorer, predictions, rules, setup, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
     rows += panel.rows(groups, row)
     if pairs:
         for rule, by_rule in panel.by_rule.items():
-            rows += paradigm_rows(by_rule, group_by, replace(row, scoring=rule))
+            rows += measures.paradigm_rows(by_rule, group_by, replace(row, scoring=rule))
     notices += [notice for notice in panel.notices if notice not in notices]
     write_predictions(run, panel.lines(groups))
     return RunRecord(

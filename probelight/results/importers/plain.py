@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING, Any
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
-from probelight.results.importers.answers import (
-    Gold,
-    Imported,
-    at,
-    imported,
-    known_columns,
-    plain,
-)
+from probelight.results.importers.answers import Gold, Imported, at, imported, known_columns, plain
 
 if TYPE_CHECKING:
     import pandas as pd

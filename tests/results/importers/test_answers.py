@@ -6,14 +6,7 @@ import pytest
 
 from probelight.io.errors import RecordError
 from probelight.io.files import DataFile
-from probelight.results.importers.answers import (
-    Answer,
-    Gold,
-    place_of,
-    plain,
-    score_of,
-    with_gold,
-)
+from probelight.results.importers.answers import Answer, Gold, place_of, plain, score_of, with_gold
 
 ANIMAL = Answer(where="f:1", id="1", texts=("A cat is",), choices=("a", "b"), scores=(1.0, 0.25))
 PLANT = Answer(where="f:2", texts=(" An  oak is",), choices=("a", "b"), scores=(0, 1), gold=1)
