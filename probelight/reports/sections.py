@@ -190,10 +190,10 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
         ConfigError: If the rule cannot be read.
     """
     found = []
-    for section in _shown(results):
-        figures = _make(section.figures, results)
-        tables = _make(section.tables, results, medals)
-        summary = " ".join(_make(section.summary, results, medals))
+    for section in shown_sections(results):
+        figures = make(section.figures, results)
+        tables = make(section.tables, results, medals)
+        summary = " ".join(make(section.summary, results, medals))
         if figures or tables or summary:
             found.append(Made(section.name, section.title, figures, tables, summary))
     for kind in ("tables", "figures"):
@@ -203,33 +203,24 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
     return found
 
 
-def made_tables(results: Results) -> tuple[Table, ...]:
-    """Return all tables of the results, in the order of the page, without drawing a figure."""
-    return _make([name for section in _shown(results) for name in section.tables], results)
-
-
-def made_summaries(results: Results) -> tuple[str, ...]:
-    """Return the sentences of all sections' paragraphs."""
-    return _make([name for section in _shown(results) for name in section.summary], results)
-
-
 def printed(protocol: str, results: Results) -> tuple[Table, ...]:
     """Return the tables that a protocol's command prints when it has finished."""
     names = [name for section in SECTIONS for name in section.printed.get(protocol, ())]
-    return _make(names, results)
+    return make(names, results)
 
 
-def _shown(results: Results) -> list[Section]:
+def shown_sections(results: Results) -> list[Section]:
+    """Return the sections that show runs of the results' protocols."""
     protocols = {run.protocol for run in results.runs}
     return [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
 
 
-def _make(names: Iterable[str], results: Results, medals: Path | None = None) -> tuple[Any, ...]:
+def make(names: Iterable[str], results: Results, medals: Path | None = None) -> tuple[Any, ...]:
     """Call the functions of these names and return all they made, without None and ""."""
     found: list[Any] = []
     for name in names:
-        make = resolve_name(f"probelight.reports.{name}")
+        maker = resolve_name(f"probelight.reports.{name}")
         with_rule = name in (MEDALS, NOT_JUDGED)
-        made = make(results, medals) if with_rule else make(results)
+        made = maker(results, medals) if with_rule else maker(results)
         found += made if isinstance(made, list | tuple) else [made]
     return tuple(made for made in found if made is not None and made != "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -10,13 +11,7 @@ import pytest
 
 from probelight.metrics.intervals import wilson
 from probelight.reports import concepts
-from probelight.reports.concepts import (
-    answers,
-    clusters_table,
-    concepts_table,
-    counted,
-    summary,
-)
+from probelight.reports.concepts import answers, clusters_table, concepts_table, counted, summary
 from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
 from tests.fixtures.concepts import lines
@@ -69,9 +64,8 @@ def test_what_is_left_out_is_named(tmp_path: Path, by_concept: Results) -> None:
         "Not shown to be more than if right answers fell on any questions alike: m on hypernymy "
         "(test) and m on hypernymy (dev). "
     )
-    assert left_out.startswith("because under 3 concepts have more than one question: few. Not ")
-    assert "cut-" in left_out
-    assert "not a whole JSON file" in left_out
+    few_concepts = "because under 3 concepts have more than one question: few. Not "
+    assert re.match(rf"{few_concepts}.*cut-.*not a whole JSON file", left_out)
 
 
 def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept: Results) -> None:
@@ -155,8 +149,3 @@ def test_a_concept_that_is_known_whole_is_not_among_the_least_known(by_concept: 
     zero = [(row[1].text, row[2].text) for row in table.rows if "dev" in row[0].detail]
     assert ("least", "dog") not in zero
     assert ("most", "oak") not in zero
-
-
-def test_nothing_without_concepts(demo_folder: Path) -> None:
-    results = load_results(demo_folder)
-    assert (clusters_table(results), concepts_table(results)) == (None, None)

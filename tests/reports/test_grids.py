@@ -13,7 +13,7 @@ from probelight.reports.grids import Grid, grid_table, grids, sizes_table, summa
 from probelight.reports.published import published_size_errors
 from probelight.results.load import Results, Run, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
-from tests.fixtures.report import labels, named, present, records
+from tests.fixtures.report import labels, named, present, records, texts
 
 
 @pytest.fixture
@@ -69,8 +69,7 @@ def test_accuracy_is_next_to_the_papers(written: Callable[..., Results]) -> None
     for model in ("roberta-large", "roberta-large (random weights)"):
         written("A", list(range(15, 21)), always_smaller, model)
     table = present(grid_table(written("C", [1920, 1930], lambda i, j: 0.1, "roberta-large")))
-    cells = [[cell.text for cell in row] for row in table.rows]
-    assert cells == [
+    assert texts(table) == [
         ["roberta-large", "A: where what", "15–20", "50.0", "98", "100.0", "50.0", "30"],
         ["roberta-large", "C: where what", "1920–1930 in steps of 10", "50.0", "always older",
          "0.0", "50.0", "2"],
@@ -104,17 +103,11 @@ def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
     assert grid.accuracy.value == 47 / 56
     assert grid.published == "83.9"
     table = present(sizes_table(results))
-    texts = {
-        (row[1].text, name): cell.text
-        for row in table.rows
-        for name, cell in zip(OBJECTS, row[2:], strict=True)
-    }
-    assert texts["pen", "nail"] == "smaller ✗"
-    assert texts["nail", "pen"] == "smaller"
-    assert texts["sun", "city"] == "larger"
-    assert texts["sun", "sun"] == "–"
-    assert sum("✗" in text for text in texts.values()) == 9
-    assert not any("†" in text for text in texts.values())  # the model answers as in the paper
+    rows = texts(table, first=2)
+    nail, pen, *_, sun = rows
+    assert (pen[0], nail[1], sun[-2:]) == ("smaller ✗", "smaller", ["larger", "–"])
+    said = "".join(text for row in rows for text in row)
+    assert (said.count("✗"), said.count("†")) == (9, 0)  # the model answers as in the paper
     assert len(records(table)) == 56
     assert records(table)[0] == {
         "model": "roberta-large", "wording": "paper", "first": "nail", "second": "pen",
@@ -141,8 +134,3 @@ def test_the_paragraph_names_habits(written: Callable[..., Results]) -> None:
     assert summary(written("sizes", OBJECTS, as_in_table_4)) == (
         "Whatever the values (paper wording), m almost always says “older” (A, C)."
     )
-
-
-def test_nothing_without_grids() -> None:
-    empty = Results("empty", ())
-    assert (grid_table(empty), sizes_table(empty), summary(empty)) == (None, None, "")

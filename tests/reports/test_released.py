@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probelight.io.files import DataFile
-from probelight.reports.curve.scores import is_alike, standard_curves
-from probelight.reports.published import ScoreKey
 from probelight.reports.released import on_paper_task, paper_model, released_file
-from probelight.results.load import Run, load_results
+from probelight.results.load import Run
 from probelight.results.row import Row
-from tests.fixtures.results import record_of, role_of, write_curve
+from tests.fixtures.results import record_of, role_of
 
 
 def run(label: str, **facts: Any) -> Run:
@@ -62,16 +59,6 @@ def test_a_checkpoint_is_known_by_its_id(
 def test_a_task_is_known_by_its_parts(parts: object, expected: bool) -> None:
     known = run("m", original_task="science", original_parts=parts)
     assert on_paper_task(known) is expected
-
-
-def test_a_folder_called_roberta_large_gets_no_difference(tmp_path: Path) -> None:
-    own = {"probe": "age_comparison", "train": "train of age_comparison", "model": "roberta-large"}
-    for name, known in (("hub", "roberta-large"), ("folder", None)):
-        folder = tmp_path / name
-        write_curve(folder, lambda *_: 0.5, **own, hub_id=known)
-        (found,) = standard_curves(load_results(folder))
-        assert is_alike(found, ScoreKey("ws", "mlp"))
-        assert found.paper_model == known
 
 
 AGES = "006b225ff6efd2f2fb2bba111bdf7bbae91e1a9be537074cc5f4cb49de296fb3"
