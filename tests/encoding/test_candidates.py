@@ -102,7 +102,6 @@ class Stems:
 class _Posed:
     skipped = ()
     notices = ("two were cut",)
-    padding = None
 
     def __init__(self, kept: list[int]) -> None:
         self.kept = kept

@@ -31,10 +31,8 @@ class Numbers(EncodedSet):
         return {"number": torch.from_numpy(items)}
 
 
-@pytest.fixture
-def numbers() -> Numbers:
-    """Three items, of the records 0, 2 and 5 of those given."""
-    return Numbers(
+def test_a_batch_names_the_records_and_holds_copies_that_weigh_nothing() -> None:
+    numbers = Numbers(
         labels=np.array([1, 0, 1]),
         lengths=np.array([4, 5, 6]),
         num_sequences=np.ones(3, dtype=np.int64),
@@ -43,9 +41,6 @@ def numbers() -> Numbers:
         needs_pll=[1, 3, 4],
         notices=(),
     )
-
-
-def test_a_batch_names_the_records_and_holds_copies_that_weigh_nothing(numbers: Numbers) -> None:
     batch = {
         name: values.tolist()
         for name, values in numbers.collate([2, PADDING_ITEM, 1, PADDING_ITEM]).items()

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from probelight.encoding.likelihood import LikelihoodEncoder, word_ends
 from probelight.io.errors import RecordError
@@ -27,29 +25,10 @@ def _answers(tokenizer: Any, encoded: Any, item: int) -> list[str]:
     ]
 
 
-def test_exactly_the_answer_is_scored(tokenizer: Any) -> None:
-    encoded = LikelihoodEncoder(tokenizer).encode([QA, MLM])
-    assert _answers(tokenizer, encoded, 0) == ["the cat", "dog"]
-    assert _answers(tokenizer, encoded, 1) == ["much larger", "smaller"]
-    assert encoded.num_sequences.tolist() == [3, 3]
-    assert encoded.labels.tolist() == [0, 1]
-    assert encoded.notices == ()
-
-
-def test_the_tokens_of_each_choice_are_counted_in_the_order_of_the_records(tokenizer: Any) -> None:
-    three = Record("t", "which one", ("the cat", "dog", "a small dog"), 2)
-    encoder = LikelihoodEncoder(tokenizer)
-    expected = [
-        [len(tokenizer(f" {choice}", add_special_tokens=False)["input_ids"]) for choice in choices]
-        for choices in (three.choices, MLM.choices, QA.choices)
-    ]
-    assert encoder.num_tokens([three, MLM, QA]) == expected
-    assert encoder.num_tokens([]) == []
-
-
 @pytest.mark.parametrize(
     ("record", "texts"),
     [
+        (QA, ["which one the cat", "which one dog"]),
         (MLM, ["a cat is much larger , not really .", "a cat is smaller , not really ."]),
         (Record("t", "[MASK] [MASK] .", ("dog",), 0), ["[MASK] dog ."]),  # the last is the place
     ],
@@ -59,7 +38,9 @@ def test_the_tokens_are_those_of_the_running_text(
 ) -> None:
     encoded = LikelihoodEncoder(tokenizer).encode([record])
     assert _answers(tokenizer, encoded, 0) == list(record.choices)
+    assert encoded.notices == ()
     batch = encoded.collate([0])
+    assert encoded.num_sequences.tolist() == [int(batch["answer_mask"].sum())]
     for row, text in zip(batch["pair_index"][0], texts, strict=True):
         length = int(batch["attention_mask"][row].sum())
         assert batch["input_ids"][row][:length].tolist() == tokenizer(text)["input_ids"]
@@ -126,16 +107,6 @@ def hidden(tokenizer: Any, record: Record, **options: Any) -> list[list[str]]:
     return found
 
 
-def test_the_later_pieces_of_a_word_are_masked_with_a_piece(make_tokenizer: MakeTokenizer) -> None:
-    record = Record("a", "the [MASK] is .", ("small antelope", "dog"), 0)
-    assert hidden(make_tokenizer("wordpiece"), record)[-4:] == [
-        ["ante", "##lo", "##pe"],
-        ["##lo", "##pe"],
-        ["##pe"],
-        ["dog"],
-    ]
-
-
 def test_a_piece_of_the_word_behind_the_answer_is_masked_too(make_tokenizer: MakeTokenizer) -> None:
     record = Record("a", "the [MASK]pe", ("antelo", "antelo"), 0)
     assert hidden(make_tokenizer("wordpiece"), record)[0] == ["ante", "##lo", "##pe"]
@@ -150,18 +121,6 @@ def test_what_is_cut_off_is_not_masked(make_tokenizer: MakeTokenizer) -> None:
     assert hidden(tokenizer, record, max_length=6)[:3] == hidden(tokenizer, record)[:3]
     inside = Record("a", "the the the the [MASK]pe", ("antelo", "dog"), 0)
     assert hidden(tokenizer, inside, max_length=4)[0] == ["ante", "##lo"]
-
-
-def test_a_space_ends_a_word_where_the_tokenizer_counts_a_text_as_one() -> None:
-    pieces = ["<unk>", "<pad>", "▁a", "▁red", "▁do", "g"]
-    base = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0))
-    base.pre_tokenizer = pre_tokenizers.Metaspace(split=False)
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=base, unk_token="<unk>", pad_token="<pad>", mask_token="<pad>"
-    )
-    assert set(tokenizer("a red dog", add_special_tokens=False).word_ids()) == {0}
-    record = Record("a", "a [MASK]", ("red dog", "a"), 0)
-    assert hidden(tokenizer, record) == [["▁red"], ["▁do", "g"], ["g"], ["▁a"]]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.encoding.masked import MaskedChoiceEncoder, MaskedSet
+from probelight.encoding.masked import MaskedChoiceEncoder
 from probelight.io.errors import RecordError
 from probelight.probes.importers.items import read_ai2, write_ai2
 from probelight.probes.record import Record
@@ -27,17 +27,15 @@ EXPECTED = {
 }
 
 
-def _tokens(tokenizer: Any, batch: dict[str, torch.Tensor], row: int) -> list[str]:
-    ids = batch["candidate_ids"][row][batch["choice_mask"][row]]
-    return list(tokenizer.convert_ids_to_tokens(ids.tolist()))
-
-
 def test_an_answer_is_the_token_it_would_be_in_the_sentence(kind: str, tokenizer: Any) -> None:
     records = [INSIDE, START, BRACKET]
     encoded = MaskedChoiceEncoder(tokenizer, multi_token="skip").encode(records)
     batch = encoded.collate(range(len(encoded)))
     for row, place in enumerate(encoded.kept):
-        assert _tokens(tokenizer, batch, row) == EXPECTED[kind][place]
+        ids = batch["candidate_ids"][row][batch["choice_mask"][row]].tolist()
+        assert tokenizer.convert_ids_to_tokens(ids) == EXPECTED[kind][place]
+    # The same width alone, so that scores of all batches can be stacked.
+    assert encoded.collate([0])["candidate_ids"].shape == (1, 3)
     # SentencePiece has no "not" that follows a bracket without a space.
     assert [s.name for s in encoded.skipped] == (["bracket@3"] if kind == "sentencepiece" else [])
 
@@ -104,13 +102,6 @@ def test_skip_leaves_out_counts_and_lists(make_tokenizer: Callable[..., Any]) ->
     assert encoded.collate([0, 1])["item"].tolist() == [1, 3]
 
 
-def test_pseudo_log_likelihood_marks_them(make_tokenizer: Callable[..., Any]) -> None:
-    encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"), multi_token="pseudo_log_likelihood")
-    encoded = encoder.encode([SPLIT, INSIDE])
-    assert (encoded.kept, encoded.skipped, encoded.needs_pll) == ([1], [], [0])
-    assert "1 of 2" in encoded.notices[0]
-
-
 @pytest.mark.parametrize(
     ("stem", "message"),
     [
@@ -151,26 +142,6 @@ def test_cutting_keeps_the_mask_and_what_is_near_it(
     assert bool(encoded.notices) == (before + after + 3 > max_length)
     if encoded.notices:
         assert encoded.notices[0].startswith("1 of 1 sentences were cut to")
-
-
-@pytest.mark.parametrize("side", ["right", "left"])
-def test_padding_is_on_the_right_whatever_the_tokenizer_says(tokenizer: Any, side: str) -> None:
-    tokenizer.padding_side = side
-    batch = MaskedChoiceEncoder(tokenizer).encode([INSIDE, START]).collate([0, 1])
-    for row in range(2):
-        ids = batch["input_ids"][row]
-        assert ids[batch["mask_position"][row]] == tokenizer.mask_token_id
-    assert batch["input_ids"][1, -1] == tokenizer.pad_token_id
-    assert batch["attention_mask"][:, 0].tolist() == [1, 1]
-    assert batch["attention_mask"][1, -1] == 0
-
-
-def test_few_and_many_candidates_in_one_batch(tokenizer: Any) -> None:
-    encoded = MaskedChoiceEncoder(tokenizer).encode([INSIDE, START])
-    assert isinstance(encoded, MaskedSet)
-    assert encoded.collate([0, 1])["choice_mask"].tolist() == [[True, True, False], [True] * 3]
-    # The same width alone, so that scores of all batches can be stacked.
-    assert encoded.collate([0])["candidate_ids"].shape == (1, 3)
 
 
 def test_a_check_keeps_what_encoding_keeps(tokenizer: Any) -> None:

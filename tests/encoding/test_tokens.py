@@ -11,8 +11,6 @@ import pytest
 
 from probelight.encoding.tokens import (
     Template,
-    cut,
-    longest_first,
     tokenise,
     tokenizer_fingerprint,
     unknown_notice,
@@ -114,47 +112,6 @@ def test_items_that_hold_an_unknown_piece_are_counted_once(
     assert "[UNK]" in said
 
 
-def parts_of(tokenizer: Any, template: Template) -> list[list[str]]:
-    """The special tokens before, between and behind the texts, by name."""
-    return [tokenizer.convert_ids_to_tokens(part.tolist()) for part in template.parts]
-
-
-@pytest.mark.parametrize(
-    ("kind", "one", "two", "types"),
-    [
-        ("wordpiece", [["[CLS]"], ["[SEP]"]], [["[CLS]"], ["[SEP]"], ["[SEP]"]], (0, 1)),
-        ("byte_bpe", [["<s>"], ["</s>"]], [["<s>"], ["</s>", "</s>"], ["</s>"]], (0, 0)),
-        ("sentencepiece", [["[CLS]"], ["[SEP]"]], [["[CLS]"], ["[SEP]"], ["[SEP]"]], (0, 1)),
-    ],
-)
-def test_special_tokens_stand_where_the_tokenizer_sets_them(
-    kind: str,
-    one: list[list[str]],
-    two: list[list[str]],
-    types: tuple[int, int],
-    make_tokenizer: Callable[..., Any],
-) -> None:
-    tokenizer = make_tokenizer(kind)
-    alone, pair = Template.of(tokenizer, 1), Template.of(tokenizer, 2)
-    assert parts_of(tokenizer, alone) == one
-    assert parts_of(tokenizer, pair) == two
-    assert (alone.num_special, pair.num_special) == (2, sum(map(len, two)))
-    assert pair.text_types == types
-
-
-def test_texts_are_put_between_the_special_tokens() -> None:
-    template = Template(
-        parts=(np.array([1]), np.array([2, 3]), np.array([4])),
-        part_types=(np.array([0]), np.array([0, 1]), np.array([1])),
-        text_types=(0, 1),
-    )
-    ids, types = template.assemble(np.array([10, 11]), np.array([20]))
-    assert ids.tolist() == [1, 10, 11, 2, 3, 20, 4]
-    assert types.tolist() == [0, 0, 0, 0, 1, 1, 1]
-    ids, types = template.assemble(np.array([10]), np.array([], dtype=np.int32))
-    assert ids.tolist() == [1, 10, 2, 3, 4]
-
-
 class Odd:
     """A tokenizer that does something to a text when it puts special tokens, 1 and 2, around it."""
 
@@ -187,34 +144,3 @@ def test_a_tokenizer_that_changes_texts_when_it_joins_them_is_refused(
     with pytest.raises(ValueError, match=rf"Odd changes texts .*\('one',\) became \[{became}\]"):
         Template.of(Odd(change), 1)
     assert Template.of(Odd(list), 1).num_special == 2  # which only adds special tokens
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "room", "kept"),
-    [
-        (3, 4, 7, (3, 4)),  # both fit
-        (10, 2, 8, (6, 2)),  # the long one alone is cut
-        (2, 10, 8, (2, 6)),
-        (10, 9, 8, (4, 4)),  # half the room each
-        (10, 9, 7, (4, 3)),  # and the odd token to the longer one
-        (9, 10, 7, (3, 4)),
-        (9, 9, 7, (3, 4)),  # the second where none is longer
-        (5, 0, 3, (3, 0)),
-        (4, 4, 0, (0, 0)),
-    ],
-)
-def test_the_longer_text_is_cut_first(
-    first: int, second: int, room: int, kept: tuple[int, int]
-) -> None:
-    assert longest_first(first, second, room) == kept
-    # Slow tokenizers give the odd token to the first text.
-    assert longest_first(9, 10, 7, odd_to_first=True) == (4, 3)
-    assert longest_first(2, 10, 7, odd_to_first=True) == (2, 5)
-
-
-def test_a_text_is_cut_at_its_end_or_at_its_beginning() -> None:
-    text = np.array([1, 2, 3])
-    assert cut(text, 2, "right").tolist() == [1, 2]
-    assert cut(text, 2, "left").tolist() == [2, 3]
-    assert cut(text, 0, "left").tolist() == []
-    assert cut(text, 5, "left").tolist() == [1, 2, 3]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.encoding.vector_source import EMBEDDED_PATH, located, vectors_label
+from probelight.encoding.vector_source import EMBEDDED_PATH, located
 from probelight.encoding.word_vectors import (
     WordVectors,
     WordVectorsError,
@@ -133,13 +133,6 @@ def test_the_embedded_vectors() -> None:
     first = [float(value) for value in EMBEDDED_PATH.open().readline().split()[1:]]
     assert vectors.find(["a"])["a"].tolist() == pytest.approx(first)
     assert vectors.label == "word_vectors"
-
-
-@pytest.mark.parametrize(
-    "source", ["x/glove.6B.50d.txt", "glove.6B.50d.txt.gz", "d/glove.6B.zip:glove.6B.50d.txt"]
-)
-def test_label(source: str) -> None:
-    assert vectors_label(source) == "glove.6B.50d"
 
 
 def test_a_file_an_archive_and_one_of_its_members(

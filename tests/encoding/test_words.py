@@ -104,36 +104,23 @@ def test_pairs_are_distinct_and_read_once() -> None:
     words = Numbered()
     one = Record("one", "Which ?", ("a cat", "the dog"), 0)
     two = Record("two", "Which ?", ("the dog", "a cat", "zebra"), 1)
-    encoded = WordPairEncoder(words).encode([one, two])
-    batch = encoded.collate([0, 1])
-    assert batch["question_ids"].shape == (1, 2)
+    other = Record("other", "Who ?", ("a cat",), 0)
+    encoded = WordPairEncoder(words).encode([one, two, other])
+    batch = encoded.collate([0, 1, 2])
+    assert batch["question_ids"].shape == (2, 2)
     assert batch["answer_ids"].shape == (3, 2)
-    assert len(batch["pair_question"]) == 3
-    assert batch["choice_mask"].tolist() == [[True, True, False], [True, True, True]]
-    for row, record in enumerate((one, two)):
+    assert len(batch["pair_question"]) == 4
+    assert batch["choice_mask"].tolist() == [[True, True, False], [True] * 3, [True, False, False]]
+    for row, record in enumerate((one, two, other)):
         for column, choice in enumerate(record.choices):
             pair = batch["pair_index"][row, column]
             question = batch["question_ids"][batch["pair_question"][pair]]
             answer = batch["answer_ids"][batch["pair_answer"][pair]]
-            assert words.spell(question.tolist()) == ["which", "?"]
+            assert words.spell(question.tolist()) == record.stem.lower().split()
             assert words.spell(answer.tolist()) == choice.split()
-    assert encoded.lengths.tolist() == [4, 4]
-    assert encoded.num_sequences.tolist() == [2, 3]
+    assert encoded.lengths.tolist() == [4, 4, 4]
+    assert encoded.num_sequences.tolist() == [2, 3, 1]
     assert words.calls == 1
-
-
-def test_pairs_of_different_questions_stay_apart() -> None:
-    words = Numbered()
-    records = [Record(str(i), f"question {'x' * i}", ("yes", "no"), 0) for i in range(1, 4)]
-    batch = WordPairEncoder(words).encode(records).collate([2, 0])
-    assert len(batch["pair_question"]) == 4
-    for row, size in enumerate((3, 1)):
-        pair = batch["pair_index"][row, 1]
-        assert words.spell(batch["question_ids"][batch["pair_question"][pair]].tolist()) == [
-            "question",
-            "x" * size,
-        ]
-        assert words.spell(batch["answer_ids"][batch["pair_answer"][pair]].tolist()) == ["no"]
 
 
 def test_empty_choices_fill_up_and_too_many_are_refused() -> None:

@@ -89,12 +89,6 @@ def test_the_pooler_reads_cls() -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
 
-def count_rows(layer: Any, counted: list[int]) -> None:
-    layer.intermediate.register_forward_hook(
-        lambda module, args, output: counted.append(output.shape[1])
-    )
-
-
 def test_only_one_place_goes_through_the_last_feed_forward() -> None:
     encoder, batch = make_encoder("bert"), make_batch("right")
     counted: list[int] = []
@@ -102,7 +96,9 @@ def test_only_one_place_goes_through_the_last_feed_forward() -> None:
         reader = EncoderAt(encoder)
         assert reader.is_reduced
         for layer in encoder.encoder.layer:
-            count_rows(layer, counted)
+            layer.intermediate.register_forward_hook(
+                lambda module, args, output: counted.append(output.shape[1])
+            )
         reader(batch, torch.zeros(5, dtype=torch.long))
     assert counted == [9, 1]
 

@@ -30,7 +30,7 @@ from probelight.models.vocabulary import (
     word_rows,
 )
 from probelight.probes.record import Record
-from probelight.protocols.engine.predictions import Predictions, ask
+from probelight.protocols.engine.predictions import ask
 from probelight.protocols.jobs.job import TrainerSettings
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
@@ -40,14 +40,11 @@ RECORDS = [
 ]
 
 
-def ranks_of(scorer: Scorer, records: list[Record]) -> Predictions:
-    return ask(scorer, candidate_ranks(scorer), {"a": records}, QUIET)["a"]
-
-
 def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
     model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
-    found = ranks_of(MaskedScorer(MaskedLM()), RECORDS)
+    scorer = MaskedScorer(MaskedLM())
+    found = ask(scorer, candidate_ranks(scorer), {"a": RECORDS}, QUIET)["a"]
     for record, ranks in zip(found.records, found.scores, strict=True):
         inputs = tokenizer(record.stem, return_tensors="pt")
         place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
@@ -57,14 +54,6 @@ def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
         ids = tokenizer.convert_tokens_to_ids(list(record.choices))
         assert ranks == [order.index(i) + 1 for i in ids]
         assert len(ranks) == len(record.choices)
-
-
-def test_items_that_a_vocabulary_splits_are_skipped() -> None:
-    records = [*RECORDS, Record("3", "A dog is an [MASK].", ("animal", "zzyzxian animal"), 0)]
-    scorer = MaskedScorer(MaskedLM(multi_token="pseudo_log_likelihood"))
-    found = ranks_of(scorer, records)
-    assert [record.id for record in found.records] == ["1", "2"]
-    assert any("zzyzxian" in notice or "1 " in notice for notice in found.notices)
 
 
 def test_equal_words_share_the_better_rank_and_what_is_no_number_comes_last() -> None:
