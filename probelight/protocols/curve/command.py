@@ -148,12 +148,6 @@ def trace_curves(
 
     Every row is put under every control, and every model is checked to read the candidates, before
     anything is computed. results.csv is rewritten behind each (model, probe).
-
-    Raises:
-        UsageError: As `check_rows`, or if a probe's groups cannot be divided as early stopping
-            needs it.
-        PretrainedError: If a model cannot be loaded.
-        RecordError: If a model does not know a candidate.
     """
     check_rows(probes, models, settings, options, context)
     curves = [

@@ -47,20 +47,11 @@ class FirstStage:
 
 @dataclass(frozen=True)
 class Curve:
-    """One model on one probe.
+    """One model on one probe, as the settings of a command say."""
 
-    Attributes:
-        probe: The probe's name, or the path of a config.
-        model: The model.
-        models: All models of the command: they share meaningless words, and rows that all can pose.
-        settings: Points and trainings.
-        options: How the probe is posed.
-        context: What the curve's jobs run under.
-    """
-
-    probe: str
+    probe: str  # its name, or the path of a config
     model: ModelSettings
-    models: tuple[ModelSettings, ...]
+    models: tuple[ModelSettings, ...]  # all of the command: they share words and rows
     settings: CurveSettings
     options: ProbeOptions
     context: RunContext
@@ -178,13 +169,7 @@ def check_rows(
     options: ProbeOptions,
     context: RunContext,
 ) -> None:
-    """Check models, sizes and splits against the probes' rows, before anything heavy is imported.
-
-    Raises:
-        UsageError: If a model whose heads alone are trained is given questions, no model answers
-            any of the probes, a first stage has no questions to come before, or as
-            `rows_for_model`.
-    """
+    """Check models, sizes and splits against the probes' rows, before heavy imports."""
     num_curves, setups = 0, set()
     for name in probes:
         data = load_curve_data(context, name, settings, options)
@@ -216,10 +201,7 @@ def check_rows(
 def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[str, str]:
     """Return one meaningless word per candidate, one piece in every model compared.
 
-    Baselines over word vectors take any word.
-
-    Raises:
-        NonsenseError: If there is no such mapping, with the words and the models that split them.
+    Baselines over word vectors take any word. A NonsenseError names the models that split words.
     """
     if not config.candidates:
         return {}

@@ -22,35 +22,20 @@ from probelight.protocols.jobs.job import RunContext, kept
 
 @dataclass(frozen=True)
 class CurveData:
-    """One probe's rows, as the file has them and under the controls.
+    """One probe's rows, as the file has them and under the controls."""
 
-    Attributes:
-        config: The probe measured; its name is the one in tables.
-        train_config: The probe that the train rows are from.
-        setup: How it is posed.
-        train: Rows that samples are drawn from.
-        evaluation: Rows measured.
-        split: Name of what is measured.
-        train_source: Where the train rows come from, one phrase.
-        files: The files read.
-        nonsense: The meaningless word in place of each candidate.
-        notices: What a reader of the results should know.
-        held_out: Train rows that early stopping watches, in no sample; none without it.
-        sizes: N of a model's points, see `rows_for_model`.
-    """
-
-    config: ProbeConfig
-    train_config: ProbeConfig
+    config: ProbeConfig  # the probe measured; its name is the one in tables
+    train_config: ProbeConfig  # the probe that the train rows are from
     setup: Setup
-    train: tuple[Record, ...]
-    evaluation: tuple[Record, ...]
-    split: str
-    train_source: str
+    train: tuple[Record, ...]  # rows that samples are drawn from
+    evaluation: tuple[Record, ...]  # rows measured
+    split: str  # name of what is measured
+    train_source: str  # where the train rows come from, one phrase
     files: tuple[ProbeData, ...]
-    nonsense: Mapping[str, str] = field(default_factory=dict)
+    nonsense: Mapping[str, str] = field(default_factory=dict)  # candidate to meaningless word
     notices: tuple[str, ...] = ()
-    held_out: tuple[Record, ...] = ()
-    sizes: tuple[int, ...] = ()
+    held_out: tuple[Record, ...] = ()  # train rows that early stopping watches, in no sample
+    sizes: tuple[int, ...] = ()  # N of a model's points, see `rows_for_model`
 
     @cached_property
     def substitutes(self) -> dict[str, str]:
@@ -205,10 +190,6 @@ def rows_for_model(
 
     Where the default sizes are all beyond its train rows, the sizes are a quarter, half and all of
     the rows that every one of the models has, so that their points are comparable.
-
-    Raises:
-        UsageError: If there are no rows to train on, no size fits them, or the groups cannot be
-            divided; the message has a value that works.
     """
     if not data.train:
         raise UsageError(f"{data.config.name}: no train rows are left to draw samples from")

@@ -148,32 +148,25 @@ def device_of(trainer: TrainerSettings) -> torch.device:
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of a model's weights: the heads that its runs begin with, and what it read.
+    """One draw of a model's weights: the heads that its runs begin with, and the encoded items."""
 
-    Attributes:
-        head: The head, with a row for each word of `CurveProbe.num_words`.
-        sets: Encoded items by control and part: "train", "held_out" or "evaluation".
-        fresh: The head of mode `mlp` by seed, where each seed has first weights of its own.
-    """
-
-    head: HeadRows
+    head: HeadRows  # with a row for each of the words in `sets`
     sets: Mapping[Place, CachedItems]
-    fresh: Mapping[int, HeadRows]
+    fresh: Mapping[int, HeadRows]  # by seed, for mode `mlp`, where seeds begin differently
 
 
 class CurveProbe:
     """One probe's texts under every control, each encoded once, and the points trained on them.
 
     Args:
-        module: A `MaskedChoice`, or a baseline or `FrozenFeatures` with `fresh_head`; nothing below
-            the head is trained.
+        module: A `MaskedChoice`, or a baseline or `FrozenFeatures`, whose `fresh_head` gives each
+            seed a head of mode `mlp`; nothing below the head is trained.
         data: The probe's rows.
         settings: The curve.
         trainer: Batch settings of the encoding.
         kind: The model's type, which says how its head is trained.
         redraw: Makes the same architecture with the random weights of a seed; `module` is that of
-            the first seed. None where all seeds read what `module` does; a module with
-            `fresh_head` has a head of mode `mlp` for each seed without it.
+            the first seed. None where all seeds read what `module` does.
 
     Attributes:
         notices: Notices of the encoding (cuts, unknown words).
@@ -337,8 +330,5 @@ def run_through(
     rows = torch.tensor([place[first[record.stem]] for record in records])
     whole = encoded.collate(range(len(records)))
     return CachedItems(
-        torch.cat(features)[rows],
-        whole["candidate_ids"],
-        whole["choice_mask"],
-        whole["labels"],
+        torch.cat(features)[rows], whole["candidate_ids"], whole["choice_mask"], whole["labels"]
     )

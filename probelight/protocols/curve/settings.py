@@ -32,12 +32,7 @@ UNTRAINED: Final = "zero_shot"  # the mode of a job that scores without training
 
 # The authors' settings of the MLM-baseline and of ESIM (Talmor et al. 2020).
 MLM_FIT = FitSettings(
-    learning_rate=4e-4,
-    epochs=75,
-    batch_size=16,
-    weight_decay=0.1,
-    max_grad_norm=10.0,
-    patience=10,
+    learning_rate=4e-4, epochs=75, batch_size=16, weight_decay=0.1, max_grad_norm=10.0, patience=10
 )
 ESIM_FIT = replace(MLM_FIT, batch_size=32, weight_decay=0.0)
 
@@ -120,18 +115,11 @@ class CurveSettings(Settings):
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """How all probes of a command are posed.
+    """How all probes of a command are posed (Talmor 2020)."""
 
-    Attributes:
-        setup: "mc_qa" also poses MC-MLM probes as questions, their sentence with its mask as the
-            question (figure 2D); None poses each as its config says.
-        variant: A variant that the probes' configs declare, such as "but_not".
-        first_stage: Probe (`name:split`) or file that the model is first trained on.
-    """
-
-    setup: Literal["mc_qa"] | None = None
-    variant: str | None = None
-    first_stage: str | None = None
+    setup: Literal["mc_qa"] | None = None  # also MC-MLM probes as questions (figure 2D)
+    variant: str | None = None  # that the probes' configs declare, such as "but_not"
+    first_stage: str | None = None  # `name:split` of a probe, or a file, to train on first
 
 
 def check_grid(settings: CurveSettings, probes: list[str]) -> None:

@@ -105,13 +105,7 @@ def check_questions(model: ModelSettings, checkpoint: str | None, place: str = "
 
 
 def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
-    """Return the scorer of a model that answers probes of a setup without being trained here.
-
-    Raises:
-        UsageError: If its type knows nothing before it is trained, or does not answer the setup.
-        PretrainedError: If there is no such model, or it is of another type.
-        ValueError: If a finished run kept the model, and it has changed since.
-    """
+    """Return the scorer of a model that answers probes of a setup without being trained here."""
     refuse_untrained([model], "zero-shot scoring")
     check_model(model.name_or_path)
     return module_of(model_type_of(model)).load(model, setup, seed)
@@ -148,17 +142,9 @@ def check_scorer(
 def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModule:
     """Return the module that is trained to answer probes of a setup.
 
-    Args:
-        model: Which model.
-        setup: "mc_mlm", the masked sentence with K candidate words, or "mc_qa", the question with
-            K answers.
-        **options: Arguments of the module's constructor, such as `mode`, `learning_rate` and
-            `seed`. `monitor` is the metric that halves the rate of types without a schedule when it
-            stops rising.
-
-    Raises:
-        UsageError: If the type is not trained for the setup, or does not know an option.
-        PretrainedError: If there is no such model, or it is of another type.
+    `options` are arguments of its constructor, such as `mode`, `learning_rate` and `seed`.
+    `monitor`, the metric that halves the rate when it stops rising, is dropped for types with a
+    schedule.
     """
     trained = trained_for(model, setup)
     if model.random_weights and not model_type_of(model).has_checkpoint:
@@ -190,12 +176,7 @@ def saved_module(
 ) -> ChoiceModule:
     """Return the module that a folder holds, whichever type wrote it; transformers' own among them.
 
-    `monitor` is the metric that halves a baseline's rate when it stops rising; `overrides` are
-    arguments of the module's constructor.
-
-    Raises:
-        PretrainedError: If the folder is not one of those, or is damaged.
-        ValueError: If a finished run kept the model, and it has changed since.
+    `monitor` is the metric that halves a baseline's rate when it stops rising.
     """
     check_model(folder)
     setups = MODEL_TYPES[saved_model_type(folder)].trained

@@ -28,19 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Predictions:
-    """A model's predictions on one set.
-
-    Attributes:
-        name: The set's name.
-        records: The records scored, in the order of the set.
-        scores: For each record a score per choice.
-        notices: What was skipped or cut, readable.
-    """
+    """A model's predictions on one set."""
 
     name: str
     records: Sequence[Record]
-    scores: Sequence[Sequence[float]]
-    notices: tuple[str, ...] = ()
+    scores: Sequence[Sequence[float]]  # for each record a score per choice
+    notices: tuple[str, ...] = ()  # what was skipped or cut
 
     @cached_property
     def best(self) -> list[tuple[int, ...]]:
@@ -298,10 +291,7 @@ def grouped_row(credit: Sequence[float], groups: Sequence[Hashable], row: Row) -
 
 
 def subset_rows(
-    predictions: Predictions,
-    groups: Sequence[Hashable],
-    subsets: Sequence[Subset | None],
-    row: Row,
+    predictions: Predictions, groups: Sequence[Hashable], subsets: Sequence[Subset | None], row: Row
 ) -> list[Row]:
     """Return the accuracy of each part of a set, as the metric of the row; None is in no part."""
     scores = predictions.credit

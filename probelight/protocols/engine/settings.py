@@ -41,19 +41,12 @@ from probelight.results.row import Role, Row
 
 @dataclass(frozen=True)
 class Trained:
-    """How a model type is trained for a setup.
+    """How a model type is trained for a setup."""
 
-    Attributes:
-        made_by: The module's class, as "module:Class".
-        reads: The model settings that its constructor takes.
-        modes: Heads on its frozen features that a curve traces; none where the whole is trained.
-        halves_rate: Whether its rate halves when `monitor` stops rising; others have a schedule.
-    """
-
-    made_by: str
-    reads: tuple[str, ...]
-    modes: tuple[str, ...] = ()
-    halves_rate: bool = False
+    made_by: str  # the module's class, as "module:Class"
+    reads: tuple[str, ...]  # the model settings that its constructor takes
+    modes: tuple[str, ...] = ()  # heads that a curve traces; none: the whole network is trained
+    halves_rate: bool = False  # when `monitor` stops rising; others have a schedule
 
 
 @dataclass(frozen=True)
@@ -128,9 +121,7 @@ MODEL_TYPES: dict[str, ModelType] = {
         },
     ),
     "causal": ModelType(
-        scorer="probelight.models.causal",
-        has_checkpoint=True,
-        heads=("mlp", "linear"),
+        scorer="probelight.models.causal", has_checkpoint=True, heads=("mlp", "linear")
     ),
     "mlm_baseline": ModelType(
         title="MLM-baseline",
@@ -157,9 +148,7 @@ MODEL_TYPES: dict[str, ModelType] = {
         },
     ),
     "seq2seq": ModelType(
-        scorer="probelight.models.seq2seq",
-        has_checkpoint=True,
-        heads=("mlp", "linear"),
+        scorer="probelight.models.seq2seq", has_checkpoint=True, heads=("mlp", "linear")
     ),
     "choice_only": _partial_input("ChoiceOnly", "Choice-only", 184_576),
     "choice_to_choice": _partial_input("ChoiceToChoice", "Choice-to-choice", 185_344),

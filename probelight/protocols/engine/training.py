@@ -53,22 +53,13 @@ from probelight.results.run_folder import METRICS_FILE, RunFolder
 
 @dataclass
 class FitPlan:
-    """What one fit needs besides the module and its data.
+    """What one fit needs in addition to the module and its data."""
 
-    Attributes:
-        how: Epochs to train, and the items in an optimiser step over all processes.
-        seed: Seeds the order of the items and the dropout of each step.
-        callbacks: Callbacks besides those that every fit has.
-        description: Shown before the progress bar.
-        summary: Returns what the W&B run's summary holds besides the last value of each metric;
-            called after the fit.
-    """
-
-    how: Fit
-    seed: int
-    callbacks: Sequence[Callback]
-    description: str
-    summary: Callable[[], Mapping[str, float]] = dict
+    how: Fit  # epochs, and items in an optimiser step over all processes
+    seed: int  # of the order of the items and the dropout of each step
+    callbacks: Sequence[Callback]  # more than those that every fit has
+    description: str  # shown before the progress bar
+    summary: Callable[[], Mapping[str, float]] = dict  # goes to the W&B run's after the fit
 
 
 def fit_choices(

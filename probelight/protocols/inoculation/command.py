@@ -222,20 +222,12 @@ def inoculation_jobs(
 
 
 class SubjectJobs:
-    """The jobs of one subject; what of the context changes numbers is in their keys.
-
-    Attributes:
-        parts: The items of both tasks.
-        originals: What is trained before any inoculation; nothing where the model is given.
-        checkpoint: Checksums of the given model, see `OriginalTask.checkpoint_sums`.
-        probe_name: The probe's name in tables; its setting may be the path of a config.
-        ending: What the names of a control's jobs end in.
-    """
+    """The jobs of one subject; what of the context changes numbers is in their keys."""
 
     def __init__(self, subject: Subject, context: RunContext) -> None:
         self.parts = parts_of(context, subject)
         self.originals = original_jobs(subject.model, subject.original, context)
-        self.checkpoint = subject.original.checkpoint_sums()
+        self.checkpoint = subject.original.checkpoint_sums()  # None where no model is given
         self.probe_name = self.parts.probe.files[0].config.name
         control = subject.probe.control
         self.ending = "" if control == STANDARD else f"-{control}"

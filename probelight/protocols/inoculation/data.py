@@ -36,27 +36,16 @@ _PAPER_CHOICES = 5
 
 @dataclass(frozen=True)
 class Splits:
-    """Disjoint sets of one task, and the files they are from.
+    """Disjoint sets of one task, and the files they are from."""
 
-    Attributes:
-        train: Items to train on, or the pool of doses.
-        selection: Items that checkpoints are chosen with.
-        report: Items reported on.
-        reserved: Items that doses are balanced with.
-        train_files: Where all but `report` come from, and `report` too if there are no others.
-        report_files: Where `report` comes from.
-        num_left_out: Items of the report split that `report_items` left out.
-        notices: Where few items made the parts others than the settings say.
-    """
-
-    train: tuple[Record, ...]
-    selection: tuple[Record, ...]
+    train: tuple[Record, ...]  # to train on, or the pool of doses
+    selection: tuple[Record, ...]  # to choose checkpoints with
     report: tuple[Record, ...]
-    reserved: tuple[Record, ...]
-    train_files: tuple[ProbeData, ...]
+    reserved: tuple[Record, ...]  # to balance doses with
+    train_files: tuple[ProbeData, ...]  # of all but `report`, and of it if there are no others
     report_files: tuple[ProbeData, ...] = ()
-    num_left_out: int = 0
-    notices: tuple[str, ...] = ()
+    num_left_out: int = 0  # items of the report split that `report_items` left out
+    notices: tuple[str, ...] = ()  # where few items made other parts than the settings say
 
     @property
     def files(self) -> tuple[ProbeData, ...]:
@@ -331,10 +320,7 @@ def padded_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
 def training_items(parts: Parts, setting: Setting) -> list[Record]:
     """Return the dose, the first items of the seeded order, and the reserved items that balance it.
 
-    Every smaller dose is a part of it.
-
-    Raises:
-        UsageError: If the dose, or the balance, is more than there is.
+    Every smaller dose is a part of it. UsageError if there are too few items.
     """
     dose, extra = setting.dose, setting.extra
     pool, reserved = parts.probe.train, parts.original.reserved

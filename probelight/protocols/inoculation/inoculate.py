@@ -81,16 +81,7 @@ Sets = Mapping[ScoredSet, Sequence[Record]]
 
 
 class InoculationRun:
-    """One run of an inoculation, by its config.
-
-    Attributes:
-        subject: What is inoculated with what.
-        parts: The items of both tasks.
-        probe_name: The probe's name in tables; its setting may be the path of a config.
-
-    Raises:
-        UsageError: If the data has changed since the run was planned.
-    """
+    """One run of an inoculation, by its config; UsageError if the data has changed meanwhile."""
 
     def __init__(self, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
         self.run, self.config, self.context = run, config, context
@@ -407,12 +398,7 @@ def keep_scores(run: RunFolder, scored: Scored) -> None:
 
 
 def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
-    """Return the scores that `keep_scores` wrote for these sets.
-
-    Raises:
-        FileNotFoundError: If there are none.
-        ValueError: If they are damaged, or of other items; the message says what to remove.
-    """
+    """Return the scores that `keep_scores` wrote for these sets; damaged ones are refused."""
     path = run.path / BEFORE_FILE
     check_artifact(run.path, BEFORE_FILE)
     scores = run.read(BEFORE_FILE)

@@ -43,11 +43,8 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     """Train an original task, or what comes before it, and keep its best epoch."""
     task: OriginalTask | FirstStage
     if config["protocol"] == FIRST:
-        task, seed, num_choices = (
-            FirstStage(**config["first"]),
-            config["seed"],
-            config["num_choices"],
-        )
+        task = FirstStage(**config["first"])
+        seed, num_choices = config["seed"], config["num_choices"]
         splits = first_stage_splits(context, task, seed)
     else:
         task = settings_from(OriginalTask, config["original"])

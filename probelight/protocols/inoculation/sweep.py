@@ -263,13 +263,7 @@ def _fitting_extras(
 
 
 def _setting_jobs(
-    grid: SweepGrid,
-    row: SweepRow,
-    dose: int,
-    seed: int,
-    jobs: SubjectJobs,
-    before: Job,
-    name: str,
+    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job, name: str
 ) -> list[Job]:
     """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
 

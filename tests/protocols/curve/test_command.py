@@ -124,12 +124,7 @@ def test_configs_are_valid(name: str) -> None:
     ("probe", "fault"), [("pairs", "vocabulary"), ("pairs", "folder"), ("asked", "folder")]
 )
 def test_every_model_is_checked_before_the_first_is_trained(
-    probe: str,
-    fault: str,
-    curve_model: Path,
-    curve_probes: Path,
-    tmp_path: Path,
-    refused: Refused,
+    probe: str, fault: str, curve_model: Path, curve_probes: Path, tmp_path: Path, refused: Refused
 ) -> None:
     second = tmp_path / "second"
     if fault == "vocabulary":

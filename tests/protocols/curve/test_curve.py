@@ -48,16 +48,6 @@ def test_a_curve_is_the_same_when_it_is_read_from_a_config(context: RunContext) 
     assert Curve.of(json.loads(json.dumps(config)), context) == curve
 
 
-def test_rows_are_read_once_for_all_models_of_a_probe(
-    curve_probes: Path, context: RunContext
-) -> None:
-    path = str(curve_probes / "pairs.yaml")
-    first, second = (curve_of(path, model, context) for model in (ESIM, BASELINE))
-    assert first.data is second.data
-    other = curve_of(path, ESIM, context, replace(SETTINGS, split_seed=1))
-    assert other.data is not second.data
-
-
 def test_a_model_is_trained_as_its_kind_can_be(curve_probes: Path, context: RunContext) -> None:
     modes = {
         (name, model.kind): curve_of(str(curve_probes / f"{name}.yaml"), model, context).modes

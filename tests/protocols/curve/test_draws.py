@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.models.networks import model_fingerprint
@@ -89,11 +87,3 @@ def test_random_weights_are_drawn_for_each_seed(
         result = read_result(tmp_path, f"curve-pairs-{mode}-16-*")
         assert result["curve"]["sha256_by_seed"] == fingerprints
         assert result["model_sha256"] == fingerprints["1"]
-
-
-def test_groups_that_cannot_be_held_out_are_said(pairs: CurveData) -> None:
-    few = replace(pairs, train=pairs.train[:2])
-    with pytest.raises(UsageError, match=r"pairs: no train rows can be held out.*patience null"):
-        hold_out(few, FitSettings(patience=1), 0)
-    said = hold_out(pairs, FitSettings(patience=1), 0, [8, len(pairs.train)]).notices[-1]
-    assert said.endswith(f"the curve stops before N = {len(pairs.train)}")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,30 +30,11 @@ from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.engine.training import Direct, fit_directly, fresh_module
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
-from tests.fixtures.checkout import ROOT
+from tests.fixtures.faults import TRAINING_STEP, run_with_fault
 from tests.fixtures.rows import read_result, read_results
 from tests.protocols.curve.conftest import TRAINER
 
-KILLER = """
-import os, signal, sys
-from probelight.lightning_modules.base import ChoiceModule
-from probelight.protocols.curve.heads import CurveProbe
-
-kill_at = {"point": int(sys.argv.pop(1)), "step": int(sys.argv.pop(1))}
-
-def counted(method, name):
-    def call(*args, **kwargs):
-        kill_at[name] -= 1
-        if kill_at[name] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return method(*args, **kwargs)
-    return call
-
-CurveProbe.point = counted(CurveProbe.point, "point")
-ChoiceModule.training_step = counted(ChoiceModule.training_step, "step")
-from probelight.protocols import cli
-sys.exit(cli.main(sys.argv[1:]))
-"""
+POINT = "probelight.protocols.curve.heads:CurveProbe.point"
 
 
 @pytest.fixture
@@ -88,16 +66,6 @@ def run(config: Path, output_dir: Path, *more: str) -> int:
     return cli.main(["curve", "--config", str(config), "--output_dir", str(output_dir), *more])
 
 
-def run_killed(config: Path, output_dir: Path, point: int, step: int) -> int:
-    arguments = ["curve", "--config", str(config), "--output_dir", str(output_dir)]
-    return subprocess.run(
-        [sys.executable, "-c", KILLER, str(point), str(step), *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-    ).returncode
-
-
 def outcome(folder: Path) -> dict[str, bytes]:
     """Everything that must not depend on an interruption."""
     names = ("results.csv", "hits.json", "predictions.jsonl", "metrics.csv")
@@ -106,11 +74,11 @@ def outcome(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("probe", "point", "step", "finished", "points"),
+    ("probe", "method", "call", "finished", "points"),
     [
-        pytest.param("pairs", 3, -1, 2, 3, id="between two sizes"),
+        pytest.param("pairs", POINT, 3, 2, 3, id="between two sizes"),
         # Two epochs of two steps a fit.
-        pytest.param("asked", -1, 7, 1, 2, id="within an epoch of the second fit"),
+        pytest.param("asked", TRAINING_STEP, 7, 1, 2, id="within an epoch of the second fit"),
     ],
 )
 def test_a_killed_curve_ends_with_the_same_bytes(
@@ -118,8 +86,8 @@ def test_a_killed_curve_ends_with_the_same_bytes(
     tmp_path: Path,
     curve_probes: Path,
     probe: str,
-    point: int,
-    step: int,
+    method: str,
+    call: int,
     finished: int,
     points: int,
 ) -> None:
@@ -130,7 +98,8 @@ def test_a_killed_curve_ends_with_the_same_bytes(
     small = written(values, tmp_path / "small.yaml")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert run(small, whole) == 0
-    assert run_killed(small, killed, point, step) == -9
+    command = ["curve", "--config", str(small), "--output_dir", str(killed)]
+    assert run_with_fault(command, call, method=method).returncode == -9
     assert len(list(killed.glob("runs/*/result.json"))) == finished
     assert run(small, killed) == 0
     expected = outcome(whole)
@@ -211,6 +180,8 @@ def test_held_out_rows_are_in_no_sample(pairs: CurveData) -> None:
         "other 32"
     )
     assert hold_out(pairs, FitSettings(), seed=0) == pairs
+    stops = hold_out(pairs, FitSettings(patience=1), 0, [8, 40]).notices[-1]
+    assert stops.endswith("the curve stops before N = 40")
     # Rows that choose the epoch have seen their groups as much as rows of a sample.
     assert not any(replace(rows, evaluation=rows.held_out).untouched)
 

@@ -104,11 +104,7 @@ def test_a_job_needs_nothing_but_its_config(
 
 @pytest.mark.parametrize("probe", ["pairs", "asked"])
 def test_a_file_that_changed_behind_the_plan_is_refused_by_every_job(
-    probe: str,
-    settings: CurveSettings,
-    model: ModelSettings,
-    curve_probes: Path,
-    tmp_path: Path,
+    probe: str, settings: CurveSettings, model: ModelSettings, curve_probes: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(curve_probes, tmp_path / "probes")
     facts = {"first_stage": f"{tmp_path / 'probes' / 'asked.yaml'}:dev"} if probe == "asked" else {}

@@ -35,9 +35,7 @@ class Shared(Points):
         points = torch.randn(32, 4, generator=torch.Generator().manual_seed(7))
         data = TensorDataset(points, points.sum(dim=1, keepdim=True))
         sampler = EpochBatchSampler(
-            len(data),
-            batch_size=8,
-            share=Share(self.trainer.global_rank, self.trainer.world_size),
+            len(data), batch_size=8, share=Share(self.trainer.global_rank, self.trainer.world_size)
         )
         return self.resumable(ResumableLoader(data, sampler, num_workers=self.num_workers))
 

@@ -20,7 +20,6 @@ from probelight.protocols.engine.models import (
     check_scorer,
     module_for,
     saved_module,
-    scorer_for,
     source_of,
 )
 from probelight.protocols.engine.settings import ModelSettings
@@ -84,14 +83,6 @@ def test_the_presets_are_the_kinds(kind: str) -> None:
 
 
 SPLIT = Record("7", "A cat is [MASK].", ("zzyzxian", "small"), 0)
-
-
-def test_what_answers_untrained_is_made_for_its_setup() -> None:
-    assert scorer_for(ModelSettings(), "mc_mlm").mode == "zero_shot"
-    assert scorer_for(ModelSettings(), "mc_qa").mode == "pseudo_log_likelihood"
-    for model in (MLM, PAIRS):
-        with pytest.raises(UsageError, match="knows nothing before it is trained"):
-            scorer_for(model, "mc_mlm")
 
 
 def test_models_are_checked_without_their_weights() -> None:

@@ -48,52 +48,32 @@ def test_ties_count_a_share_and_a_nan_nothing() -> None:
 
 def test_the_items_of_parts_are_found_by_the_text_of_the_part() -> None:
     assert list(predictions.members([Y, X, None, Y]).items()) == [(X, [1]), (Y, [0, 3])]
-    assert predictions.members(predictions.untouched_of([True, False, True])) == {
-        subsets.UNTOUCHED: [0, 2]
-    }
-    assert (
-        predictions.members(predictions.untouched_of([True, True]))
-        == predictions.members(predictions.untouched_of([False]))
-        == {}
-    )
+    some = predictions.untouched_of([True, False, True])
+    assert predictions.members(some) == {subsets.UNTOUCHED: [0, 2]}
+    for all_or_none in ([True, True], [False]):
+        assert predictions.members(predictions.untouched_of(all_or_none)) == {}
 
 
-def test_without_ties_there_is_nothing_to_say() -> None:
-    said = Predictions("p", ITEMS[:1], [[1.0, 0.0, 0.5]])
-    assert (predictions.score_notices(said), predictions.tied_row(said, Row()).value) == ([], 0.0)
-    assert (predictions.near_tie_notices(said), predictions.near_tied_row(said, Row()).value) == (
-        [],
-        0.0,
-    )
-
-
-def test_near_ties_are_counted_beside_the_ties() -> None:
+def test_near_ties_are_counted_next_to_the_ties() -> None:
     said = Predictions("p", ITEMS, [[1.0, 1.0, 0.0], [0.0, 5e-5, -1.0], [0.0, 1.0, 2.0], [0.0] * 3])
-    assert predictions.near_tied_row(said, Row()) == Row(
-        metric="near_tied_share", value=0.25, num_items=4
-    )
+    row = predictions.near_tied_row(said, Row())
+    assert row == Row(metric="near_tied_share", value=0.25, num_items=4)
     [notice] = predictions.near_tie_notices(said)
     assert notice.startswith("1 of 4 items of p are near-ties: the best score is less than 0.0001")
+    clear = Predictions("p", ITEMS[:1], [[1.0, 0.0, 0.5]])
+    assert predictions.score_notices(clear) == predictions.near_tie_notices(clear) == []
+    shares = predictions.tied_row(clear, Row()), predictions.near_tied_row(clear, Row())
+    assert [row.value for row in shares] == [0.0, 0.0]
 
 
-def test_items_that_stand_alone_have_wilsons_interval() -> None:
-    row = predictions.grouped_row(
-        [True] * 8 + [False] * 2, [str(i) for i in range(10)], Row(metric="accuracy")
-    )
-    # Wilson (1927) for 8 of 10.
-    assert (row.value, row.num_items, row.metric) == (0.8, 10, "accuracy")
-    assert (row.ci_low, row.ci_high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
-
-
-def test_groups_that_stand_or_fall_together_count_once() -> None:
+def test_groups_that_are_right_or_wrong_as_a_whole_count_once() -> None:
     # Ten groups of ten questions, each wholly right or wholly wrong: ten throws of a coin, not a
     # hundred. The jackknife's variance of the mean is 0.25 / 9, two answers of ten added to it are
     # 2 / (100 * 10); Student's t with 9 degrees of freedom is 2.2622. Wilson's interval of
     # (0.25 + 2 / 100) (1.96 / 2.2622)^2 / (0.25 / 9 + 0.002) = 6.806 throws:
-    correct = [group % 2 == 0 for group in range(10) for _ in range(10)]
-    groups = [str(group) for group in range(10) for _ in range(10)]
-    row = predictions.grouped_row(correct, groups, Row(metric="accuracy"))
-    assert row.value == 0.5
+    groups = [group for group in range(10) for _ in range(10)]
+    row = predictions.grouped_row([group % 2 for group in groups], groups, Row(metric="accuracy"))
+    assert (row.metric, row.value, row.num_items, row.num_groups) == ("accuracy", 0.5, 100, 10)
     assert (row.ci_low, row.ci_high) == pytest.approx((0.1997, 0.8003), abs=1e-4)
 
 

@@ -15,12 +15,7 @@ from probelight.io.errors import UsageError
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.models import check_questions, module_for, module_of
-from probelight.protocols.engine.settings import (
-    MODEL_TYPES,
-    TRANSFORMER,
-    ModelSettings,
-    ModelType,
-)
+from probelight.protocols.engine.settings import MODEL_TYPES, TRANSFORMER, ModelSettings, ModelType
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.protocols.conftest import Refused

@@ -28,13 +28,7 @@ from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.checkout import ROOT
 from tests.protocols.conftest import sentences
-from tests.protocols.engine.test_resuming import (
-    SETTINGS,
-    Interrupted,
-    assert_goes_on,
-    start,
-    stop,
-)
+from tests.protocols.engine.test_resuming import SETTINGS, Interrupted, assert_goes_on, start, stop
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,7 +15,7 @@ from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.protocols.inoculation.command import inoculation_jobs, weights_bytes
-from probelight.protocols.inoculation.settings import FirstStage, Setting, Subject
+from probelight.protocols.inoculation.settings import Setting, Subject
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.reports.concepts import answers
 from probelight.reports.inoculation.runs import doses, with_controls
@@ -220,16 +219,6 @@ def test_weights_are_counted_in_single_precision(tmp_path: Path) -> None:
     assert weights_bytes(ModelSettings(kind="esim")) == 4 * sum(counted.values())
 
 
-def test_a_first_stage_comes_before_the_original_task(
-    grid: SweepGrid, mirror: str, tiny_probes: Path
-) -> None:
-    stage = FirstStage("race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3)
-    task = replace(grid.originals["colours"], first=stage)
-    cells = sweep_jobs(replace(grid, originals={"colours": task}), under(mirror))
-    assert kinds(cells)[:3] == ["first", "original", "before"]
-    assert cells[1].needs == (cells[0].key,)
-
-
 def test_an_inoculation_of_ones_own_is_one_job_behind_the_original_task(
     grid: SweepGrid, mirror: str
 ) -> None:
@@ -244,17 +233,3 @@ def test_an_inoculation_of_ones_own_is_one_job_behind_the_original_task(
     assert small.name == "inoculate-second-k8-x1-s3"
     sweep = sweep_jobs(grid, under(mirror))
     assert sweep[0].key == original.key
-
-
-def test_a_given_model_needs_no_job_and_its_checksums_are_in_the_key(
-    grid: SweepGrid, mirror: str, tmp_path: Path
-) -> None:
-    task = replace(grid.originals["colours"], checkpoint=str(tmp_path))
-    subject = Subject(grid.models["tiny"], task, grid.rows[0].probe)
-    keys = []
-    for value in (0.0, 1.0):
-        save_file({"a": torch.full((2,), value)}, tmp_path / "model.safetensors")
-        [job] = inoculation_jobs(subject, [Setting(8, "none", 0)], under(mirror))
-        assert job.needs == ()
-        keys.append(job.key)
-    assert keys[0] != keys[1]

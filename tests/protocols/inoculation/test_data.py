@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from probelight.io.errors import UsageError
 from probelight.probes.importers.items import write_ai2
@@ -17,6 +18,7 @@ from probelight.protocols.inoculation.data import (
 )
 from probelight.protocols.inoculation.settings import Extra, InoculatedProbe, OriginalTask, Setting
 from probelight.protocols.jobs.job import RunContext
+from tests.protocols.conftest import ASKED
 
 
 def test_the_parts_of_the_original_task_share_no_cluster(
@@ -65,25 +67,17 @@ def test_few_items_are_divided_and_it_is_said(second: InoculatedProbe, context: 
 
 
 def test_an_original_task_of_few_items(
-    task: OriginalTask, tiny_probes: Path, tmp_path: Path, context: RunContext
+    task: OriginalTask, tmp_path: Path, context: RunContext
 ) -> None:
-    rows = list(load_probe(task.sets[0], "train", mirror=context.mirror).records)
-    own = {
-        name: [r for r in rows if r.meta["cluster"] in clusters]
-        for name, clusters in (
-            ("four", sorted({r.meta["cluster"] for r in rows})[:4]),
-            ("one", [rows[0].meta["cluster"]]),
-        )
-    }
-    paths = []
-    for name, records in own.items():
-        write_ai2(tmp_path / f"{name}.jsonl", records)
-        paths.append(tmp_path / f"{name}.yaml")
-        paths[-1].write_text(
-            "setup: mc_qa\nnum_choices: 5\nchance: 0.2\ngroup_by: cluster\ndescription: few\n"
-            f"files: {{train: {name}.jsonl}}\n"
-        )
-    four, one = map(str, paths)
+    rows = load_probe(task.sets[0], "train", mirror=context.mirror).records
+    clusters = sorted({record.meta["cluster"] for record in rows})
+    paths = {name: str(tmp_path / f"{name}.yaml") for name in ("four", "one")}
+    for (name, path), num_clusters in zip(paths.items(), (4, 1), strict=True):
+        few = [record for record in rows if record.meta["cluster"] in clusters[:num_clusters]]
+        write_ai2(tmp_path / f"{name}.jsonl", few)
+        config = {**ASKED, "description": "few", "files": {"train": f"{name}.jsonl"}}
+        Path(path).write_text(yaml.safe_dump(config))
+    four, one = paths.values()
     splits = original_splits(context, OriginalTask("few", [four], selection_share=0.05))
     parts = (splits.train, splits.selection, splits.reserved, splits.report)
     assert [len(part) for part in parts] == [2, 2, 2, 2]  # a cluster each
@@ -123,15 +117,6 @@ def test_reserved_sets_are_kept_for_add_some_as_a_whole(
     # The share of 30% stays with the training items: 80 - 16 reported - 8 selected.
     assert [len(splits.train), len(splits.reserved)] == [56, 80]
     assert {r.meta["source_set"] for r in splits.reserved} == {"second"}
-
-
-def test_groups_are_those_that_splits_keep_together(
-    task: OriginalTask, context: RunContext
-) -> None:
-    splits = original_splits(context, task)
-    groups = splits.groups(splits.report)
-    assert groups == [f"first: {record.meta['cluster']}" for record in splits.report]
-    assert len(set(groups)) == len(groups) / 2  # two questions a cluster, none parted
 
 
 def test_overlap_with_the_train_file_is_by_group(

@@ -81,12 +81,14 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     path = folder / "model.safetensors"
     save_file({"a": torch.zeros(2)}, path)
     cell = sweep_jobs(given, under(mirror))[0]
-    assert cell.config["protocol"] == "before"
+    assert (cell.config["protocol"], cell.needs) == ("before", ())  # no original task to train
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
     for change in (partial(save_file, {"a": torch.ones(2)}, path), path.unlink):
         change()
         with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
             run_job(run, run.config, under(mirror))
+        if path.exists():
+            assert sweep_jobs(given, under(mirror))[0].key != cell.key
 
 
 def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(

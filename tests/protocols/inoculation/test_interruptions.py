@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -17,30 +16,12 @@ import yaml
 
 from probelight.protocols.inoculation.inoculate import InoculationRun
 from tests.fixtures.checkout import ROOT
+from tests.fixtures.faults import TRAINING_STEP, run_with_fault
 from tests.fixtures.rows import read_results
 from tests.fixtures.small_disk import small_disk
 from tests.protocols.inoculation.conftest import assert_same, run
 
 BALLAST = "ballast"
-KILLER = """
-import os, signal, sys
-from pathlib import Path
-from probelight.lightning_modules.base import ChoiceModule
-from tests.fixtures import small_disk
-
-start, kill_at = ChoiceModule.{method}, int(sys.argv.pop(1))
-seen = [0]
-
-def {method}(self, batch, batch_idx, *place):
-    seen[0] += 1
-    if seen[0] == kill_at:
-        {fault}
-    return start(self, batch, batch_idx, *place)
-
-ChoiceModule.{method} = {method}
-from probelight.protocols import cli
-sys.exit(cli.main(sys.argv[1:]))
-"""
 
 
 def run_killed(
@@ -55,19 +36,12 @@ def run_killed(
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
     arguments = ["inoculate", "--config", str(path), "--output_dir", str(output_dir)]
-    fault = f"os.kill(os.getpid(), signal.{signal})"
-    if signal == "exception":
-        fault = "raise RuntimeError('the machine coughed')"
-    elif signal == "full disk":
-        fault = f"small_disk.fill(Path({str(output_dir / BALLAST)!r}))"
-    killer = KILLER.replace("{fault}", fault).replace("{method}", method)
-    return subprocess.run(
-        [sys.executable, "-c", killer, str(kill_at), *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    faults = {
+        "exception": "raise RuntimeError('the machine coughed')",
+        "full disk": f"small_disk.fill(Path({str(output_dir / BALLAST)!r}))",
+    }
+    fault = faults.get(signal, f"os.kill(os.getpid(), signal.{signal})")
+    return run_with_fault(arguments, kill_at, fault, TRAINING_STEP.replace("training_step", method))
 
 
 @pytest.fixture

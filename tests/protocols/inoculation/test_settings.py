@@ -64,10 +64,7 @@ def test_files_give_what_a_config_of_them_gives(
 
 
 def test_a_changed_file_is_refused_and_named(
-    files: dict[str, str],
-    inoculate: Inoculate,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    files: dict[str, str], inoculate: Inoculate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = [files["train"], QA, "--probe.report_split=null", "--data.name=mine"]
     assert inoculate(*command) == 0
@@ -83,12 +80,10 @@ def test_a_changed_file_is_refused_and_named(
     [
         ([], [], "give --probe.name NAME, or --data.train FILE with --data.setup mc_qa"),
         (["train"], [QA, "--probe.name=sciq"], "either --probe.name or --data.train, not both"),
-        (["train", "dev"], [], "--data.train needs --data.setup"),
         (["train"], [QA], "nothing to measure with: give --data.dev FILE or --data.test FILE"),
         (["dev", "test"], [QA], "there is no file of the split 'train'; give --data.train FILE"),
         (["train", "test"], [QA, "--probe.report_split=dev"], "nothing to measure with"),
         (["train", "test"], [QA, "--probe.train_split=test"], "are both test"),
-        ([], [QA], "are of --data.train, .dev and .test FILE"),
         (["train", "dev"], [QA, "--dose=1000"], "only 60 probe examples are left"),
         ([], ["--probe.control=no_language"], "an inoculation takes standard, choice_only"),
         ([], ["--probe.control=choices_only"], "(did you mean 'choice_only'?)"),
