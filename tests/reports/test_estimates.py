@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
 from probelight.reports.estimates import Estimate, chance_levels, verdict_of
-from probelight.results.load import Results, Run, load_results
+from probelight.results.load import Results, Run
 from probelight.results.row import Row
 
 Bounds = tuple[float | None, float | None]
@@ -44,12 +43,6 @@ def test_a_cost_seen_as_a_gain_has_its_ends_exchanged() -> None:
 
 def test_an_estimate_of_a_row_of_a_frame_has_no_ends_that_are_not_numbers() -> None:
     assert Estimate.of(Row(value=0.5, ci_low=math.nan, ci_high=0.6)) == Estimate(0.5, None, 0.6)
-
-
-def test_chance_comes_from_whatever_run_recorded_it(demo_folder: Path) -> None:
-    levels = chance_levels(load_results(demo_folder))
-    assert levels["hypernymy"] == 0.2  # only inoculated
-    assert levels["age_comparison"] == 0.5
 
 
 def test_chance_is_that_of_the_real_choices() -> None:

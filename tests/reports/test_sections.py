@@ -32,19 +32,10 @@ def figures(results: Results) -> list[Figure]:
 
 
 def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
-    assert list(tables(demo_folder)) == [
-        "verdicts",
-        "zero_shot",
-        "zero_shot_parts",
-        "predicted_shares",
-        "curve_summary_age_comparison",
-        "learning_curve",
-        "inoculation",
-        "models",
-        "data",
-        "software",
-        "runs",
-    ]
+    assert " ".join(tables(demo_folder)) == (
+        "verdicts zero_shot zero_shot_parts predicted_shares curve_summary_age_comparison "
+        "learning_curve inoculation models data software runs"
+    )
 
 
 def test_a_section_has_one_short_paragraph(demo_folder: Path) -> None:

@@ -25,7 +25,7 @@ from probelight.reports.table import (
     to_markdown,
     whole,
 )
-from tests.fixtures.report import labels, present, records
+from tests.fixtures.report import labels, present, records, texts
 
 SCORE = {
     "model": "m", "split": "dev", "accuracy": 1 / 3, "ci_low": 0.25, "ci_high": 0.5,
@@ -40,12 +40,7 @@ PROBE, MODEL, SHARE = text("probe", "probe"), text("model", "model"), share("%",
 
 
 def made(found: Any, columns: list[Column], **more: Any) -> Table:
-    result = present(table("t", "A table", "note", found, columns, **more))
-    return result
-
-
-def texts(found: Table) -> list[list[str]]:
-    return [[cell.text for cell in row] for row in found.rows]
+    return present(table("t", "A table", "note", found, columns, **more))
 
 
 @pytest.mark.parametrize(
@@ -110,23 +105,17 @@ def test_columns_may_differ_by_value_and_values_have_an_order() -> None:
     assert labels(result) == ["probe", "all: %", "b: model", "all: %"]
     assert texts(result) == [["p", "75.0", "b", "50.0"], ["q", "–", "–", "25.0"]]
     # A column that is called like its value has no such heading above it.
-    result = made(
-        SCORES, [PROBE], rows="probe", across="model", each=lambda m: [share(m, "accuracy")]
-    )
-    assert labels(result) == ["probe", "a", "b"]
+    more: dict[str, Any] = {"across": "model", "each": lambda m: [share(m, "accuracy")]}
+    assert labels(made(SCORES, [PROBE], rows="probe", **more)) == ["probe", "a", "b"]
 
 
 def test_what_was_never_measured_is_in_the_file_alone() -> None:
-    found = [
-        {**one, "macro": macro} for one, macro in zip(SCORES, (None, math.nan, None), strict=True)
-    ]
-    result = made(found, [PROBE, share("macro %", "macro")])
+    macros, columns = [None, math.nan, None], [PROBE, share("macro %", "macro")]
+    result = made(framed(SCORES).assign(macro=macros), columns)
     assert labels(result) == ["probe"]
     assert "macro" in result.frame
-    found[1] = {**found[1], "macro": 0.1}
-    assert texts(made(found, [PROBE, share("macro %", "macro")])) == [
-        ["p", "–"], ["q", "10.0"], ["p", "–"]
-    ]  # fmt: skip
+    result = made(framed(SCORES).assign(macro=[None, 0.1, math.nan]), columns)
+    assert texts(result) == [["p", "–"], ["q", "10.0"], ["p", "–"]]
 
 
 @pytest.mark.parametrize(
@@ -151,13 +140,9 @@ def test_intervals_of_two_groups_or_seeds_are_not_shown(
 
 
 def test_csv_has_numbers_in_full_and_whole_ones_whole() -> None:
-    found = [
-        {"probe": "a|b", "accuracy": 1 / 3, "n": 3},
-        {"probe": "c", "accuracy": None, "n": None},
-    ]
-    assert to_csv(made(found, [PROBE])).splitlines() == [
-        "probe,accuracy,n", f"a|b,{1 / 3!r},3", "c,,"
-    ]  # fmt: skip
+    found = [{"probe": "a|b", "score": 1 / 3, "n": 3}, {"probe": "c", "score": None, "n": None}]
+    rows = ["probe,score,n", f"a|b,{1 / 3!r},3", "c,,"]
+    assert to_csv(made(found, [PROBE])).splitlines() == rows
     frame = pd.DataFrame(found).astype({"n": "Int64"})
     assert to_csv(made(frame, [PROBE])) == to_csv(made(found, [PROBE]))
 
