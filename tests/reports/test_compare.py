@@ -5,13 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from probelight.reports.compare import (
-    differences_figure,
-    differences_table,
-    summary,
-    systems,
-    systems_table,
-)
+from probelight.reports import compare
 from probelight.reports.table import Cell
 from probelight.results.details import ComparisonDetails
 from probelight.results.load import Results, Run
@@ -59,17 +53,17 @@ def four() -> Results:
 
 def test_systems_are_sorted_by_accuracy_with_their_letters(four: Results) -> None:
     # bert is told from electra and random, roberta from random: three largest sets are left.
-    assert list(systems(four)[["system", "letters"]].itertuples(index=False, name=None)) == [
-        ("bert", "a"), ("roberta", "ab"), ("electra", "bc"), ("random", "c"),
-    ]  # fmt: skip
-    table = present(systems_table(four))
+    found = compare.systems(four)
+    assert [*found.system] == ["bert", "roberta", "electra", "random"]
+    assert [*found.letters] == ["a", "ab", "bc", "c"]
+    table = present(compare.systems_table(four))
     assert texts(table)[1] == ["age", "roberta", "80.0", "ab", "3"]
     record = records(table)[1]
     assert (record["system"], record["letters"], record["num_runs"]) == ("roberta", "ab", 3)
 
 
 def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
-    table = present(differences_table(four))
+    table = present(compare.differences_table(four))
     assert len(table.rows) == 6
     assert table.rows[1] == (
         Cell("age", "test, learning curve, mlp, 62 examples"), Cell("bert", "− electra"),
@@ -88,7 +82,8 @@ def test_sizes_are_in_their_order_and_the_best_system_first() -> None:
     scores = {"bert": 0.7, "roberta": 0.8}
     runs = [comparison(scores, {}, size=size, seeds=1) for size in (1000, 62)]
     results = Results("made", tuple(runs))
-    table, beside = present(differences_table(results)), present(systems_table(results))
+    table = present(compare.differences_table(results))
+    beside = present(compare.systems_table(results))
     assert [row[0].detail for row in table.rows] == [
         "test, learning curve, mlp, 62 examples", "test, learning curve, mlp, 1,000 examples",
     ]  # fmt: skip
@@ -99,17 +94,17 @@ def test_sizes_are_in_their_order_and_the_best_system_first() -> None:
 
 
 def test_the_paragraph_has_what_was_found(four: Results) -> None:
-    assert summary(four) == (
+    assert compare.summary(four) == (
         "Of 6 comparisons, 3 tell two systems apart. The largest difference: on age (test, "
         "learning curve, mlp, 62 examples) bert is 40.0 points better than random (95% interval "
         "+35.0 to +45.0, adjusted p < 0.001)."
     )
     worse = comparison({"bert": 0.5, "roberta": 0.8}, {("bert", "roberta"): 0.01}, seeds=1)
-    said = summary(Results("made", (worse,)))
+    said = compare.summary(Results("made", (worse,)))
     assert said.startswith("Of 1 comparison, 1 tells two systems apart.")
     assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in said
     none = comparison({"bert": 0.5, "roberta": 0.8}, {}, seeds=1)
-    assert summary(Results("made", (none,))) == (
+    assert compare.summary(Results("made", (none,))) == (
         "Of 1 comparison, none tells two systems apart. With so few groups of items no difference "
         "could have been seen."
     )
@@ -118,10 +113,10 @@ def test_the_paragraph_has_what_was_found(four: Results) -> None:
 def test_the_figure_has_a_line_a_difference_the_largest_kept(
     four: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figure = present(differences_figure(four))
+    figure = present(compare.differences_figure(four))
     assert "bert − random" in figure.svg
     assert figure.svg.count("− electra") + figure.svg.count("electra −") == 3
     monkeypatch.setattr("probelight.reports.compare.MOST_DRAWN", 2)
-    figure = present(differences_figure(four))
+    figure = present(compare.differences_figure(four))
     assert "roberta − electra" not in figure.svg
     assert "The first 2 of 6 are drawn." in figure.caption

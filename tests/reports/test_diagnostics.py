@@ -6,19 +6,7 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.diagnostics import (
-    accuracy_figure,
-    accuracy_table,
-    at_each_k,
-    diagnosed,
-    first_words_table,
-    labelled_runs,
-    sensitivity_figure,
-    sensitivity_table,
-    summary,
-    survival_table,
-    words_tables,
-)
+from probelight.reports import diagnostics
 from probelight.reports.table import to_csv, to_markdown
 from probelight.results.load import load_results
 from tests.fixtures import subsets
@@ -32,7 +20,7 @@ SIMP: dict[str, Any] = {"probe": "neg_simp"}
 
 def test_runs_are_set_by_set_and_those_of_one_name_have_their_folder(tmp_path: Path) -> None:
     runs = [[share(1, 2, probe=probe)] for probe in ("neg_nat", "neg_nat", "role", "cprag")]
-    found = labelled_runs(results_of(tmp_path, *runs))
+    found = diagnostics.labelled_runs(results_of(tmp_path, *runs))
     assert [run.probe for run, _ in found] == ["cprag", "role", "neg_nat", "neg_nat"]
     namesakes = [f"m ({run.path})" for run, _ in found[2:]]
     assert [label for _, label in found] == ["m", "m", *namesakes]
@@ -50,8 +38,8 @@ def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(tmp_path: Path
     ]
     results = results_of(tmp_path, rows)
     headings = [("accuracy@5", "@5 %"), ("accuracy@10", "@10 %")]  # as numbers, not as texts
-    assert [*at_each_k(results, "accuracy").items()] == headings
-    found = diagnosed(results)
+    assert [*diagnostics.at_each_k(results, "accuracy").items()] == headings
+    found = diagnostics.diagnosed(results)
     assert found[found.metric == "sensitivity"].condition.to_list() == [
         "", "cloze <=.17", "cloze <=.77", "generic object, subject",
     ]  # fmt: skip
@@ -72,7 +60,7 @@ def test_accuracies_of_each_part_of_a_set(tmp_path: Path) -> None:
         share(3, 25, **ROLE, subset=subsets.cloze(0.166666667)),
         share(13, 88, **ROLE),
     ]
-    table = present(accuracy_table(results_of(tmp_path, cprag, role)))
+    table = present(diagnostics.accuracy_table(results_of(tmp_path, cprag, role)))
     assert texts(table) == [
         ["CPRAG-102", "23.5 (8/34)", "52.9 (18/34)"],
         ["CPRAG-102", "22.2 (4/18)", "–"],
@@ -93,7 +81,7 @@ def test_a_mean_over_shuffles_has_its_spread_and_no_count(tmp_path: Path) -> Non
     spread = share(1, 34, "accuracy@1_sd", **shuffled) | {"value": 0.031}
     rows = [share(8, 34), share(5, 34, **shuffled), spread]
     rows.append(share(5, 34, perturbation="another_one"))
-    table = present(accuracy_table(results_of(tmp_path, rows)))
+    table = present(diagnostics.accuracy_table(results_of(tmp_path, rows)))
     assert texts(table) == [
         ["CPRAG-102", "23.5 (8/34)"],
         ["CPRAG-102", "14.7 ± 3.1"],
@@ -111,11 +99,11 @@ def test_what_survives_has_a_table_of_its_own(tmp_path: Path) -> None:
         share(12, 18, "survival@5", **shuffled),
     ]
     results = results_of(tmp_path, rows)
-    table = present(survival_table(results))
+    table = present(diagnostics.survival_table(results))
     assert texts(table) == [["CPRAG-102", "51.0 (n = 8)", "66.7 (12/18)"]]
     assert table.rows[0][0].detail == "1st sentence shuffled"
     assert records(table)[0]["survival@1"] == 0.51
-    assert first_words_table(results) is None
+    assert diagnostics.first_words_table(results) is None
 
 
 def test_sensitivities_with_and_without_the_margin(tmp_path: Path) -> None:
@@ -125,7 +113,7 @@ def test_sensitivities_with_and_without_the_margin(tmp_path: Path) -> None:
         share(0, 18, "sensitivity", **SIMP, subset=negative),
         share(0, 18, "sensitivity_margin", **SIMP, subset=negative),
     ]
-    table = sensitivity_table(results_of(tmp_path, rows))
+    table = diagnostics.sensitivity_table(results_of(tmp_path, rows))
     assert texts(table) == [
         ["NEG-136-SIMP", "50.0 (18/36)", "–"],
         ["NEG-136-SIMP", "0.0 (0/18)", "0.0 (0/18)"],
@@ -141,7 +129,7 @@ def test_what_else_was_measured_is_in_the_third_table(tmp_path: Path) -> None:
         share(1, 2, "some_new_measure", perturbation="shuffled"),
         share(1, 2, "some_new_measure_sd", perturbation="shuffled") | {"value": 0.07},
     ]
-    table = present(first_words_table(results_of(tmp_path, rows)))
+    table = present(diagnostics.first_words_table(results_of(tmp_path, rows)))
     assert texts(table) == [
         ["CPRAG-102", "some new measure", "50.0 ± 7.0"],
         ["NEG-136-SIMP", "first word that “a” or “an” asks for", "95.5 (42/44)"],
@@ -153,7 +141,7 @@ def test_what_else_was_measured_is_in_the_third_table(tmp_path: Path) -> None:
 
 def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(tmp_path: Path) -> None:
     runs = [[share(right, 4, model=model)] for model, right in (("m", 1), ("m", 2), ("other", 3))]
-    table = present(accuracy_table(results_of(tmp_path, *runs)))
+    table = present(diagnostics.accuracy_table(results_of(tmp_path, *runs)))
     groups = [column.group[:12] for column in table.columns[-3:]]
     assert groups == ["m (runs/run0", "m (runs/run1", "other"]
     assert texts(table, first=1) == [["25.0 (1/4)", "50.0 (2/4)", "75.0 (3/4)"]]
@@ -163,14 +151,15 @@ def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(tmp_path: P
 def test_a_run_on_no_diagnostic_set_is_named(tmp_path: Path) -> None:
     results = results_of(tmp_path, [share(1, 2, probe="age_comparison")])
     [run] = results.runs
-    assert summary(results) == f"Not shown: {run.path}: its record names no diagnostic set."
-    assert accuracy_table(results) is None
+    said = f"Not shown: {run.path}: its record names no diagnostic set."
+    assert diagnostics.summary(results) == said
+    assert diagnostics.accuracy_table(results) is None
 
 
 def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path) -> None:
     rows = [share(25, 34, "sensitivity"), share(20, 44, "sensitivity", **ROLE)]
     other = [share(1, 34, "sensitivity", model="o"), share(1, 34, model="o")]
-    assert summary(results_of(tmp_path, rows[:1], rows[1:], other)) == (
+    assert diagnostics.summary(results_of(tmp_path, rows[:1], rows[1:], other)) == (
         "How often good completions are preferred is above chance: m on CPRAG-102. "
         "How often good completions are preferred is below chance: o on CPRAG-102. "
         "How often good completions are preferred is not distinguishable from chance: m on ROLE-88."
@@ -194,8 +183,8 @@ def test_sensitivity_to_negation_takes_both_polarities(
         share(affirmative, 18, "sensitivity", **SIMP, subset=subsets.statements("affirmative")),
         share(negative, 18, "sensitivity", **SIMP, subset=subsets.statements("negative")),
     ]
-    assert summary(results_of(tmp_path, rows)) == f"{verdict}: m on NEG-136-SIMP."
-    assert summary(results_of(tmp_path / "alone", rows[:1])) == ""
+    assert diagnostics.summary(results_of(tmp_path, rows)) == f"{verdict}: m on NEG-136-SIMP."
+    assert diagnostics.summary(results_of(tmp_path / "alone", rows[:1])) == ""
 
 
 def write(folder: Path, name: str, probe: str, lines: list[dict[str, Any]]) -> None:
@@ -215,7 +204,7 @@ def test_a_context_has_a_row_and_a_model_a_column(tmp_path: Path) -> None:
     write(tmp_path, "m-1", "neg_simp", [twice[0], not_a, twice[1]])
     write(tmp_path, "o-1", "neg_simp", [line("He is a", "k", "x", "e"), not_a])
     write(tmp_path, "m-2", "role", [line("She", "l", "z")])
-    role, simp = map(present, words_tables(load_results(tmp_path)))
+    role, simp = map(present, diagnostics.words_tables(load_results(tmp_path)))
     assert (role.name, simp.name) == ("diagnostics_words_role", "diagnostics_words_neg_simp")
     assert texts(simp) == [
         ["He is a", "x, e", "b, c, d, e, f", "k"],
@@ -233,7 +222,7 @@ def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path) -> None:
     lines = [line(f"context {number}", "a", "b") for number in range(1001)]
     write(tmp_path, "m", "role_1500", lines)
     write(tmp_path, "o", "cprag", lines[:100])
-    small, large = map(present, words_tables(load_results(tmp_path)))
+    small, large = map(present, diagnostics.words_tables(load_results(tmp_path)))
     assert small.name == "diagnostics_words_cprag"
     for table, number in ((small, "100"), (large, "1,001")):
         assert len(table.rows) == 100
@@ -243,7 +232,7 @@ def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path) -> None:
 def test_lines_of_an_earlier_version_show_what_they_have(tmp_path: Path) -> None:
     write(tmp_path, "m", "neg_nat", [{"context": "It is", "predictions": ["a"]}])
     write(tmp_path, "o", "neg_nat", [{"context": "It is"}, {"target": "b"}])
-    [table] = words_tables(load_results(tmp_path))
+    [table] = diagnostics.words_tables(load_results(tmp_path))
     assert texts(table) == [["It is", "a"]]  # of nothing expected, and of no words, is no column
 
 
@@ -251,7 +240,7 @@ def test_the_figure_has_models_next_to_each_other_and_the_papers(tmp_path: Path)
     high = subsets.constraint("high")
     one = [share(8, 34), share(4, 18, subset=high), share(9, 34, "accuracy@5")]
     other = [share(5, 34, model="o"), share(3, 34, model="o", perturbation="truncated")]
-    figure = present(accuracy_figure(results_of(tmp_path, one, other)))
+    figure = present(diagnostics.accuracy_figure(results_of(tmp_path, one, other)))
     shown = texts_of(figure)
     assert {"23.5", "12.4–40.0", "26.5", "14.7", "8.8", "CPRAG-102", "m", "o"} <= {*shown}
     assert {"@1", "@5", "2nd sentence cut, @1", "BERT-B (paper)"} <= {*shown}
@@ -266,7 +255,7 @@ def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path) -> None:
         share(17, 18, "sensitivity", **SIMP, subset=affirmative),
         share(3, 18, "sensitivity_margin", **SIMP, subset=affirmative),
     ]
-    figure = present(sensitivity_figure(results_of(tmp_path, rows)))
+    figure = present(diagnostics.sensitivity_figure(results_of(tmp_path, rows)))
     shown = texts_of(figure)
     assert {"affirmative", "94.4", "affirmative, by 0.01", "16.7"} <= {*shown}
     crosses = [line for line in figure.canvas.axes[0].lines if line.get_marker() in ("x", "+")]
@@ -277,5 +266,5 @@ def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path) -> None:
 
 def test_what_depends_on_the_scorer_has_no_figure(tmp_path: Path) -> None:
     results = results_of(tmp_path, [share(1, 2, "unchanged_by_not")])
-    assert accuracy_figure(results) is None
-    assert sensitivity_figure(results) is None
+    assert diagnostics.accuracy_figure(results) is None
+    assert diagnostics.sensitivity_figure(results) is None

@@ -10,15 +10,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from probelight.reports.difficulty import (
-    BLOCK,
-    ON_FEW,
-    WRONG,
-    difficulty_figure,
-    difficulty_table,
-    draw_map,
-    heat_maps,
-)
+from probelight.reports import difficulty
+from probelight.reports.difficulty import BLOCK, WRONG
 from probelight.reports.figure import ON_LIGHT
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
@@ -53,7 +46,7 @@ def with_few(tmp_path: Path) -> Results:
 
 
 def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty: Results) -> None:
-    cells, shown = heat_maps(by_difficulty)
+    cells, shown = difficulty.heat_maps(by_difficulty)
     assert {*places(cells, BLOCK)} == {("dictionary-lm", "definitions", "train")}
     found = {
         (dose, hops, *wrong): (accuracy, size)
@@ -74,7 +67,7 @@ def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty
 
 
 def test_table_has_a_column_a_dose(by_difficulty: Results) -> None:
-    table = present(difficulty_table(by_difficulty))
+    table = present(difficulty.difficulty_table(by_difficulty))
     assert [c.label for c in table.columns][-2:] == ["before (k = 0)", "k = 100"]
     assert texts(table, first=1) == [
         ["hypernymy (test), 1 hop", "random", "10", "60.0", "95.0"],
@@ -86,7 +79,7 @@ def test_table_has_a_column_a_dose(by_difficulty: Results) -> None:
 
 
 def test_few_items_are_merged_with_the_next_distances(with_few: Results) -> None:
-    table = present(difficulty_table(with_few))
+    table = present(difficulty.difficulty_table(with_few))
     # 1 + 2 + 3 of 4 + 3 + 3, and 3 + 5 of 12 + 5; what has no neighbour is as it is.
     assert texts(table, first=2) == [
         ["sister 1–3", "10", "60.0"], ["random", "2", "100.0"], ["sister 1–4", "17", "47.1"],
@@ -94,35 +87,36 @@ def test_few_items_are_merged_with_the_next_distances(with_few: Results) -> None
     assert [(r["distractor_hops"], r["num_items"]) for r in records(table)] == [
         (1, 4), (2, 3), (3, 3), (0, 2), (1, 12), (4, 5),
     ]  # fmt: skip
-    shown = texts_of(difficulty_figure(with_few))
+    shown = texts_of(difficulty.difficulty_figure(with_few))
     assert {"60", "10", "47", "17", "(2)", "sister 4"} <= {*shown}
 
 
 def test_zero_shot_is_after_inoculation_before_any_training(by_concept: Results) -> None:
-    cells, _ = heat_maps(by_concept)  # its inoculations have no such rows
+    cells, _ = difficulty.heat_maps(by_concept)  # its inoculations have no such rows
     assert {*places(cells, [*BLOCK, "dose", "report_split"])} == {("m", "", "", 0, "dev")}
     # Right are dog 1 1 1, cat 0 and a tie, oak 0 0, elm 1.
     assert places(cells, ["hops", *WRONG, "accuracy", "num_items"]) == [
         (1, *RANDOM, 0.25, 2), (1, *SISTER, 1, 3), (2, *UP_DOWN, pytest.approx(1 / 3), 3),
     ]  # fmt: skip
-    assert "before any training" in texts_of(difficulty_figure(by_concept))
+    assert "before any training" in texts_of(difficulty.difficulty_figure(by_concept))
 
 
 def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> None:
-    figure = difficulty_figure(by_difficulty)
+    figure = difficulty.difficulty_figure(by_difficulty)
     shown = texts_of(figure)
     assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= {*shown}
     assert "dictionary-lm · originally definitions" in shown
-    assert figure == difficulty_figure(by_difficulty)
+    assert figure == difficulty.difficulty_figure(by_difficulty)
 
 
 def test_a_cell_of_under_ten_items_has_no_shade(with_few: Results) -> None:
-    cells, shown = heat_maps(with_few)
+    cells, shown = difficulty.heat_maps(with_few)
     axis = Canvas().subplots()
-    draw_map(axis, shown, [*shown.row.unique()], sorted({*places(cells, WRONG)}))
+    difficulty.draw_map(axis, shown, [*shown.row.unique()], sorted({*places(cells, WRONG)}))
     shares = np.asarray(axis.images[0].get_array())
     # The merged cell covers its three columns; the other row has one of few items.
     assert shares[0, 1:4].tolist() == [0.6] * 3
     assert np.isnan(shares[1, 0])
     colors = {text.get_text(): text.get_color() for text in axis.texts}
-    assert (colors["60"], colors["100"], colors["(2)"]) == (ON_LIGHT, ON_FEW, ON_FEW)
+    assert colors["60"] == ON_LIGHT
+    assert colors["100"] == colors["(2)"] == difficulty.ON_FEW

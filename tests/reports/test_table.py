@@ -8,23 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from probelight.reports.table import (
-    Cell,
-    Column,
-    Table,
-    accuracy,
-    framed,
-    gap,
-    number,
-    prose,
-    share,
-    size,
-    table,
-    text,
-    to_csv,
-    to_markdown,
-    whole,
-)
+from probelight.reports import table as kit
+from probelight.reports.table import Cell, Column, Table, to_csv, to_markdown
 from tests.fixtures.report import labels, present, records, texts
 
 SCORE = {
@@ -36,31 +21,32 @@ SCORES = [
     {"probe": "q", "model": "a", "accuracy": 0.25, "_runs": "run-2"},
     {"probe": "p", "model": "b", "accuracy": 0.75, "_runs": ("run-3", "run-0")},
 ]
-PROBE, MODEL, SHARE = text("probe", "probe"), text("model", "model"), share("%", "accuracy")
+PROBE, MODEL = kit.text("probe", "probe"), kit.text("model", "model")
+SHARE = kit.share("%", "accuracy")
 
 
 def made(found: Any, columns: list[Column], **more: Any) -> Table:
-    return present(table("t", "A table", "note", found, columns, **more))
+    return present(kit.table("t", "A table", "note", found, columns, **more))
 
 
 @pytest.mark.parametrize(
     ("column", "heading", "cell"),
     [
-        (text("model", "model", "split", code=True), ("left", True, False), Cell("m", "dev")),
-        (text("none", "none", "none"), ("left", False, False), Cell("–")),
-        (prose("words", "model"), ("left", False, True), Cell("m")),
-        (whole("n", "num_items"), ("right", False, False), Cell("1,234")),
-        (whole("n", "none"), ("right", False, False), Cell("–")),
-        (share("%", "accuracy"), ("right", False, False), Cell("33.3")),
-        (number("k", "accuracy", "{:.3f}".format), ("right", False, False), Cell("0.333")),
-        (accuracy("%"), ("right", False, False), Cell("33.3", "25.0–50.0")),
-        (accuracy("%", "accuracy none none"), ("right", False, False), Cell("33.3")),
-        (accuracy("%", "none ci_low ci_high"), ("right", False, False), Cell("–")),
-        (gap("points", "gap low high"), ("right", False, False), Cell("+2.0", "−1.0 to +5.0")),
-        (size(), ("right", False, False), Cell("1,234", "617 groups")),
-        (size("n", "num_items num_items"), ("right", False, False), Cell("1,234")),
-        (size("n", "num_items none"), ("right", False, False), Cell("1,234")),
-        (size("n", "none none"), ("right", False, False), Cell("–")),
+        (kit.text("model", "model", "split", code=True), ("left", True, False), Cell("m", "dev")),
+        (kit.text("none", "none", "none"), ("left", False, False), Cell("–")),
+        (kit.prose("words", "model"), ("left", False, True), Cell("m")),
+        (kit.whole("n", "num_items"), ("right", False, False), Cell("1,234")),
+        (kit.whole("n", "none"), ("right", False, False), Cell("–")),
+        (kit.share("%", "accuracy"), ("right", False, False), Cell("33.3")),
+        (kit.number("k", "accuracy", "{:.3f}".format), ("right", False, False), Cell("0.333")),
+        (kit.accuracy("%"), ("right", False, False), Cell("33.3", "25.0–50.0")),
+        (kit.accuracy("%", "accuracy none none"), ("right", False, False), Cell("33.3")),
+        (kit.accuracy("%", "none ci_low ci_high"), ("right", False, False), Cell("–")),
+        (kit.gap("points", "gap low high"), ("right", False, False), Cell("+2.0", "−1.0 to +5.0")),
+        (kit.size(), ("right", False, False), Cell("1,234", "617 groups")),
+        (kit.size("n", "num_items num_items"), ("right", False, False), Cell("1,234")),
+        (kit.size("n", "num_items none"), ("right", False, False), Cell("1,234")),
+        (kit.size("n", "none none"), ("right", False, False), Cell("–")),
     ],
 )
 def test_a_column_formats_a_row(
@@ -72,12 +58,12 @@ def test_a_column_formats_a_row(
 
 
 def test_without_rows_there_is_no_table() -> None:
-    assert table("t", "A table", "", [], [PROBE]) is None
-    assert table("t", "A table", "", pd.DataFrame(columns=["probe"]), [PROBE]) is None
+    assert kit.table("t", "A table", "", [], [PROBE]) is None
+    assert kit.table("t", "A table", "", pd.DataFrame(columns=["probe"]), [PROBE]) is None
 
 
 def test_people_may_see_some_of_the_rows_in_another_order() -> None:
-    frame = framed(SCORES)
+    frame = kit.framed(SCORES)
     result = made(frame, [PROBE, MODEL], shown=frame.iloc[[2, 0]])
     assert texts(result) == [["p", "b"], ["p", "a"]]
     assert len(records(result)) == 3
@@ -98,23 +84,23 @@ def test_measurements_of_several_models_are_in_one_row() -> None:
 
 def test_columns_may_differ_by_value_and_values_have_an_order() -> None:
     def each(model: str) -> list[Column]:
-        return [share("%", "accuracy", group="all"), *([MODEL] if model == "b" else [])]
+        return [kit.share("%", "accuracy", group="all"), *([MODEL] if model == "b" else [])]
 
     result = made(SCORES, [PROBE], rows="probe", across="model", each=each, values=["c", "b", "a"])
     # No row is of the model c, so that its columns are not shown.
     assert labels(result) == ["probe", "all: %", "b: model", "all: %"]
     assert texts(result) == [["p", "75.0", "b", "50.0"], ["q", "–", "–", "25.0"]]
     # A column that is called like its value has no such heading above it.
-    more: dict[str, Any] = {"across": "model", "each": lambda m: [share(m, "accuracy")]}
+    more: dict[str, Any] = {"across": "model", "each": lambda m: [kit.share(m, "accuracy")]}
     assert labels(made(SCORES, [PROBE], rows="probe", **more)) == ["probe", "a", "b"]
 
 
 def test_what_was_never_measured_is_in_the_file_alone() -> None:
-    macros, columns = [None, math.nan, None], [PROBE, share("macro %", "macro")]
-    result = made(framed(SCORES).assign(macro=macros), columns)
+    macros, columns = [None, math.nan, None], [PROBE, kit.share("macro %", "macro")]
+    result = made(kit.framed(SCORES).assign(macro=macros), columns)
     assert labels(result) == ["probe"]
     assert "macro" in result.frame
-    result = made(framed(SCORES).assign(macro=[None, 0.1, math.nan]), columns)
+    result = made(kit.framed(SCORES).assign(macro=[None, 0.1, math.nan]), columns)
     assert texts(result) == [["p", "–"], ["q", "10.0"], ["p", "–"]]
 
 
@@ -134,7 +120,7 @@ def test_intervals_of_two_groups_or_seeds_are_not_shown(
     number: dict[str, int | None], detail: str
 ) -> None:
     found = {**SCORE, "num_groups": None, **number}
-    result = made([found], [accuracy("%")])
+    result = made([found], [kit.accuracy("%")])
     assert result.rows[0][0] == Cell("33.3", detail)
     assert records(result)[0]["ci_low"] == 0.25
 
@@ -158,7 +144,7 @@ def test_markdown_is_aligned_and_escaped() -> None:
         {**SCORES[0], "probe": "a|b", "split": "dev", "ci_low": 0.25, "ci_high": 0.625},
         {**SCORES[1], "probe": "c", "split": None, "ci_low": None, "ci_high": None},
     ]
-    columns = [text("probe", "probe", "split"), accuracy("accuracy %", group="m")]
+    columns = [kit.text("probe", "probe", "split"), kit.accuracy("accuracy %", group="m")]
     assert to_markdown(made(found, columns)).splitlines() == [
         "| probe      |    m: accuracy % |",
         "| ---------- | ---------------: |",
