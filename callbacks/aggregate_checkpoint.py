@@ -41,13 +41,13 @@ def best_of(history: Sequence[Scores]) -> Scores:
 class AggregateCheckpoint(Checkpoint):
     """Keep the model with the best `(S_probe + S_orig) / 2` on the selection splits.
 
-    The rule and its ties are `probelight.metrics.aggregate.best_checkpoint`.
+    `probelight.metrics.aggregate.best_checkpoint` decides, ties included.
 
     Args:
-        folder: Where the best model is kept, whole or not at all: what the module's
-            `save_pretrained` writes, and `chosen.json` with its epoch.
+        folder: Holds the best model, whole or not at all: the output of the module's
+            `save_pretrained`, and `chosen.json` with its epoch.
         monitor: Validation metric that decides: the aggregate, `val/original_accuracy` when the
-            original task itself is trained, or `val/held_out_accuracy` of a curve's point.
+            original task itself is trained, or `val/held_out_accuracy` for a point of a curve.
     """
 
     def __init__(self, folder: Path, monitor: str = AGGREGATE) -> None:
@@ -60,16 +60,14 @@ class AggregateCheckpoint(Checkpoint):
 
     @property
     def best(self) -> Scores | None:
-        """Scores, epoch and step of the model kept; None before the first validation."""
+        """Return scores, epoch and step of the model kept; None before the first validation."""
         return self._best_of(self.history)
 
     def problem(self, history: Sequence[Scores] | None = None) -> str | None:
-        """Return what is wrong with the folder, None if it holds the best model of the history.
+        """Return what is wrong with the folder; None if it holds the best model of the history.
 
-        A model of a later validation is right too: a run that resumes repeats that validation.
-
-        Args:
-            history: The validations in the state to resume from; by default those of this fit.
+        The history is that of the state to resume from, by default of this fit. A model of a later
+        validation is right too: a run that resumes repeats that validation.
         """
         history = self.history if history is None else history
         best = self._best_of(history)
@@ -125,14 +123,10 @@ class AggregateCheckpoint(Checkpoint):
 
 
 class Patience(pl.Callback):
-    """Stop after a number of validations without improvement.
+    """Stop after `patience` validations without improvement, by the history of `keep`.
 
-    It has no state of its own: the history that the checkpoint restores decides, so a run that was
-    killed between its last validation and its end does not train another epoch.
-
-    Args:
-        keep: Keeps the best model and the scores of every validation.
-        patience: Validations without improvement until the fit stops.
+    It has no state of its own, so a run that was killed between its last validation and its end
+    does not train another epoch when it resumes.
     """
 
     def __init__(self, keep: AggregateCheckpoint, patience: int) -> None:
@@ -161,11 +155,8 @@ class FinalCheckpoint(pl.Callback):
     scored, saved or fingerprinted: read the folder.
 
     Args:
-        folder: Where `save_pretrained` writes it.
+        folder: Passed to the module's `save_pretrained`.
         always: Save a model that was not sharded too.
-
-    Attributes:
-        saved: Whether it is saved.
     """
 
     def __init__(self, folder: Path, always: bool = False) -> None:
@@ -200,7 +191,7 @@ def is_sharded(trainer: pl.Trainer) -> bool:
 
 
 def gathered_weights(trainer: pl.Trainer) -> dict[str, Any]:
-    """Return further arguments of `save_pretrained`: the weights if no process has all of them.
+    """Return the `state_dict` argument of `save_pretrained` after a sharded fit; else nothing.
 
     Every process must call it, as all take part in gathering; the first one gets the weights.
     """

@@ -78,8 +78,7 @@ def read_state(
     """Read a training state with `weights_only=True`.
 
     Raises:
-        UnreadableCheckpointError: If the file is missing, truncated, garbage or holds pickled
-            objects.
+        UnreadableCheckpointError: If the file is missing, damaged or holds pickled objects.
     """
     try:
         state = torch.load(path, map_location=map_location, weights_only=True)
@@ -98,9 +97,9 @@ def read_state(
 
 
 def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
-    """Return the newest readable state of `path` and `path.previous`, and problems of others.
+    """Return the newest readable state of `path` and `path.previous`, and the problems of others.
 
-    A state that cannot be read is put away as `<name>.unreadable`.
+    A state that cannot be read is renamed to `<name>.unreadable`.
     """
     problems = []
     for candidate in (path, previous_of(path)):
@@ -124,20 +123,19 @@ class LastState(ModelCheckpoint):
     """Keep only the newest training state, apart from the checkpoint that is selected.
 
     A `ModelCheckpoint` that both monitors a score and saves the last state lets the last state go
-    stale, so the two are apart.
+    stale.
 
     A state includes the optimiser and is three times as large as the weights, so by default the
-    clock decides: two states are at least `minutes` apart, and far enough apart that writing takes
-    at most `share` of the time. With `every_n_train_steps` there is a state every so many steps
-    and after every epoch, at any cost.
+    clock decides when to save. With `every_n_train_steps` a state is also saved after every epoch,
+    at any cost.
 
     Args:
-        dirpath: Folder of the checkpoint.
+        dirpath: Folder of the state.
         every_n_train_steps: Steps between two states within an epoch; None goes by the clock.
         minutes: Least time from one state to the next.
         share: Largest share of the time that writing may take, judged by the last state.
-        at_end: Whether the end of the training is kept even if no state is due by the clock.
-        clock: Gives seconds; only that of the first process is asked.
+        at_end: Save at the end of the training even if no state is due by the clock.
+        clock: Returns seconds; that of the first process decides.
     """
 
     def __init__(
@@ -250,13 +248,10 @@ def scores_of(trainer: pl.Trainer) -> dict[str, float]:
 
 
 class StepSeed(pl.Callback):
-    """Seeds torch before each step, so that dropout is the same in a resumed run.
+    """Seed torch before each step, so that dropout is the same in a resumed run.
 
     Lightning's checkpoints hold no random state; this needs none, and evaluating more or less
     often between two steps changes nothing either.
-
-    Args:
-        seed: The run's seed.
     """
 
     def __init__(self, seed: int) -> None:
@@ -272,11 +267,11 @@ class StepSeed(pl.Callback):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """End what Lightning runs in this block as it should when the process is told to stop.
+    """Turn SIGTERM and Ctrl-C within this block into the exceptions that end a run.
 
     Raises:
-        SIGTERMException: Behind a fit that had got SIGTERM too late to stop before its end.
-        KeyboardInterrupt: After Ctrl-C, of which Lightning makes `sys.exit(1)`.
+        SIGTERMException: After a fit that got SIGTERM too late to stop before its end.
+        KeyboardInterrupt: After Ctrl-C, for which Lightning calls `sys.exit(1)`.
     """
     with STOP.during_command():
         try:
@@ -295,8 +290,8 @@ def stoppable() -> Iterator[None]:
 class AgreedStop(pl.Callback):
     """Stop a fit after the optimiser step in which any of its processes got SIGTERM.
 
-    Lightning's own handler talks to the other processes from within the signal, in the middle of
-    their collectives, and they wait for ever. Here the signal is only noted. After each step the
+    Lightning's own handler calls collectives from within the signal, in the middle of those of
+    the fit, and the processes wait for ever. Here the signal is only noted. After each step the
     processes agree, and Lightning raises `SIGTERMException` in all of them. A single process also
     stops between two validation batches; several finish the validation, since they may have
     unequal numbers of batches. Anything but a fit ends at once.
@@ -349,17 +344,12 @@ class _WithoutSigterm(_SignalConnector):
 
 
 def end_by_sigterm(trainer: pl.Trainer) -> None:
-    """Let Lightning raise `SIGTERMException` where it next looks, as if it had got the signal."""
+    """Make Lightning raise `SIGTERMException` where it next looks, as if it had got the signal."""
     trainer._signal_connector.received_sigterm = True
 
 
 def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
-    """Make Lightning's counts those of a run that made the same steps of other batches.
-
-    Args:
-        trainer: It has loaded a state from the end of a step.
-        accumulated: Batches that made a step before.
-    """
+    """Recount the batches of a state whose steps took `accumulated` each in those of this run."""
     progress = trainer.fit_loop.epoch_loop.batch_progress
     steps = -(-progress.current.ready // accumulated)
     now = min(steps * trainer.accumulate_grad_batches, int(trainer.num_training_batches))
@@ -370,5 +360,5 @@ def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
 
 
 def stepped(trainer: pl.Trainer) -> bool:
-    """Return whether the last training batch ended an optimiser step: no gradients wait."""
+    """Return whether the last training batch ended an optimiser step."""
     return not trainer.fit_loop.epoch_loop._should_accumulate()

@@ -1,4 +1,4 @@
-"""predictions.jsonl of `train.py predict`: every choice's score of every item."""
+"""Write predictions.jsonl of `train.py predict`: every choice's score of every item."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from probelight.results.predictions import prediction_lines, write_predictions
 class PredictionWriter(Callback):
     """Gather the scores of all processes and write them in the order of the sets.
 
-    Args:
-        path: The file; it appears whole when the prediction has ended.
+    The file appears whole when the prediction has ended.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a run logs: metrics.csv, one value a line, and the callbacks that log more than scores."""
+"""What a run logs: metrics.csv, one value per line, and callbacks that log more than scores."""
 
 from __future__ import annotations
 
@@ -32,9 +32,6 @@ class RunMetrics(Logger):
     Args:
         path: The CSV file.
 
-    Attributes:
-        rows: (step, epoch, metric, value) in the order they were logged.
-
     Raises:
         ValueError: If the file exists and is damaged.
     """
@@ -55,7 +52,7 @@ class RunMetrics(Logger):
 
     @property
     def save_dir(self) -> str:
-        """The folder of the file, where Lightning puts the resolved config."""
+        """Return the folder of the file, where Lightning puts the resolved config."""
         return str(self.path.parent)
 
     def resume_from(self, step: int) -> None:
@@ -73,7 +70,7 @@ class RunMetrics(Logger):
 
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
-        """Nothing: `config.yaml` of the run folder holds them."""
+        """Do nothing: `config.yaml` of the run folder holds them."""
 
     @rank_zero_only
     def save(self) -> None:
@@ -89,12 +86,11 @@ class StepMetrics(pl.Callback):
     """Log the learning rate, and the metrics of a step often enough in a fit of few steps.
 
     The rate is named `lr-AdamW` as by Lightning's `LearningRateMonitor`; parameter groups with
-    different rates are `lr-AdamW/pg1`, `lr-AdamW/pg2`. That callback would log it for each
+    different rates are `lr-AdamW/pg1`, `lr-AdamW/pg2`. Lightning's callback would log it for each
     accumulated batch, and count it among the scores.
 
     Args:
-        every: Steps between two logged ones; 0 logs no step, None goes by the length of the fit,
-            see `log_every`.
+        every: Steps between two logged ones; 0 logs no step, None calls `log_every`.
     """
 
     def __init__(self, every: int | None = None) -> None:
@@ -122,7 +118,7 @@ class StepMetrics(pl.Callback):
 
 
 def log_every(num_steps: float) -> int:
-    """Steps between two logged ones: 10, or fewer where that would leave fewer than 50 points.
+    """Return 10 steps between two logged ones, or fewer where that leaves fewer than 50 points.
 
     It divides 10, so that what is logged of a long fit is logged of a shorter one too.
     """
@@ -145,7 +141,7 @@ class LearningCurve(pl.Callback):
         self.num_train = num_train
 
     def num_examples(self, num_steps: int) -> int:
-        """Examples in the first steps of a fit."""
+        """Return the examples in the first steps of a fit."""
         epochs, steps = divmod(num_steps, math.ceil(self.num_train / self.batch_size))
         return epochs * self.num_train + min(steps * self.batch_size, self.num_train)
 
@@ -178,7 +174,7 @@ class InoculationCost(pl.Callback):
         self.interpretable = interpretable
 
     def summary(self, best: Scores | None) -> dict[str, float]:
-        """Return what the kept epoch scored and cost on the selection splits, for W&B's summary."""
+        """Return scores and cost of the kept epoch on the selection splits, for W&B's summary."""
         if best is None:
             return {}
         scores = {name: best[name] for name in (PROBE, ORIGINAL, AGGREGATE)}

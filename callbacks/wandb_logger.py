@@ -43,12 +43,8 @@ def follow(
 ) -> WandbGuard:
     """Return the logger of a run, in place of one that followed the run until now.
 
-    The run in W&B ends as the run does that it shows: finished, failed or interrupted.
-
-    Args:
-        run: The run.
-        wandb: Where it appears.
-        before: What earlier starts of it have logged; what `metrics.csv` holds unless given.
+    The run in W&B ends as the run itself does: finished, failed or interrupted. `before` is what
+    earlier starts have logged, by default what `metrics.csv` holds.
     """
     if before is None:
         path = run.path / METRICS_FILE
@@ -68,7 +64,7 @@ def follow(
 
 
 def report_scores(record: RunRecord) -> dict[str, float]:
-    """Return what a finished run measured on items that chose nothing, as `report/<metric>`.
+    """Return a finished run's scores on items that chose nothing, as `report/<metric>`.
 
     A cost that the report calls not interpretable is left out.
     """
@@ -98,8 +94,8 @@ class WandbGuard(Logger):
         save_dir: The run's folder.
         before: What earlier starts of the run have logged. It is logged again if W&B does not have
             it: offline, where a run cannot be resumed, and online if no earlier start got there.
-        client: Gives the wandb package; a parameter for tests.
-        courier: The thread that talks to W&B; the process has one.
+        client: Returns the wandb package; a parameter for tests.
+        courier: The thread that talks to W&B; by default the one of the process.
     """
 
     def __init__(
@@ -145,7 +141,7 @@ class WandbGuard(Logger):
 
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
-        """Do nothing: the resolved config of the run, which holds them, is there from the start."""
+        """Do nothing: the run has its resolved config from the start."""
 
     @rank_zero_only
     def summarise(self, values: Mapping[str, Any]) -> None:
@@ -251,7 +247,7 @@ class WandbGuard(Logger):
                         self._run.finish(exit_code=1)
 
     def _warn(self) -> None:
-        """Warn once of each, on the run's own thread, of what failed on the other one."""
+        """Warn once of each failure on the courier's thread; called on the run's own."""
         if self._not_online is not None:
             _warn(not_online("run", self._dir, self._not_online))
             self._not_online = None

@@ -1,4 +1,4 @@
-"""Multiple-choice records in batches: what a `ChoiceModule` trains on and is measured with."""
+"""Multiple-choice records in batches, to train and to measure a `ChoiceModule`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from probelight.probes.record import Record
 
 
 class ChoiceDataModule(ResumableData):
-    """Records to batches, with the tokenizer of whichever module it is used with.
+    """Records to batches, with the tokenizer of the module it is used with.
 
     `setup` tokenises with `trainer.lightning_module.encoder()` and sets the module's
     `evaluation_names`. Training batches are the same global batches in the same order for any

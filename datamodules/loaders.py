@@ -1,4 +1,4 @@
-"""Training batches that are a function of seed and epoch, and loaders that resume among them."""
+"""Training batches that depend on seed and epoch alone, and loaders that resume among them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class EpochBatchSampler(Sampler[list[int]]):
     Args:
         num_items: Size of the dataset.
         batch_size: Items in a global batch (all processes together). Ignored with a budget.
-        seed: Run seed.
-        budget: Batches are then made of similar lengths, and hold so many padded tokens.
+        seed: The run's seed.
+        budget: Makes batches of similar lengths, with at most so many padded tokens.
         shuffle: Draw a new order in each epoch. False keeps the dataset's order.
         share: This process.
     """
@@ -70,7 +70,6 @@ class EpochBatchSampler(Sampler[list[int]]):
         self._planned: tuple[int, list[list[int]], list[int]] | None = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch whose batches the next iteration yields."""
         self.epoch = epoch
 
     def batches(self) -> list[list[int]]:
@@ -96,7 +95,7 @@ class EpochBatchSampler(Sampler[list[int]]):
 
     @property
     def plan(self) -> dict[str, int]:
-        """Settings that decide the batches; the number of processes is not among them."""
+        """Return the settings that decide the batches; not the number of processes."""
         size = {"batch_size": self.batch_size}
         if self.budget is not None:
             size = {"max_tokens": self.budget.max_tokens}
@@ -169,9 +168,6 @@ class ResumableLoader(WorkerLoader):
     holds for another batch size whose batches end at the same item. `len` stays that of the whole
     epoch. Iterating draws nothing from torch's global random state, so dropout does not depend on
     how often a loader was started.
-
-    Attributes:
-        accumulate: Batches that make one optimiser step.
     """
 
     def __init__(
@@ -182,7 +178,7 @@ class ResumableLoader(WorkerLoader):
         kwargs.setdefault("generator", torch.Generator())
         super().__init__(dataset, batch_sampler=_Remaining(batch_sampler), **kwargs)
         self.epoch_sampler = batch_sampler
-        self.accumulate = 1
+        self.accumulate = 1  # batches that make one optimiser step
         self._start = 0  # batches to leave out when the next iteration begins
         self._position = (0, 0)  # epoch, batches handed out in it
 
@@ -202,7 +198,7 @@ class ResumableLoader(WorkerLoader):
 
     @property
     def plan(self) -> dict[str, int]:
-        """Settings that decide which items make an optimiser step."""
+        """Return the settings that decide which items make an optimiser step."""
         plan = self.epoch_sampler.plan
         if self.accumulate == 1:
             return plan
@@ -211,11 +207,7 @@ class ResumableLoader(WorkerLoader):
         return {**plan, "accumulate": self.accumulate}
 
     def step_items(self, batch_idx: int) -> int:
-        """Return the items, over all processes, of the step that a batch of this epoch is part of.
-
-        Args:
-            batch_idx: Place of the batch in its epoch.
-        """
+        """Return the items, over all processes, of the step that a batch of this epoch is in."""
         ends = [0, *self.epoch_sampler.ends()]
         first = batch_idx // self.accumulate * self.accumulate
         return ends[min(first + self.accumulate, len(ends) - 1)] - ends[first]
@@ -274,7 +266,7 @@ class ResumableData(pl.LightningDataModule):
     """A data module whose training loader resumes in the middle of an epoch.
 
     Lightning restores the state of a loader only if it is made after the loops are restored, but a
-    module that asks for `estimated_stepping_batches` has it made before. The state of a data module
+    module that reads `estimated_stepping_batches` has it made before. The state of a data module
     is restored before either.
     """
 

@@ -1,4 +1,4 @@
-"""A probe, or a file of one's own, for `train.py fit | validate | test | predict`."""
+"""A probe, or a file of your own, for `train.py fit | validate | test | predict`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ProbeDataModule(ChoiceDataModule):
         num_train: Train on so many items, the first of a seeded order, so that a smaller number is
             part of a larger one. Null takes all.
         mirror: Folder or address with copies of the released files.
-        offline: Use only what is there. Null asks the environment (PROBELIGHT_OFFLINE).
+        offline: Use only what is there. Null reads the environment (PROBELIGHT_OFFLINE).
         cache_dir: Folder for downloads and tokens. Null takes PROBELIGHT_CACHE or
             ~/.cache/probelight for downloads and keeps no tokens.
         batch_size: Training items in a batch, all processes together.
@@ -112,7 +112,7 @@ class ProbeDataModule(ChoiceDataModule):
         super().setup(stage)
 
     def _load(self, path: str | None, split: str) -> ProbeData:
-        """Read a file of the user's, or a split of the probe where there is none."""
+        """Read a file of the user's, or a split of the probe if `path` is None."""
         if path is not None:
             assert self.kind is not None
             return load_file(path, self.kind)

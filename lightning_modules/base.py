@@ -1,4 +1,4 @@
-"""What modules that choose among K answers share: the loss, the scores, the optimiser."""
+"""Base of the modules that choose among K answers: the loss, the scores, the optimiser."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class ChoiceModule(pl.LightningModule, ABC):
         max_grad_norm: Clip gradients to this norm; None does not clip.
 
     Attributes:
-        num_choices: Questions with fewer choices are filled up with empty ones, which compete;
-            None leaves them as they are. It is saved with the module.
-        why_frozen: What an error says if nothing is to be trained.
+        num_choices: Fills questions up to so many choices with empty ones, which compete; None
+            does not. It is saved with the module.
+        why_frozen: The reason in the error if nothing is to be trained.
     """
 
     num_choices: int | None = None
@@ -75,7 +75,7 @@ class ChoiceModule(pl.LightningModule, ABC):
 
     @property
     def evaluation_names(self) -> list[str]:
-        """Names of the evaluation sets, one per validation (or test) loader."""
+        """Return the names of the evaluation sets, one per validation (or test) loader."""
         return self._evaluation_names
 
     @evaluation_names.setter
@@ -182,7 +182,7 @@ def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def choice_loss(
     logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Weighted sum of the items' cross-entropies, and what the batch adds to the statistics.
+    """Return the weighted sum of the items' cross-entropies, and what the batch adds to the scores.
 
     Args:
         logits: (B, K), -inf where an item has no such choice.
@@ -207,7 +207,7 @@ def choice_loss(
 
 
 def adamw_groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Trainable parameters in two groups: biases and LayerNorm weights carry no weight decay."""
+    """Return the trainable parameters in two groups: biases and norms carry no weight decay."""
     norms = {
         id(parameter)
         for part in module.modules()
@@ -234,7 +234,7 @@ def adamw(
     schedule: Callable[[int], float],
     fused: bool = True,
 ) -> dict[str, Any]:
-    """Return AdamW whose rate is a share of the peak rate by step; for `configure_optimizers`."""
+    """Return AdamW with a schedule of its rate by step, for `configure_optimizers`."""
     groups = adamw_groups(module, weight_decay)
     optimizer = AdamW(groups, lr=learning_rate, betas=(0.9, 0.98), fused=fused)
     scheduler = {"scheduler": LambdaLR(optimizer, schedule), "interval": "step"}
@@ -242,7 +242,7 @@ def adamw(
 
 
 def trapezoid(warmup_steps: int, total_steps: int, cooldown: float) -> Callable[[int], float]:
-    """Linear warm-up, a plateau, and a linear fall to 0 over the last `cooldown` share."""
+    """Return a linear warm-up, a plateau, and a linear fall to 0 over the last `cooldown` share."""
 
     def factor(step: int) -> float:
         up = min(1.0, (step + 1) / max(1, warmup_steps))
@@ -253,7 +253,7 @@ def trapezoid(warmup_steps: int, total_steps: int, cooldown: float) -> Callable[
 
 
 def slanted_triangular(total_steps: int, warmup_share: float = 0.06) -> Callable[[int], float]:
-    """Linear warm-up over `warmup_share` of the steps, then a linear fall to 0 (Talmor 2020)."""
+    """Return a linear warm-up over `warmup_share` of the steps, then a fall to 0 (Talmor 2020)."""
     warmup_steps = max(1, round(warmup_share * total_steps))
     return trapezoid(warmup_steps, total_steps, 1.0 - warmup_steps / max(1, total_steps))
 

@@ -16,14 +16,14 @@ PROBE, ORIGINAL = "probe", "original"
 
 
 class Inoculation(ChoiceModule):
-    """Continues to train any multiple-choice module and scores both of its tasks.
+    """Continue to train any multiple-choice module and score both of its tasks.
 
-    Validation needs two sets, named "probe" and "original"; the module logs their accuracies
-    and `val/aggregate` = (S_probe + S_orig) / 2, the score that M*_k is the best in (Richardson
-    & Sabharwal 2020, section 4.1).
+    Validation needs two sets, named "probe" and "original"; the module logs their accuracies and
+    `val/aggregate` = (S_probe + S_orig) / 2, whose best is M*_k (Richardson & Sabharwal 2020,
+    section 4.1).
 
     Args:
-        task: The original-task model, any `ChoiceModule`.
+        task: The original-task model.
         learning_rate: Peak learning rate of the inoculation.
         options: Further arguments of `ChoiceModule`.
     """
@@ -40,7 +40,6 @@ class Inoculation(ChoiceModule):
         return logits
 
     def encoder(self) -> ChoiceEncoder:
-        """Return the task's own text encoder."""
         return self.task.encoder()
 
     def save_pretrained(
@@ -48,15 +47,12 @@ class Inoculation(ChoiceModule):
     ) -> None:
         """Write the inoculated model in the task's own form, without the objective.
 
-        Args:
-            folder: The folder.
-            state_dict: This module's weights where its parameters hold only a shard of them.
+        After a sharded fit `state_dict` holds this module's weights, its parameters only a shard.
         """
         options = {} if state_dict is None else {"state_dict": part_of(state_dict, "task.")}
         self.task.save_pretrained(folder, **options)  # type: ignore[operator]
 
     def on_validation_epoch_end(self) -> None:
-        """Log the aggregate of the two accuracies."""
         scores = self.trainer.callback_metrics
         names = [f"val/{name}_accuracy" for name in (PROBE, ORIGINAL)]
         missing = [name for name in names if name not in scores]

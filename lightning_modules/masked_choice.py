@@ -1,4 +1,4 @@
-"""MC-MLM (Talmor 2020): which of K candidate words is in the place of the mask.
+"""MC-MLM (Talmor 2020): which of K candidate words belongs in the place of the mask.
 
 Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 """
@@ -28,14 +28,14 @@ class MaskedChoice(ChoiceModule):
     """A masked LM that chooses among candidate words at its mask (Talmor et al. 2020, MC-MLM).
 
     h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
-    Where the encoder is frozen it runs in eval mode and the decoder is cut loose from the input
+    Where the encoder is frozen it runs in eval mode and the decoder is untied from the input
     embeddings, so no training can move h.
 
     Args:
         model_name_or_path: "dictionary-lm", a folder, or a name on the Hub.
         mode: What is trained: nothing (`zero_shot`), the head (`mlp`), its decoder alone
             (`linear`), or everything, tied as in the checkpoint (`full`).
-        answer_prefix: What is before a candidate; "auto" finds out from the tokenizer.
+        answer_prefix: Text before a candidate; "auto" finds out from the tokenizer.
         multi_token: What to do with a candidate that is more than one piece. The encoder lists
             those to be scored by "pseudo_log_likelihood"; `PseudoLogLikelihood` scores them.
         max_length: Longest input in tokens.
@@ -119,10 +119,7 @@ class MaskedChoice(ChoiceModule):
         return self.masked.choice_logits(self.features(batch), batch)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write model and tokenizer, loadable by `AutoModelForMaskedLM.from_pretrained`.
-
-        The folder appears whole or not at all; an existing one is replaced.
-        """
+        """Write a folder for `AutoModelForMaskedLM.from_pretrained`, whole or not at all."""
         self.head.sync_bias()
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
             self.model.save_pretrained(fresh)

@@ -13,14 +13,9 @@ _TRIM_EVERY = 32  # batches
 
 
 class ScorerModule(pl.LightningModule):
-    """One question to one scorer, for `Trainer.predict` with a `ChoiceDataModule`.
+    """A scorer's answers to one of its questions, for `Trainer.predict` with a `ChoiceDataModule`.
 
-    Args:
-        scorer: Who is asked; Lightning moves its network to where the batches are.
-        question: One of the scorer's own.
-
-    Attributes:
-        evaluation_names: Names of the sets, one per loader.
+    Lightning moves the scorer's network to the device of the batches.
     """
 
     def __init__(self, scorer: Scorer, question: Question) -> None:
@@ -30,7 +25,6 @@ class ScorerModule(pl.LightningModule):
         self.evaluation_names: list[str] = []
 
     def encoder(self) -> ChoiceEncoder:
-        """Return what poses the records."""
         return self.question.encoder
 
     def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Batch:

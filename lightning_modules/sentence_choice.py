@@ -47,7 +47,7 @@ class SentenceChoice(ChoiceModule):
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, does not begin its inputs with
-            [CLS], has no pooler where one is asked for, or was saved with another head or number
+            [CLS], lacks the pooler that the head needs, or was saved with another head or number
             of choices.
     """
 
@@ -84,15 +84,11 @@ class SentenceChoice(ChoiceModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Write encoder, head and tokenizer without pickle.
+        """Write encoder, head and tokenizer without pickle, whole or not at all.
 
         `AutoModel.from_pretrained(folder)` loads the encoder, `from_folder` all of it; with the
-        head "multiple_choice" so does `AutoModelForMultipleChoice.from_pretrained`. The folder
-        appears whole or not at all; an existing one is replaced.
-
-        Args:
-            folder: The folder.
-            state_dict: The module's weights where its own parameters hold only a shard of them.
+        head "multiple_choice" so does `AutoModelForMultipleChoice.from_pretrained`. After a sharded
+        fit `state_dict` holds the module's weights, its parameters only a shard.
         """
         whole = self.state_dict() if state_dict is None else state_dict
         encoder, head = (part_of(whole, name) for name in ("transformer.", "head."))
@@ -107,11 +103,9 @@ class SentenceChoice(ChoiceModule):
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> SentenceChoice:
-        """Load what `save_pretrained`, or transformers' own class for multiple choice, wrote.
+        """Load a folder of `save_pretrained`, or of transformers' own class for multiple choice.
 
-        Args:
-            folder: The folder.
-            **overrides: Arguments of the constructor, such as `learning_rate`.
+        Further arguments are those of the constructor, such as `learning_rate`.
 
         Raises:
             PretrainedError: If the folder is not one of those, or is damaged.

@@ -68,7 +68,7 @@ class _LSTMOptions:
 
 @dataclass(frozen=True)
 class ElmoOptions:
-    """The options file, as far as the vectors depend on it; its keys are the authors'."""
+    """The options that the vectors depend on, under the keys of the authors' file."""
 
     __pydantic_config__: ClassVar = {"strict": True}
 
@@ -77,12 +77,7 @@ class ElmoOptions:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read the options of a file.
-
-        Raises:
-            PretrainedError: If it is not a JSON object.
-            WordVectorsError: If a key is missing or has a bad value; file and key are named.
-        """
+        """Read the options of a file; a refusal names file and key."""
         path = user_path(path)
         options = typed(cls, read_settings(path), str(path), WordVectorsError)
         characters = options.char_cnn
@@ -121,7 +116,7 @@ def cell_name(direction: int, layer: int) -> str:
 
 
 def read_weights(path: str | Path, options: ElmoOptions) -> dict[str, Tensor]:
-    """Read the datasets that the options speak of, by name, as float32.
+    """Read the datasets that the options describe, by name, as float32.
 
     Raises:
         UsageError: If h5py is not installed.
@@ -162,12 +157,7 @@ _FORGET_BIAS = 1.0  # TensorFlow adds it when the cell runs
 
 
 class BiLM(nn.Module):
-    """The states of all layers for a text.
-
-    Args:
-        options: What it is made of.
-        weights: As `read_weights` gives them; they are not trained.
-    """
+    """The states of all layers for a text; nothing is trained."""
 
     def __init__(self, options: ElmoOptions, weights: dict[str, Tensor]) -> None:
         super().__init__()
@@ -198,12 +188,7 @@ class BiLM(nn.Module):
 
 
 class CharacterCNN(nn.Module):
-    """Words to vectors: convolutions over characters, their maxima, highway layers, a projection.
-
-    Args:
-        options: What it is made of.
-        weights: As `read_weights` gives them.
-    """
+    """Words to vectors: convolutions over characters, maxima, highway layers, a projection."""
 
     def __init__(self, options: ElmoOptions, weights: dict[str, Tensor]) -> None:
         super().__init__()
@@ -239,13 +224,7 @@ class CharacterCNN(nn.Module):
 
 
 class ProjectedLSTM(nn.Module):
-    """TensorFlow's `LSTMCell` with a projection, over a sequence; its first states are 0.
-
-    Args:
-        options: How large it is, and where it is clipped.
-        weights: As `read_weights` gives them.
-        name: Of its group.
-    """
+    """TensorFlow's `LSTMCell` with a projection, over a sequence; its first states are 0."""
 
     gates: Tensor
     bias: Tensor
@@ -280,17 +259,7 @@ class ProjectedLSTM(nn.Module):
 
 
 class FrozenElmo(FrozenModel):
-    """ELMo, which gives each text the states of all its layers.
-
-    Args:
-        options: The options file.
-        weights: The weights.
-
-    Raises:
-        PretrainedError: If the options are no JSON object.
-        WordVectorsError: If one of the files cannot be used.
-        UsageError: If h5py is not installed.
-    """
+    """ELMo, read from its two files: the states of all its layers for each text."""
 
     def __init__(self, options: str, weights: str) -> None:
         super().__init__()
@@ -332,8 +301,8 @@ _loaded = lru_cache(maxsize=2)(FrozenElmo)
 class ElmoVectors(TokenVectors):
     """gamma sum_j s_j h_j over the layers h_j of a frozen ELMo (Peters et al. 2018, equation 1).
 
-    s is a softmax of a number a layer. These numbers and gamma are trained and saved with the
-    baseline, ELMo is not; before any training the vectors are the means of the layers.
+    s is the softmax of one number per layer. These numbers and gamma are trained and saved with
+    the baseline, ELMo is not; before any training the vectors are the means of the layers.
 
     Args:
         files: OPTIONS.json,WEIGHTS.hdf5.

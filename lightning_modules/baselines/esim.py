@@ -1,12 +1,12 @@
-"""ESIM over word vectors, one logit a choice (Chen et al. 2017; Zellers et al. 2018).
+"""ESIM over word vectors, one logit per choice (Chen et al. 2017; Zellers et al. 2018).
 
 The lower bound of MC-QA (Talmor 2020, section 2.3), and group 4 of Richardson 2020's table 7.
 
-Padding and empty sequences never change what real tokens get, and never give NaN: attention over
-nothing is 0, and so is the pooling of nothing.
+Padding and empty sequences never change what real tokens get, and never give NaN: attention
+over nothing is 0, and so is the pooling of nothing.
 
-Shapes: B batch, K choices, Q questions, A answers, P pairs, N texts, L and L' tokens, D numbers a
-token.
+Shapes: B batch, K choices, Q questions, A answers, P pairs, N texts, L and L' tokens, D numbers
+per token.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class ESIM(PairModule):
         return self.read(self.drop(vectors), mask), mask
 
     def _compare(self, first: Tensor, second: Tensor, mask: Tensor, other_mask: Tensor) -> Tensor:
-        """Return what the output layer reads of each pair, (P, 8 x hidden)."""
+        """Return the input (P, 8 x hidden) of the output layer for each pair."""
         aligned, other_aligned = soft_alignment(first, second, mask, other_mask)
         sides = ((first, aligned, mask), (second, other_aligned, other_mask))
         pooled = []
@@ -132,10 +132,6 @@ class BiLSTM(nn.Module):
     reads every sequence turned around, so that padding is after it and changes nothing. On a
     CPU this takes two thirds of the time of packed sequences, whose gradient costs the square of
     the length.
-
-    Args:
-        input_size: Numbers per token.
-        hidden_size: Numbers per direction.
     """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
@@ -163,19 +159,14 @@ class BiLSTM(nn.Module):
 
 
 class SequenceDropout(nn.Dropout):
-    """Dropout that leaves out the same numbers of every token of a sequence (N, L, D)."""
+    """Dropout of the same numbers in every token of a sequence (N, L, D)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return input * super().forward(input.new_ones(input.shape[0], 1, input.shape[2]))
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the last dimension among the places where `mask` is True; 0 elsewhere.
-
-    Args:
-        scores: (..., L).
-        mask: Booleans that broadcast to `scores`; without a True a row is all 0.
-    """
+    """Return the softmax of scores (..., L) among places where the mask is True; 0 elsewhere."""
     lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~mask, lowest).softmax(dim=-1) * mask
 
@@ -185,17 +176,9 @@ def soft_alignment(
 ) -> tuple[Tensor, Tensor]:
     """Return, for each token of either sequence, the sum of the other's by their likeness.
 
-    With e_ij = a_i . b_j: a~_i = sum_j softmax_j(e_ij) b_j and b~_j = sum_i softmax_i(e_ij) a_i.
-
-    Args:
-        first: (P, L, D) tokens a.
-        second: (P, L', D) tokens b.
-        first_mask: (P, L) True at real tokens.
-        second_mask: (P, L') the same.
-
-    Returns:
-        a~ (P, L, D) and b~ (P, L', D), 0 where the other sequence is empty. What is at padding
-        has no meaning.
+    With e_ij = a_i . b_j: a~_i = sum_j softmax_j(e_ij) b_j and b~_j = sum_i softmax_i(e_ij) a_i,
+    of tokens a (P, L, D) and b (P, L', D) that are real where their masks are True. They are 0
+    where the other sequence is empty, and mean nothing at padding.
     """
     likeness = torch.bmm(first, second.transpose(1, 2))  # (P, L, L')
     to_second = masked_softmax(likeness, second_mask[:, None, :])
@@ -204,24 +187,14 @@ def soft_alignment(
 
 
 def largest(tokens: Tensor, mask: Tensor) -> Tensor:
-    """Return the element-wise maximum over the real tokens, (P, D); 0 without any.
-
-    Args:
-        tokens: (P, L, D).
-        mask: (P, L) True at real tokens.
-    """
+    """Return the element-wise maximum (P, D) over the real tokens of (P, L, D); 0 without any."""
     real = mask[:, :, None]
     found = tokens.masked_fill(~real, torch.finfo(tokens.dtype).min).amax(dim=1)
     return found.masked_fill(~real.any(dim=1), 0.0)
 
 
 def pool(tokens: Tensor, mask: Tensor) -> Tensor:
-    """Return mean and maximum over the real tokens, side by side: (P, 2D); 0 without any.
-
-    Args:
-        tokens: (P, L, D).
-        mask: (P, L) True at real tokens.
-    """
+    """Return mean and maximum (P, 2D) over the real tokens of (P, L, D); 0 without any."""
     count = mask.sum(dim=1, keepdim=True).clamp(min=1)
     mean = (tokens * mask[:, :, None]).sum(dim=1) / count
     return torch.cat([mean, largest(tokens, mask)], dim=-1)

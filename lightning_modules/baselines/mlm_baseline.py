@@ -25,14 +25,10 @@ _MODES = ("zero_shot", "mlp", "linear")
 
 
 class WordHead(nn.Module):
-    """FF_MLM with fresh weights: dense (H -> H), GELU, LayerNorm, a decoder row a candidate.
+    """FF_MLM with fresh weights: dense (H -> H), GELU, LayerNorm, a decoder row per candidate.
 
     It has the interface of `CandidateHead`. A candidate's first row depends on the seed and its
     word alone.
-
-    Args:
-        size: H.
-        seed: Of the weights.
     """
 
     def __init__(self, size: int, seed: int) -> None:
@@ -42,17 +38,16 @@ class WordHead(nn.Module):
 
     @property
     def weight(self) -> nn.Parameter:
-        """The decoder's weight (V, H)."""
+        """Return the decoder's weight (V, H)."""
         return self.decoder.weight
 
     @property
     def bias(self) -> nn.Parameter:
-        """The decoder's bias (V,)."""
+        """Return the decoder's bias (V,)."""
         assert self.decoder.bias is not None
         return self.decoder.bias
 
     def transform_steps(self) -> Iterator[Callable[[Tensor], Tensor]]:
-        """Return the modules and functions of the hidden layer, in order."""
         yield from (self.dense, F.gelu, self.layer_norm)
 
     def score(self, h: Tensor, candidate_ids: Tensor) -> Tensor:
@@ -138,7 +133,7 @@ class MLMBaseline(WordModule):
         return mask_choices(logits, batch["choice_mask"])
 
     def fresh_head(self, seed: int) -> WordHead:
-        """Return a head with first weights of its own seed, and a row for each word known here."""
+        """Return a head with a seed of its own, and a row for each word known here."""
         head = WordHead(self.head.dense.in_features, seed)
         head.decoder.ids(self.head.decoder.words[1:])  # the first one is the padding
         return head.to(self.device)

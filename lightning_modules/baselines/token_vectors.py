@@ -1,7 +1,7 @@
-"""What a baseline over vectors begins with: tokens, their ids, and a vector for each.
+"""The first part of a baseline over vectors: tokens, their ids, and a vector for each.
 
-Here is what every source of vectors offers, and what those that are frozen models share: the states
-of a text are computed once. `vector_sources` holds the sources.
+It holds the interface of every source of vectors, and what sources that are frozen models
+share; `vector_sources` holds the sources.
 
 Shapes: N texts, L tokens, D numbers per token.
 """
@@ -37,7 +37,7 @@ class TokenVectors(nn.Module, ABC):
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """Return D."""
         return self.origin.dimension
 
     def split(self, text: str) -> list[str]:
@@ -46,7 +46,7 @@ class TokenVectors(nn.Module, ABC):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader of the results should know about the vectors."""
+        """Return what a reader of the results should know about the vectors."""
         return ()
 
     @abstractmethod
@@ -66,7 +66,7 @@ class TokenVectors(nn.Module, ABC):
         return self(ids), ids != PADDING_ID
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
-        """Return what turns records into batches of ids; see `WordPairEncoder`."""
+        """Return the encoder of records to batches of ids; see `WordPairEncoder`."""
         from probelight.encoding.words import WordPairEncoder
 
         return WordPairEncoder(self, max_length, num_choices, self.split)
@@ -80,14 +80,10 @@ class FrozenModel(ABC):
 
     A text is read alone, so its states do not depend on other texts. At most a GiB is kept; further
     texts are read each time.
-
-    Attributes:
-        dimension: Numbers per state.
-        sha256: Of what the states are made with, as hex.
     """
 
-    dimension: int
-    sha256: str
+    dimension: int  # numbers per state
+    sha256: str  # of the model's files or weights, as hex
 
     def __init__(self) -> None:
         self._kept: dict[bytes, Tensor] = {}
@@ -100,7 +96,7 @@ class FrozenModel(ABC):
     @torch.inference_mode(False)  # what is kept during an evaluation is trained on later
     @torch.no_grad()
     def padded(self, ids: Tensor) -> Tensor:
-        """Return states (N, L, ...) of texts (N, L), 0 at padding; `read` is called once a text."""
+        """Return states (N, L, ...) of texts (N, L), 0 at padding; each text is read once."""
         states = []
         for row in ids.cpu().numpy():
             text = row[row != PADDING_ID]
@@ -127,7 +123,7 @@ class FrozenOrigin(Generic[Model]):
         source: As `--model.vectors` names it.
         load: Loads the model.
         dimension: Numbers per state, if it is known.
-        sha256: Of the model, if it is known: another one is refused when it is read.
+        sha256: Of the model, if it is known; the model is refused if it differs.
     """
 
     def __init__(
@@ -141,11 +137,11 @@ class FrozenOrigin(Generic[Model]):
 
     @cached_property
     def model(self) -> Model:
-        """The model itself.
+        """Load the model.
 
         Raises:
             PretrainedError: If it cannot be loaded.
-            WordVectorsError: If it has other weights than are wanted.
+            WordVectorsError: If it has other weights than `sha256` says.
         """
         found = self._load()
         if self._wanted not in (None, found.sha256):
@@ -159,13 +155,7 @@ _PADDING_WORD = ""
 
 
 class SeededRows:
-    """Normal numbers drawn from a seed and the word: the same ones whichever words come first.
-
-    Args:
-        dimension: D.
-        spread: Their standard deviation.
-        seed: The seed.
-    """
+    """Normal numbers drawn from a seed and the word: the same ones whichever words come first."""
 
     notices: tuple[str, ...] = ()
 
@@ -185,13 +175,9 @@ class SeededRows:
 
 
 class VectorRows:
-    """Vectors of a file; zero, or seeded numbers as large as the file's, for words without one.
+    """Vectors of a file; for words without one zeros, or seeded numbers as large as the file's.
 
     The mask is a word of its own and never counts as unknown.
-
-    Args:
-        vectors: The file.
-        seed: Of the seeded numbers; None gives zeros.
     """
 
     def __init__(self, vectors: WordVectors, seed: int | None = None) -> None:
@@ -201,7 +187,7 @@ class VectorRows:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """A sentence if the file is not there."""
+        """Return a sentence if the file is not there."""
         if not self.vectors.missing:
             return ()
         return (
@@ -223,14 +209,10 @@ class VectorRows:
 
 
 class WordRows(nn.Module):
-    """A matrix (V, D) with a row a word, a `WordIndex`; row 0 is the padding, and zero.
+    """A matrix (V, D) with a row per word, a `WordIndex`; row 0 is the padding, and zero.
 
-    Rows are added while records are encoded, which Lightning does before it makes the optimiser.
-
-    Args:
-        make: Makes the rows.
-        trainable: Whether they are trained.
-        bias: Also keep a number a word, 0 at first.
+    Rows are added by `make` while records are encoded, before Lightning makes the optimiser. With
+    `bias` there is also one number per word, 0 at first.
     """
 
     weight: nn.Parameter
@@ -252,12 +234,11 @@ class WordRows(nn.Module):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the maker of the rows has to say."""
         return self._make.notices
 
     @property
     def words(self) -> list[str]:
-        """The words in the order of their rows, the padding first."""
+        """Return the words in the order of their rows, the padding first."""
         return list(self._rows)
 
     def ids(self, words: Sequence[str]) -> Ids:

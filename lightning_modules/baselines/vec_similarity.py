@@ -4,10 +4,10 @@ With q_1 ... q_m the vectors of the question's words and c_1 ... c_n those of a 
 
     score(q, c) = 1 / (m n) sum_i sum_j cos(q_i, c_j),
 
-which is the dot product of the two means of unit vectors. Words without a vector, the mask and
-vectors of zeros have no direction and are left out of m and n; where nothing is left on a side the
-score is 0, that of words at right angles. Nothing is trained. The paper has word2vec's vectors,
-whose text format is read too.
+the dot product of the two means of unit vectors. Words without a vector, the mask and vectors of
+zeros have no direction and are left out of m and n; where nothing is left on a side the score is
+0, that of words at right angles. Nothing is trained. The paper uses word2vec's vectors, whose text
+format is read too.
 
 Shapes: Q questions, A answers, P pairs, L tokens, D numbers per word.
 """
@@ -33,7 +33,7 @@ class VecSimilarity(Scorer):
     """Mean cosine of the vectors of question and answer.
 
     Args:
-        words: What gives tokens their vectors; words that are not known have none.
+        words: Vectors of tokens; words that are not known have none.
         max_length: Most words of a question or of an answer.
     """
 
@@ -52,7 +52,6 @@ class VecSimilarity(Scorer):
         return self.words.origin.sha256 or ""
 
     def _answer(self, batch: Batch) -> Tensor:
-        """Return scores (B, K)."""
         questions = self._mean_direction(batch["question_ids"])[batch["pair_question"].cpu()]
         answers = self._mean_direction(batch["answer_ids"])[batch["pair_answer"].cpu()]
         scores = (questions * answers).sum(dim=-1).float().to(batch["pair_index"].device)  # (P,)
@@ -77,8 +76,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
     """Return the scorer for questions with answers, and for sentences whose mask they fill.
 
     Raises:
-        UsageError: If the setup has no answers to compare with a question, or random weights are
-            asked for.
+        UsageError: If the setup has no answers to compare with a question, or weights are random.
         WordVectorsError: If there are no such vectors.
     """
     if setup == "minimal_pair":
@@ -94,6 +92,6 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
-    """Refuse what `load` would, which reads no vectors before a word asks for its own."""
+    """Refuse what `load` would, which reads no vectors before a word needs its own."""
     load(settings, setup)
     return lambda records: range(len(records))

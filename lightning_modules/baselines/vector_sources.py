@@ -1,4 +1,4 @@
-"""What gives tokens their vectors, as `--model.vectors` names it: a file, an encoder or ELMo.
+"""Sources of the vectors of tokens, as `--model.vectors` names them: a file, an encoder or ELMo.
 
 Shapes: N texts, L tokens of a text, D numbers per token, H hidden.
 """
@@ -33,14 +33,7 @@ from probelight.probes.record import MASK
 
 
 class FileVectors(WordRows, TokenVectors):
-    """Word vectors of a file, one row per word, independent of its context.
-
-    Args:
-        vectors: The file.
-        seed: Of the numbers that a word without a vector gets, as large as the file's; None gives
-            it zeros.
-        trainable: Whether the rows are trained.
-    """
+    """Word vectors of a file, one row per word, independent of its context; see `VectorRows`."""
 
     def __init__(self, vectors: WordVectors, seed: int | None, *, trainable: bool) -> None:
         super().__init__(VectorRows(vectors, seed), trainable=trainable)
@@ -51,14 +44,7 @@ class FileVectors(WordRows, TokenVectors):
 
 
 class FrozenEncoder(FrozenModel):
-    """An encoder that gives each text its last hidden states.
-
-    Args:
-        name_or_path: "dictionary-lm", a folder, or a name on the Hub.
-
-    Raises:
-        PretrainedError: If it cannot be loaded whole.
-    """
+    """An encoder of `load_pretrained`: its last hidden states for each text."""
 
     def __init__(self, name_or_path: str) -> None:
         super().__init__()
@@ -87,12 +73,8 @@ _loaded = lru_cache(maxsize=2)(FrozenEncoder)
 class EncoderVectors(TokenVectors):
     """The last hidden states of a frozen encoder, one per piece of its tokenizer.
 
-    The encoder's weights are neither trained nor saved with a baseline.
-
-    Args:
-        name_or_path: "embedded", a folder, or a name on the Hub.
-        dimension: Numbers per state, if it is known; see `FrozenOrigin`.
-        sha256: Of the encoder, if it is known.
+    The encoder's weights are neither trained nor saved with a baseline. `dimension` and `sha256`
+    are those of a saved baseline, see `FrozenOrigin`.
 
     Raises:
         PretrainedError: If it cannot be loaded.
@@ -146,11 +128,11 @@ def token_vectors(
             as "encoder:NAME".
         dimension: D of a saved model; the file may be missing then.
         sha256: Of the files of a saved model.
-        seed: Of the vectors of words that a file lacks; see `FileVectors`.
-        trainable: Whether vectors that can be trained are.
+        seed: Of the vectors of words that a file lacks; None makes them zeros.
+        trainable: Train vectors that can be trained.
 
     Raises:
-        WordVectorsError: If they cannot be had.
+        WordVectorsError: If the vectors cannot be read.
         PretrainedError: If an encoder cannot be loaded.
     """
     kind, name = vectors_kind(source)

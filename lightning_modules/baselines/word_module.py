@@ -70,13 +70,9 @@ class WordModule(ChoiceModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Write weights, words and settings; `from_folder` needs no file of vectors.
+        """Write weights, words and settings, whole or not at all; loading reads no vectors' file.
 
-        The folder appears whole or not at all; an existing one is replaced.
-
-        Args:
-            folder: The folder.
-            state_dict: The module's weights where its own parameters hold only a shard of them.
+        After a sharded fit `state_dict` holds the module's weights, its parameters only a shard.
         """
         whole = self.state_dict() if state_dict is None else state_dict
         settings = {
@@ -97,9 +93,7 @@ class WordModule(ChoiceModule):
     def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:
         """Load the module that `save_pretrained` wrote into a folder, with its weights and words.
 
-        Args:
-            folder: The folder.
-            **overrides: Arguments of the constructor, such as `learning_rate`.
+        Further arguments are those of the constructor, such as `learning_rate`.
 
         Raises:
             PretrainedError: If the folder is not one of those, or is damaged.
@@ -123,9 +117,9 @@ class WordModule(ChoiceModule):
 
 
 class PairModule(WordModule):
-    """A `WordModule` that gives pairs of question and answer a logit.
+    """A `WordModule` with a logit for each pair of question and answer.
 
-    `words` gives tokens their vectors; the other arguments are those of `ESIM`.
+    `words` are the vectors of tokens; the other arguments are those of `ESIM`.
     """
 
     saved = ("train_vectors", "hidden_size", "dropout", "max_length", "num_choices", "seed")
@@ -158,7 +152,7 @@ class PairModule(WordModule):
         """Load the module of a folder, as every `WordModule`.
 
         Raises:
-            PretrainedError: If it was saved with another number of choices, too.
+            PretrainedError: Also if it was saved with another number of choices.
         """
         own = word_settings(folder).get("num_choices")
         given = agree("num_choices", overrides.get("num_choices"), own, str(folder))

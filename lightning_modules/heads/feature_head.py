@@ -1,6 +1,6 @@
 """Heads on the frozen features of a scorer, with one row per candidate of any number of pieces.
 
-So a head learns which word belongs to a text, and not how that word is spelled.
+So a head learns which word belongs to a text, not how that word is spelled.
 
 Shapes: B batch, H hidden, U candidate words.
 """
@@ -23,12 +23,7 @@ _EPSILON = 1e-12  # BERT's
 
 
 def fresh_hidden_layer(size: int, seed: int) -> tuple[nn.Linear, nn.LayerNorm]:
-    """Return the dense map (H -> H) and the norm of a hidden layer, between which GELU is.
-
-    Args:
-        size: H.
-        seed: Of the weights.
-    """
+    """Return a seeded dense map (H -> H) and the norm of a hidden layer, between which GELU is."""
     with own_random_state(seed):
         dense, norm = nn.Linear(size, size), nn.LayerNorm(size, eps=_EPSILON)
         nn.init.normal_(dense.weight, std=SPREAD)
@@ -39,16 +34,16 @@ def fresh_hidden_layer(size: int, seed: int) -> tuple[nn.Linear, nn.LayerNorm]:
 class FrozenFeatures(nn.Module):
     """A language model that is not trained: its features, and the heads that a curve begins with.
 
-    Mode `linear` begins with `head`, the rows that `Scorer.word_rows` gives. Mode `mlp` begins with
-    `fresh_head`: a dense map of H to H, GELU and a norm with weights of the run's seed, before the
-    same rows, since these models have no pre-trained transform there as masked LMs have.
+    Mode `linear` begins with `head`, the rows of `Scorer.word_rows`. Mode `mlp` begins with
+    `fresh_head`: a seeded dense map (H to H), GELU and a norm before the same rows, since these
+    models have no pre-trained transform there as masked LMs have.
 
     Args:
         scorer: The model; it is used, not copied.
         words: (U,) all candidates that records will have, each once.
 
     Raises:
-        UsageError: If the scorer gives no features.
+        UsageError: If the scorer has no features.
         RecordError: If its tokenizer makes nothing of a word.
     """
 
@@ -62,7 +57,6 @@ class FrozenFeatures(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
         return self.head.weight.device
 
     def encoder(self) -> ChoiceEncoder:
@@ -76,7 +70,7 @@ class FrozenFeatures(nn.Module):
         return self.question.answer(batch)
 
     def fresh_head(self, seed: int) -> HeadRows:
-        """Return the head of mode `mlp`, whose hidden layer has the first weights of a seed."""
+        """Return the head of mode `mlp`, with a seeded hidden layer."""
         weight, bias = self.head.weight, self.head.bias
         dense, norm = fresh_hidden_layer(weight.shape[1], seed)
         return HeadRows(weight, bias, (dense.to(self.device), F.gelu, norm.to(self.device)))

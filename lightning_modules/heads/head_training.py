@@ -82,14 +82,11 @@ def train_stack(
         heads: The stack, which then holds the result of each run.
         train: R sets. Runs that share a set share its memory.
         orders: (R, epochs, T) item indices.
-        plan: Rates and sizes.
+        plan: Rates and sizes, in the mode of the stack.
         held_out: R sets that decide about rate and end of a `PlateauPlan` with patience.
 
     Returns:
-        The epoch that each run's head is of, counted from 1.
-
-    Raises:
-        ValueError: If the plan's mode is not that of the stack.
+        The epoch of each run's head, counted from 1.
     """
     if plan.mode != heads.mode:
         raise ValueError(f"heads stacked for mode {heads.mode} cannot train in mode {plan.mode}")
@@ -136,23 +133,19 @@ def sample_orders(num_items: int, size: int, epochs: int, seed: int) -> np.ndarr
 
 
 class Sample:
-    """The items of some runs' samples: features shared by runs, and what each step picks.
+    """The items of some runs' samples: features shared by runs, and the picks of each step.
+
+    `order` (R, epochs, T) indexes the items of each run's set. With `all_words` the sample has all
+    words of the stack, for an optimiser that moves every one.
 
     Attributes:
         features: Distinct items' h (., H), or z (., E) where the transform is not trained.
         index: (R, epochs, T) rows of `features`.
-        words: (R, W) rows of the stack's weight that occur in a run's sample, filled up at the end.
-        num_words: How many of them are not filling.
+        words: (R, W) rows of the stack's weight that occur in a run's sample, padded with the last.
+        num_words: Length of each row of `words` without that padding.
         rows: (R, epochs, T, K) candidates as places in `words`.
         gold: (R, epochs, T, 1) gold choices.
         mask: (R, epochs, T, K) -inf where there is no choice; None if all are there.
-
-    Args:
-        heads: The stack.
-        runs: Which of its runs.
-        train: The set of each of them.
-        order: (R, epochs, T) item indices.
-        all_words: Take all words of the stack, for an optimiser that moves every one.
     """
 
     def __init__(
@@ -263,7 +256,7 @@ class TrainingRuns:
         return [plan.epochs] * len(self.sample.index)
 
     def _backward(self, epoch: int, part: slice) -> None:
-        """Set the gradients of one step: a mean within each run; no run feels another."""
+        """Set the gradients of one step: a mean within each run, independent of the other runs."""
         sample = self.sample
         index = sample.index[:, epoch, part]  # (R, B)
         h = F.embedding(index, sample.features)
@@ -309,9 +302,6 @@ class TrainingRuns:
 class RunProgress:
     """The rate and the end of one run, by its accuracy on held-out items.
 
-    Args:
-        plan: How it is trained.
-
     Attributes:
         scale: Its rate as a share of the full one; 0 when it has ended.
         best_epoch: The first epoch with the best accuracy, counted from 1; 0 before there is one.
@@ -327,7 +317,7 @@ class RunProgress:
         self.best_epoch = 0
 
     def judge(self, epoch: int, accuracy: float) -> bool:
-        """Take in an epoch's accuracy; return whether it is better than all before it."""
+        """Update rate and end; return whether the epoch's accuracy is better than all before it."""
         assert self._plan.patience is not None
         self._scheduler.step(accuracy)
         self.scale = float(self._rate.param_groups[0]["lr"]) / self._plan.learning_rate
@@ -340,7 +330,7 @@ class RunProgress:
 
 
 class PlateauRuns(TrainingRuns):
-    """Runs of a stack while they train together, after a `PlateauPlan`."""
+    """Runs of a stack while they train together, by a `PlateauPlan`."""
 
     plan: PlateauPlan
 

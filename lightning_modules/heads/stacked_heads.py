@@ -25,40 +25,32 @@ _Step = Callable[[Parameters, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class CachedItems:
-    """Items whose texts were encoded once.
+    """Items whose texts were encoded once."""
 
-    Attributes:
-        features: (N, H) encoder output at the mask.
-        candidates: (N, K) vocabulary items.
-        choice_mask: (N, K) which choices exist.
-        labels: (N,) gold choices.
-    """
-
-    features: Tensor
-    candidates: Tensor
-    choice_mask: Tensor
-    labels: Tensor
+    features: Tensor  # (N, H) encoder output at the mask
+    candidates: Tensor  # (N, K) vocabulary items
+    choice_mask: Tensor  # (N, K) which choices exist
+    labels: Tensor  # (N,) gold choices
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def at(self, rows: Tensor) -> CachedItems:
-        """Return some of the items."""
         columns = (self.features, self.candidates, self.choice_mask, self.labels)
         return CachedItems(*(column[rows] for column in columns))
 
 
 class Head(Protocol):
-    """What is needed of a masked-token head; `CandidateHead` is one."""
+    """The interface of a masked-token head; `CandidateHead` is one."""
 
     @property
     def weight(self) -> Tensor:
-        """The decoder's weight (V, E)."""
+        """Return the decoder's weight (V, E)."""
         ...
 
     @property
     def bias(self) -> Tensor | None:
-        """The decoder's bias (V,), where it has one."""
+        """Return the decoder's bias (V,), where it has one."""
         ...
 
     def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
@@ -68,28 +60,21 @@ class Head(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class HeadRows:
-    """A head apart from its model: its hidden layer, if any, and its rows of some words.
+    """A head apart from its model: its rows of U words, and its hidden layer, if any."""
 
-    Attributes:
-        weight: (U, E) rows of the decoder.
-        bias: (U,) of them, where there is one.
-        hidden_layer: What features go through before, one after the other.
-    """
-
-    weight: Tensor
-    bias: Tensor | None
-    hidden_layer: Sequence[Callable[[Tensor], Tensor]] = ()
+    weight: Tensor  # (U, E)
+    bias: Tensor | None  # (U,)
+    hidden_layer: Sequence[Callable[[Tensor], Tensor]] = ()  # applied one after the other
 
     @classmethod
     def of(cls, head: Head, words: Tensor) -> HeadRows:
-        """Copy the rows of some vocabulary items (U,) from a head, which is left as it is."""
+        """Copy the rows of some vocabulary items (U,) from a head."""
         words = words.to(head.weight.device)
         bias = None if head.bias is None else head.bias.detach()[words]
         steps = copy.deepcopy(list(head.transform_steps()))
         return cls(head.weight.detach()[words], bias, steps)
 
     def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
-        """Return the modules and functions of the hidden layer, in order."""
         return self.hidden_layer
 
 
@@ -97,8 +82,8 @@ class StackedHeads:
     """R independent heads, on the device of the first.
 
     Args:
-        heads: What the runs start from, which is left as it is: one head for all of them, or one
-            a run. All have the same form; runs may share one.
+        heads: The heads that runs start from, which stay as they are: one for all runs, or one
+            per run. All have the same form; runs may share one.
         vocabulary: (U,) sorted vocabulary items of all candidates.
         num_runs: R.
         mode: What is trained.
@@ -162,11 +147,7 @@ class StackedHeads:
         return mask_choices(logits, items.choice_mask.to(self.device))
 
     def rows_of(self, items: CachedItems) -> Tensor:
-        """Return rows (N, K) of the candidates among the U words; any row where a choice is none.
-
-        Raises:
-            ValueError: If a candidate is not among the words.
-        """
+        """Return rows (N, K) of the candidates among the U words; any row if there is no choice."""
         candidates = items.candidates.to(self.device)
         rows = torch.searchsorted(self.vocabulary, candidates)
         rows = rows.clamp(max=len(self.vocabulary) - 1)
@@ -252,7 +233,7 @@ def _stacked(prefix: str, part: nn.Module) -> _Step:
 def _unfolded(step: Callable[[Tensor], Tensor]) -> list[Callable[[Tensor], Tensor]]:
     """Return the parts of a module that is dense, activation and norm, or the first two.
 
-    Known by what it holds, and unfolded only if the chain of parts gives the module's own output.
+    It is unfolded only if the chain of its parts gives the module's own output.
     """
     if not isinstance(step, nn.Module):
         return [step]
