@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.callbacks.aggregate_checkpoint import ORIGINAL, PROBE
+from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
 
 
 class Logger:
@@ -27,13 +27,17 @@ def trainer_at() -> Callable[..., Any]:
     """Makes what a callback reads of a Trainer: `trainer_at(step, probe=0.5, original=0.5)`."""
 
     def make(step: int, **scores: float) -> Any:
-        names = {"probe": PROBE, "original": ORIGINAL}
+        names = {"probe": PROBE, "original": ORIGINAL, "aggregate": AGGREGATE}
+        metrics = {names[k]: torch.tensor(v, dtype=torch.float64) for k, v in scores.items()}
         return SimpleNamespace(
             sanity_checking=False,
-            callback_metrics={names[k]: torch.tensor(v) for k, v in scores.items()},
+            state=SimpleNamespace(fn="fit"),
+            callback_metrics=metrics,
             global_step=step,
             current_epoch=0,
             global_rank=0,
+            is_global_zero=True,
+            strategy=None,
             loggers=[Logger()],
         )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,38 +13,28 @@ from probelight.callbacks.aggregate_checkpoint import (
     AGGREGATE,
     HELD_OUT,
     ORIGINAL,
-    PROBE,
     AggregateCheckpoint,
     Patience,
 )
 
 
-class Module:
-    def __init__(self) -> None:
-        self.saved: list[int] = []
-        self.epoch = 0
+@pytest.fixture
+def saved_in(trainer_at: Callable[..., Any]) -> Callable[..., list[int]]:
+    """Validates a fit with scores (probe, original) and returns the epochs whose model is saved."""
 
-    def save_pretrained(self, folder: Path) -> None:
-        self.saved.append(self.epoch)
+    def validate(keep: AggregateCheckpoint, scores: list[tuple[float, float]]) -> list[int]:
+        epochs: list[int] = []
+        for epoch, (probe, original) in enumerate(scores, start=1):
+            both = {"probe": probe, "original": original}
+            trainer = trainer_at(10 * epoch, **both, aggregate=(probe + original) / 2)
+            trainer.current_epoch = epoch - 1
+            module: Any = SimpleNamespace(
+                save_pretrained=lambda _, epoch=epoch: epochs.append(epoch)
+            )
+            keep.on_validation_end(trainer, module)
+        return epochs
 
-
-def validate(keep: AggregateCheckpoint, scores: list[tuple[float, float]]) -> Module:
-    module: Any = Module()
-    for epoch, (probe, original) in enumerate(scores):
-        values = {PROBE: probe, ORIGINAL: original, AGGREGATE: (probe + original) / 2}
-        trainer: Any = SimpleNamespace(
-            sanity_checking=False,
-            state=SimpleNamespace(fn="fit"),
-            callback_metrics={k: torch.tensor(v, dtype=torch.float64) for k, v in values.items()},
-            current_epoch=epoch,
-            global_step=10 * (epoch + 1),
-            is_global_zero=True,
-            strategy=None,
-            loggers=[],
-        )
-        module.epoch = epoch + 1
-        keep.on_validation_end(trainer, module)
-    return module  # type: ignore[no-any-return]
+    return validate
 
 
 @pytest.mark.parametrize(
@@ -60,35 +51,40 @@ def validate(keep: AggregateCheckpoint, scores: list[tuple[float, float]]) -> Mo
     ],
 )
 def test_the_best_score_is_kept(
-    monitor: str, scores: list[tuple[float, float]], saved: list[int], tmp_path: Path
+    monitor: str,
+    scores: list[tuple[float, float]],
+    saved: list[int],
+    saved_in: Callable[..., list[int]],
+    tmp_path: Path,
 ) -> None:
     keep = AggregateCheckpoint(tmp_path / "best", monitor=monitor)
     assert keep.best is None
-    assert validate(keep, scores).saved == saved
+    assert saved_in(keep, scores) == saved
     assert keep.best is not None
     assert (keep.best["epoch"], keep.best["step"]) == (saved[-1], 10 * saved[-1])
 
 
-def test_its_memory_is_part_of_the_training_state(tmp_path: Path) -> None:
-    first = AggregateCheckpoint(tmp_path / "best")
-    validate(first, [(0.5, 0.5)])
-    second = AggregateCheckpoint(tmp_path / "best")
+def test_its_memory_is_part_of_the_training_state(
+    saved_in: Callable[..., list[int]], tmp_path: Path
+) -> None:
+    first, second = AggregateCheckpoint(tmp_path / "best"), AggregateCheckpoint(tmp_path / "best")
+    assert saved_in(first, [(0.5, 0.5)]) == [1]
     second.load_state_dict(first.state_dict())
-    assert validate(second, [(0.5, 0.25)]).saved == []
+    assert saved_in(second, [(0.5, 0.25)]) == []
 
 
-def test_an_unknown_monitor_and_a_missing_score_are_errors(tmp_path: Path) -> None:
+def test_an_unknown_monitor_and_a_missing_score_are_errors(
+    trainer_at: Callable[..., Any], tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match="val/aggregate"):
         AggregateCheckpoint(tmp_path, monitor="val/loss")
-    keep = AggregateCheckpoint(tmp_path / "best")
-    trainer: Any = SimpleNamespace(
-        sanity_checking=False, state=SimpleNamespace(fn="fit"), callback_metrics={}
-    )
     with pytest.raises(RuntimeError, match="val/aggregate was not logged"):
-        keep.on_validation_end(trainer, Module())  # type: ignore[arg-type]
+        AggregateCheckpoint(tmp_path / "best").on_validation_end(trainer_at(1), None)  # type: ignore[arg-type]
 
 
-def test_under_fsdp_every_process_gathers_and_the_first_one_writes(tmp_path: Path) -> None:
+def test_under_fsdp_every_process_gathers_and_the_first_one_writes(
+    trainer_at: Callable[..., Any], tmp_path: Path
+) -> None:
     class Sharded(FSDPStrategy):
         gathered = 0
 
@@ -102,19 +98,11 @@ def test_under_fsdp_every_process_gathers_and_the_first_one_writes(tmp_path: Pat
 
     written: list[list[str]] = []
     for rank in (0, 1):
-        strategy = Sharded()
-        trainer: Any = SimpleNamespace(
-            sanity_checking=False,
-            state=SimpleNamespace(fn="fit"),
-            callback_metrics={ORIGINAL: torch.tensor(0.5)},
-            current_epoch=0,
-            global_step=1,
-            is_global_zero=rank == 0,
-            strategy=strategy,
-        )
+        trainer = trainer_at(1, original=0.5)
+        trainer.is_global_zero, trainer.strategy = rank == 0, Sharded()
         module: Any = Saver()
         AggregateCheckpoint(tmp_path / "best", ORIGINAL).on_validation_end(trainer, module)
-        assert strategy.gathered == 1
+        assert trainer.strategy.gathered == 1
     assert written == [["whole"]]
 
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
+from tests.protocols.jobs.harness import wait_until
 from tests.protocols.jobs.tiny_training import Points, Regression
 
 
@@ -76,7 +76,8 @@ def test_sigterm_to_the_whole_group_saves_the_state_and_exits_with_143(
     whole.mkdir()
     stopped.mkdir()
     process = started(stopped, devices, num_workers, 0.3)
-    wait_for_step(stopped / f"step.{devices - 1}", 6, process)
+    step = stopped / f"step.{devices - 1}"
+    wait_until(lambda: step.exists() and step.read_text() >= "6", 300)
     os.killpg(process.pid, signal.SIGTERM)
     errors = ended(process, 120)
     assert process.returncode == 143, errors
@@ -87,11 +88,3 @@ def test_sigterm_to_the_whole_group_saves_the_state_and_exits_with_143(
         errors = ended(process, 300)
         assert process.returncode == 0, errors
     assert (stopped / "weights").read_text() == (whole / "weights").read_text()
-
-
-def wait_for_step(path: Path, step: int, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 300
-    while not (path.exists() and path.read_text() >= str(step)):
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.02)

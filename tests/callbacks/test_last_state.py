@@ -146,39 +146,30 @@ def test_a_run_goes_on_with_steps_of_other_batches(
 
 
 @pytest.mark.parametrize(
-    ("write_seconds", "minutes", "share", "saved"),
+    ("write_seconds", "settings", "saved"),
     [
         # A state is due two minutes behind the one before: at 150 s, as no step ends at 120 s.
-        (5, 2.0, 0.1, [3, 6, 9, 12]),
+        (5, {}, [3, 6, 9, 12]),
         # After 20 s of writing the next waits 180 s: four steps, and 20 of 220 s are 9%.
-        (20, 2.0, 0.1, [3, 7, 11, 12]),
+        (20, {}, [3, 7, 11, 12]),
         # 100 s of writing at a share of a half: 100 s of steps, but two minutes at least.
-        (100, 2.0, 0.5, [3, 6, 9, 12]),
-        (100, 0.0, 0.5, [1, 3, 5, 7, 9, 11, 12]),
-        (0, 60.0, 0.1, [12]),
+        (100, {"share": 0.5}, [3, 6, 9, 12]),
+        (100, {"share": 0.5, "minutes": 0.0}, [1, 3, 5, 7, 9, 11, 12]),
+        (0, {"minutes": 60.0}, [12]),
+        (0, {"minutes": 60.0, "at_end": False}, []),
     ],
 )
 def test_by_the_clock_states_are_minutes_apart_and_writing_takes_a_share_of_the_time(
     write_seconds: float,
-    minutes: float,
-    share: float,
+    settings: dict[str, Any],
     saved: list[int],
     saving: Callable[..., Any],
     tmp_path: Path,
 ) -> None:
     clock = Clock()
-    keep = Noted(tmp_path, minutes=minutes, share=share, clock=clock)
+    keep = Noted(tmp_path, clock=clock, **settings)
     saving(keep).fit(Timed(clock, write_seconds), batches(12))
     assert keep.saved == saved
-
-
-def test_the_end_is_kept_only_where_it_is_asked_for(
-    saving: Callable[..., Any], tmp_path: Path
-) -> None:
-    for at_end, saved in ((True, [4]), (False, [])):
-        keep = Noted(tmp_path, at_end=at_end)
-        saving(keep).fit(Line(), batches(4))
-        assert keep.saved == saved
 
 
 def test_only_the_first_process_looks_at_its_clock(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,22 +47,21 @@ def test_scores_do_not_depend_on_the_batches(
         torch.testing.assert_close(other, scores[0], rtol=1e-6, atol=1e-6)
 
 
-class _FakeTrainer:
-    """What the datamodule asks of a Trainer, for any number of processes."""
-
-    def __init__(self, module: Any, world_size: int, rank: int, shards: bool = False) -> None:
-        self.lightning_module = module
-        self.world_size = world_size
-        self.global_rank = rank
-        self.accumulate_grad_batches = 1
-        self._accelerator_connector = type("Connector", (), {"use_distributed_sampler": shards})
+def _trainer(module: Any, world_size: int, rank: int, shards: bool = False) -> Any:
+    return SimpleNamespace(
+        lightning_module=module,
+        world_size=world_size,
+        global_rank=rank,
+        accumulate_grad_batches=1,
+        _accelerator_connector=SimpleNamespace(use_distributed_sampler=shards),
+    )
 
 
 def _loaders(module: Any, world_size: int, rank: int) -> tuple[Any, list[Any]]:
     data = ChoiceDataModule(
         records(14), {"probe": records(13)}, batch_size=6, max_eval_tokens=40, seed=3
     )
-    data.trainer = _FakeTrainer(module, world_size, rank)  # type: ignore[assignment]
+    data.trainer = _trainer(module, world_size, rank)
     data.setup("fit")
     return data.train_dataloader(), data.val_dataloader()
 
@@ -122,7 +122,7 @@ def test_lightning_must_not_shard_again_and_no_set_is_called_train(
     make_module: Callable[..., Bag],
 ) -> None:
     data = ChoiceDataModule(None, {"probe": records(3)})
-    data.trainer = _FakeTrainer(make_module(), 2, 0, shards=True)  # type: ignore[assignment]
+    data.trainer = _trainer(make_module(), 2, 0, shards=True)
     with pytest.raises(ValueError, match="use_distributed_sampler=False"):
         data.setup("validate")
     with pytest.raises(ValueError, match="can't be named 'train'"):

@@ -18,7 +18,6 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import nn
-from torch.utils.data import Dataset
 
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.datamodules.loaders import (
@@ -127,7 +126,7 @@ def test_the_number_of_processes_may_change_on_resume() -> None:
     assert EpochBatchSampler(12, 4).plan == state
 
 
-NUMBERS: Any = list(range(12))
+NUMBERS: Any = range(12)
 
 
 def start_a_thread() -> None:
@@ -158,7 +157,7 @@ def test_a_loader_outlives_a_signal_to_the_whole_run() -> None:
         subprocess.run(["kill", "-TERM", str(worker.pid)], check=True)
     time.sleep(0.2)
     assert all(worker.is_alive() for worker in batches._workers)
-    assert sum((batch.tolist() for batch in batches), found) == NUMBERS
+    assert sum((batch.tolist() for batch in batches), found) == list(NUMBERS)
 
 
 def is_pending(pid: int, number: signal.Signals) -> bool:
@@ -184,22 +183,9 @@ def test_a_loader_ends_when_its_parent_says_so(signalled: bool) -> None:
     assert worker.exitcode == 0
 
 
-class Numbers(Dataset[int]):
-    """Its items are their indices."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def __getitem__(self, index: int) -> int:
-        return index
-
-    def __len__(self) -> int:
-        return self.size
-
-
 def _loader(size: int = 11, workers: int = 0, **options: Any) -> ResumableLoader:
     sampler = EpochBatchSampler(size, 3, **{"seed": 4, **options})
-    return ResumableLoader(Numbers(size), sampler, collate_fn=list, num_workers=workers)
+    return ResumableLoader(range(size), sampler, collate_fn=list, num_workers=workers)
 
 
 def _epoch(loader: ResumableLoader, epoch: int) -> list[list[int]]:
@@ -262,7 +248,7 @@ def test_a_state_of_other_batches_is_refused(changed: dict[str, Any]) -> None:
 
 def _split(size: int, accumulate: int) -> ResumableLoader:
     """Steps of 4 of 10 items in batches of `size`."""
-    loader = ResumableLoader(Numbers(10), EpochBatchSampler(10, size, seed=4), collate_fn=list)
+    loader = ResumableLoader(range(10), EpochBatchSampler(10, size, seed=4), collate_fn=list)
     loader.accumulate = accumulate
     return loader
 
@@ -307,7 +293,7 @@ def test_iterating_leaves_the_global_random_state_alone(workers: int) -> None:
 
 def test_workers_that_stay_are_refused() -> None:
     with pytest.raises(ValueError, match="persistent_workers"):
-        ResumableLoader(Numbers(3), EpochBatchSampler(3, 1), num_workers=1, persistent_workers=True)
+        ResumableLoader(range(3), EpochBatchSampler(3, 1), num_workers=1, persistent_workers=True)
 
 
 def test_a_data_module_gives_the_state_to_the_loader_that_is_made_next() -> None:

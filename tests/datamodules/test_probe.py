@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,11 +33,12 @@ def _write(path: Path, ids: Sequence[str]) -> str:
 
 
 def _attach(data: ProbeDataModule, tokenizer: Any, stage: str) -> ProbeDataModule:
-    encoder = MaskedChoiceEncoder(tokenizer)
-    module = type("Module", (), {"encoder": lambda self: encoder})()
-    state = type("State", (), {"fn": stage})()
-    fields = {"lightning_module": module, "world_size": 1, "global_rank": 0, "state": state}
-    data.trainer = type("Trainer", (), fields)()
+    module = SimpleNamespace(encoder=lambda: MaskedChoiceEncoder(tokenizer))
+    state = SimpleNamespace(fn=stage)
+    trainer: Any = SimpleNamespace(
+        lightning_module=module, world_size=1, global_rank=0, state=state
+    )
+    data.trainer = trainer
     data.prepare_data()
     data.setup(stage)
     return data

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +11,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
+from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.base import (
     adamw_groups,
     choice_loss,
@@ -21,6 +19,9 @@ from probelight.lightning_modules.base import (
     slanted_triangular,
     trapezoid,
 )
+from probelight.lightning_modules.masked_choice import MaskedChoice
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.probes.record import Record
 from tests.lightning_modules.table import LABELS, ROWS, Table, batch, loader
 
 
@@ -198,77 +199,37 @@ def test_metrics_are_no_part_of_the_weights() -> None:
     assert set(module.state_dict()) == {"rows"}
 
 
-_FIT = """
-import sys
-
-import pytorch_lightning as pl
-import torch
-from torch import nn
-
-from probelight.datamodules.choices import ChoiceDataModule
-from probelight.lightning_modules.masked_choice import MaskedChoice
-from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.probes.record import Record
-
-folder, out, processes = sys.argv[1], sys.argv[2], int(sys.argv[3])
-words = ["cat", "dog", "one", "two", "three"]
-choices = ("smaller", "larger", "red")
-records = [
-    Record(str(i), f"the {word} is [MASK] than a dog .", choices, i % 3)
-    for i, word in enumerate(words)
-]
-found = {}
-for name, make in {
-    "mlp": lambda: MaskedChoice(folder, mode="mlp"),
-    "full": lambda: MaskedChoice(folder, mode="full"),
-    "sentence": lambda: SentenceChoice(folder),
-}.items():
-    module = make()
-    for part in module.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0  # each process draws its own
-    # Adam would make a whole step of a gradient that is nothing but rounding.
-    trained = [p for p in module.parameters() if p.requires_grad]
-    module.configure_optimizers = lambda: torch.optim.SGD(trained, lr=0.1)
-    trainer = pl.Trainer(
-        accelerator="cpu", devices=processes, strategy="ddp" if processes > 1 else "auto",
-        max_epochs=2, logger=False, enable_checkpointing=False, enable_progress_bar=False,
-        enable_model_summary=False, use_distributed_sampler=False,
-    )
-    trainer.fit(module, datamodule=ChoiceDataModule(records, {"dev": records}, 4, seed=3))
-    logged = {key: value.clone() for key, value in trainer.callback_metrics.items()}
-    found[name] = {**module.state_dict(), **logged}
-if trainer.is_global_zero:
-    torch.save(found, out)
-"""
-
-
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["mlp", "full", "sentence"])
 def test_two_processes_train_and_measure_as_one(
-    checkpoint: Callable[..., Path], tmp_path: Path
+    kind: Any, checkpoint: Callable[..., Path], quiet_trainer: Callable[..., Any]
 ) -> None:
-    """Five records in batches of four: the second batch is one record and one padding item."""
-    script = tmp_path / "fit.py"
-    script.write_text(_FIT)
-    root = Path(__file__).resolve().parents[2]
-    results = []
-    for processes in (1, 2):
-        out = tmp_path / f"{processes}.pt"
-        command = [sys.executable, script, checkpoint("bert"), out, processes]
-        done = subprocess.run(
-            [str(part) for part in command],
-            env={**os.environ, "PYTHONPATH": str(root)},
-            capture_output=True,
-            text=True,
-            timeout=400,
+    # Five records in batches of four: the second batch is one record and one padding item.
+    words, choices = ["cat", "dog", "one", "two", "three"], ("smaller", "larger", "red")
+    records = [
+        Record(str(i), f"the {word} is [MASK] than a dog .", choices, i % 3)
+        for i, word in enumerate(words)
+    ]
+
+    def fitted(**processes: Any) -> dict[str, Tensor]:
+        folder = str(checkpoint("bert"))
+        module: Any = (
+            SentenceChoice(folder) if kind == "sentence" else MaskedChoice(folder, mode=kind)
         )
-        assert done.returncode == 0, done.stderr[-3000:]
-        results.append(torch.load(out, weights_only=True))
-    for kind, one in results[0].items():
-        two = results[1][kind]
-        assert one["val/dev_accuracy"] == two["val/dev_accuracy"]
-        for name, value in one.items():
-            torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=f"{kind} {name}")
+        for part in module.modules():
+            if isinstance(part, nn.Dropout):
+                part.p = 0.0  # each process draws its own
+        # Adam would make a whole step of a gradient that is nothing but rounding.
+        trained = [p for p in module.parameters() if p.requires_grad]
+        module.configure_optimizers = lambda: torch.optim.SGD(trained, lr=0.1)
+        trainer = quiet_trainer(max_epochs=2, **processes)
+        trainer.fit(module, datamodule=ChoiceDataModule(records, {"dev": records}, 4, seed=3))
+        return {**module.state_dict(), **trainer.callback_metrics}
+
+    one, two = fitted(), fitted(devices=2, strategy="ddp_fork")
+    assert one["val/dev_accuracy"] == two["val/dev_accuracy"]
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_biases_norms_and_frozen_parameters_are_not_decayed() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 
 from probelight.datamodules.choices import ChoiceDataModule
@@ -23,33 +22,26 @@ RECORDS = [
 ]
 
 
-def predicted(scorer: MaskedScorer, question: Question) -> dict[str, Any]:
-    trainer = pl.Trainer(
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        use_distributed_sampler=False,
-    )
-    data = ChoiceDataModule(train=None, evaluation={"a": RECORDS})
-    module = ScorerModule(scorer, question)
-    [batch] = trainer.predict(module, datamodule=data)  # type: ignore[misc]
-    return batch
-
-
 def test_answers_come_back_on_the_cpu_with_their_items(
-    checkpoint: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    checkpoint: Callable[..., Path],
+    quiet_trainer: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def predicted(question: Question) -> dict[str, Any]:
+        data = ChoiceDataModule(train=None, evaluation={"a": RECORDS})
+        [batch] = quiet_trainer().predict(ScorerModule(scorer, question), datamodule=data)
+        return batch
+
     called: list[bool] = []
     monkeypatch.setattr(scoring, "give_memory_back", lambda: called.append(True))
     monkeypatch.setattr(scoring, "_TRIM_EVERY", 1)
     scorer = MaskedScorer(MaskedLM(str(checkpoint())))
-    batch = predicted(scorer, scorer.choice_scores())
+    batch = predicted(scorer.choice_scores())
     assert sorted(batch["item"].tolist()) == [0, 1]
     assert batch["scores"].dtype == torch.float32
     assert batch["scores"][batch["item"].tolist().index(1), 2] == -torch.inf
     assert batch["choice_mask"].sum() == 5
-    whole = predicted(scorer, scorer.vocabulary())["scores"]
+    whole = predicted(scorer.vocabulary())["scores"]
     assert whole.shape == (2, len(scorer.masked.tokenizer))
     assert not scorer.network.training
     assert called == [True, True]
