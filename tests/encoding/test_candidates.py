@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -96,20 +98,15 @@ class Stems:
     def encode(self, records: list[Record]) -> Any:
         self.given = list(records)
         kept = [i for i, record in enumerate(records) if len(record.stem.split()) % 2 == 0]
-        return _Posed(kept)
-
-
-class _Posed:
-    skipped = ()
-    notices = ("two were cut",)
-
-    def __init__(self, kept: list[int]) -> None:
-        self.kept = kept
-        self.lengths = torch.arange(len(kept)).numpy()
-        self.num_sequences = self.lengths
-
-    def inputs(self, items: Any) -> dict[str, torch.Tensor]:
-        return {"text": torch.tensor([self.kept[i] for i in items])}
+        ones = np.ones(len(kept))
+        return SimpleNamespace(
+            kept=kept,
+            skipped=(),
+            notices=("two were cut",),
+            lengths=ones,
+            num_sequences=ones,
+            inputs=lambda items: {"text": torch.tensor(kept)[items]},
+        )
 
 
 def test_candidates_are_places_in_the_list_and_absent_choices_are_masked() -> None:

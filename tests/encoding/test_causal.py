@@ -123,30 +123,6 @@ def test_texts_are_run_with_those_that_begin_alike() -> None:
 Folder = Callable[[str], Path]
 
 
-def test_a_stem_is_read_up_to_its_blank_or_with_the_blank_written_out(
-    causal_folder: Folder,
-) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
-    records = [
-        Record("1", "a cat is  [MASK] than a dog .", ("larger", "smaller"), 1),
-        Record("2", "a dog is [MASK] .", (), 0),
-        Record("3", "[MASK] dog is larger", ("a", "the"), 0),
-    ]
-    for blank, texts in (
-        (None, ("a cat is", "a dog is", "<s>")),
-        ("___", ("a cat is  ___ than a dog .", "a dog is ___ .", "___ dog is larger")),
-    ):
-        encoder = StemEncoder(tokenizer, blank=blank)
-        batch = encoder.encode(records).collate(range(3))
-        for ids, mask, place, text in zip(
-            batch["input_ids"], batch["attention_mask"], batch["place"], texts, strict=True
-        ):
-            assert ids[mask == 1].tolist() == tokenizer(text)["input_ids"]
-            assert int(place) == int(mask.sum()) - 1
-        exists = [[True, True], [False, False], [True, True]]
-        assert batch["choice_mask"].tolist() == exists
-
-
 def test_what_cannot_be_looked_up_is_skipped_and_what_is_too_long_is_cut(
     causal_folder: Folder,
 ) -> None:

@@ -67,18 +67,11 @@ def test_sequences_are_filled_up_on_the_right() -> None:
     assert set(replace(PADDING, with_types=False).apply([short])) == {"input_ids", "attention_mask"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "padding"),
-    [
-        ("wordpiece", Padding(token_id=0, type_id=0, with_types=True)),
-        ("byte_bpe", Padding(token_id=1, type_id=0, with_types=False)),
-    ],
-)
-def test_the_padding_of_a_tokenizer(
-    kind: str, padding: Padding, make_tokenizer: Callable[..., Any]
-) -> None:
-    tokenizer = make_tokenizer(kind)
-    assert Padding.of(tokenizer) == padding
+def test_the_padding_of_a_tokenizer(make_tokenizer: Callable[..., Any]) -> None:
+    tokenizer = make_tokenizer("wordpiece")
+    assert Padding.of(tokenizer) == Padding(token_id=0, type_id=0, with_types=True)
+    found = Padding.of(make_tokenizer("byte_bpe"))
+    assert found == Padding(token_id=1, type_id=0, with_types=False)
     tokenizer.pad_token = None
     with pytest.raises(ValueError, match="no padding token; set pad_token"):
         Padding.of(tokenizer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import torch
 
 from probelight.encoding.masked import MaskedChoiceEncoder
 from probelight.io.errors import RecordError
-from probelight.probes.importers.items import read_ai2, write_ai2
 from probelight.probes.record import Record
 
 INSIDE = Record("in", "The dog is [MASK] than a cat.", ("older", "younger"), 1, position=1)
@@ -71,20 +69,6 @@ def test_a_split_candidate_is_an_error_that_names_it(make_tokenizer: Callable[..
         assert part in str(error.value)
     with pytest.raises(RecordError, match=r"unknown@5.*'zebra' is not in the vocabulary"):
         encoder.encode([UNKNOWN])
-
-
-def test_a_candidate_of_a_file_is_named_with_file_and_line(
-    make_tokenizer: Callable[..., Any], tmp_path: Path
-) -> None:
-    path = tmp_path / "my.jsonl"
-    write_ai2(path, [INSIDE, UNKNOWN, SPLIT])
-    records = read_ai2(path, "mc_mlm").records
-    tokenizer = make_tokenizer("wordpiece")
-    with pytest.raises(RecordError, match=r"my\.jsonl:2: the candidate 'zebra' is not in"):
-        MaskedChoiceEncoder(tokenizer).encode(records)
-    # What goes into results names no folder of this machine.
-    skipping = MaskedChoiceEncoder(tokenizer, multi_token="skip")
-    assert skipping.encode(records).notices[0].endswith(": unknown@2, split@3")
 
 
 def test_skip_leaves_out_counts_and_lists(make_tokenizer: Callable[..., Any]) -> None:

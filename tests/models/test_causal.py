@@ -171,22 +171,24 @@ def test_the_vocabulary_is_asked_behind_what_stands_before_the_blank(
     model, tokenizer = raw(folder)
     none = Record("n", "the dog is not [MASK] .", (), 0)
     pieces = Record("p", "a cat is [MASK] .", ("smaller", "snow dog cat"), 0)
-    fits = Record("f", "a cat is [MASK] than a dog .", ("larger", "smaller"), 0)
-    records = [fits, none, pieces, Record("q", QA[0].stem, ("cat", "dog"), 1)]
+    fits = Record("f", "a cat is  [MASK] than a dog .", ("larger", "smaller"), 0)
+    starts = Record("s", "[MASK] dog is larger", (), 0)
+    records = [fits, none, pieces, Record("q", QA[0].stem, ("cat", "dog"), 1), starts]
     question = scorer_of(folder).vocabulary()
     encoded = question.encoder.encode(records)
-    assert encoded.kept == [0, 1, 3]
-    assert "1 of 4 records were skipped" in encoded.notices[0]
-    batch = encoded.collate([0, 1, 2])
+    assert encoded.kept == [0, 1, 3, 4]
+    assert "1 of 5 records were skipped" in encoded.notices[0]
+    batch = encoded.collate(range(4))
     names = [tokenizer.convert_ids_to_tokens(row) for row in batch["candidate_ids"].tolist()]
     space = "\u2581" if family in ("llama", "mistral") else "\u0120"
     assert names[0] == [f"{space}larger", f"{space}smaller"]
     assert names[2] == [f"{space}cat", f"{space}dog"]
-    assert batch["choice_mask"].tolist() == [[True, True], [False, False], [True, True]]
-    for row, text in zip(
-        question.answer(batch), ("a cat is", "the dog is not", QA[0].stem), strict=True
-    ):
-        logits = model(torch.tensor([tokenizer(text)["input_ids"]])).logits[0, -1]
+    assert batch["choice_mask"].tolist() == [[True] * 2, [False] * 2, [True] * 2, [False] * 2]
+    texts = ("a cat is", "the dog is not", QA[0].stem, "")
+    start = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+    for row, text in zip(question.answer(batch), texts, strict=True):
+        ids = tokenizer(text)["input_ids"] or [start]
+        logits = model(torch.tensor([ids])).logits[0, -1]
         own = logits[: len(tokenizer)].log_softmax(0)
         torch.testing.assert_close(row, own, rtol=0, atol=1e-5)
 
