@@ -58,20 +58,6 @@ def test_every_row_of_an_old_result_file_is_read_as_it_is(old_runs: Path, comman
     )
 
 
-def test_rules_of_old_runs_are_scoring_beside_the_mode_that_answers(old_runs: Path) -> None:
-    [zero_shot] = load_results(old_runs / "zero_shot").runs
-    assert {row.mode for row in zero_shot.rows} == {"zero_shot"}
-    assert {(row.metric, row.scoring) for row in zero_shot.rows if row.scoring} == {
-        ("accuracy", "sum"),
-        ("flipped_share", "sum"),
-    }
-    paths = (old_runs / "audit").glob("runs/audit-questions-giveaways-*/result.json")
-    [written] = [json.loads(path.read_text("utf-8"))["rows"] for path in paths]
-    counted = [row for row in load_results(old_runs / "audit").rows if not row.kind]
-    assert {row.mode for row in counted} == {""}
-    assert [row.scoring for row in counted] == [row.get("mode", "") for row in written]
-
-
 def test_a_page_of_old_runs_has_their_tables_and_numbers(old_runs: Path) -> None:
     assert cli.main(["report", *COMMANDS, "--output_dir=page"]) == 0
     assert "<html" in (old_runs / "page" / "report.html").read_text("utf-8")

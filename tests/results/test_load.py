@@ -9,20 +9,18 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.inoculation.runs import inoculations
 from probelight.results.load import (
     Run,
     UnreadableResultError,
     distinct_ends,
     load_results,
-    read_run,
     unfinished_notices,
     with_distinct_models,
 )
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
 from probelight.results.run_folder import PLANNED, planned_cells
-from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
+from tests.fixtures.results import write_run, zero_shot_rows
 
 Put = Callable[..., Path]
 
@@ -90,31 +88,6 @@ def test_a_folder_without_results_is_named(
         load_results([tmp_path / name for name in names])
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"rows": [{"metric"', "not a whole JSON file"),
-        ("[]", "it has no list of rows"),
-        ('{"rows": []}', "written by another version of Probelight, .* another --output_dir"),
-        ('{"format": 2, "protocol": "p", "rows": [5]}', r"`rows\[0\]` must be a mapping"),
-        ('{"format": 2, "rows": []}', "`protocol` is missing"),
-    ],
-)
-def test_half_a_file_is_left_out_and_said(
-    tmp_path: Path, put: Put, content: str, message: str
-) -> None:
-    put()
-    path = tmp_path / "runs" / "bad" / "result.json"
-    path.parent.mkdir()
-    path.write_text(content)
-    with pytest.raises(UnreadableResultError, match=message):
-        read_run(path)
-    results = load_results(tmp_path)
-    assert len(results.runs) == 1
-    (said,) = results.left_out
-    assert said.startswith("runs/bad/result.json: ")
-
-
 def test_same_run_twice_counts_once(tmp_path: Path, put: Put) -> None:
     for folder, correct in (("a", 5), ("b", 5), ("c", 7)):
         put(folder, correct=correct)
@@ -146,17 +119,14 @@ def test_a_file_that_is_not_that_of_the_record_is_refused(tmp_path: Path, put: P
     text = '{"values": [1]}'
     left = {"grid.json": {"size": 15, "sha256": hashlib.sha256(text.encode()).hexdigest()}}
     folder = put(files=left)
-    (folder / "grid.json").write_text(text)
     results = load_results(tmp_path)
     (run,) = results.runs
+    (folder / "grid.json").write_text(text)
     assert results.read(run, "grid.json") == {"values": [1]}
     (folder / "grid.json").write_text('{"values": [2]}')
-    again = f"; remove runs/{folder.name} and give the command that made it again"
-    with pytest.raises(UnreadableResultError, match=r"grid\.json: changed since the run") as no:
-        results.read(run, "grid.json")
-    assert str(no.value).endswith(again)
-    (folder / "grid.json").unlink()
-    with pytest.raises(UnreadableResultError, match=r"grid\.json: missing since the run ended; "):
+    again = f"remove runs/{folder.name} and give the command that made it again"
+    said = rf"grid\.json: changed since the run ended; {again}$"
+    with pytest.raises(UnreadableResultError, match=said):
         results.read(run, "grid.json")
 
 
@@ -206,24 +176,6 @@ def test_a_plan_that_cannot_be_read_hides_nothing(tmp_path: Path, text: str) -> 
     assert planned_cells(tmp_path) is None
     (tmp_path / PLANNED).write_text(text)
     assert planned_cells(tmp_path) is None
-
-
-@pytest.mark.parametrize(
-    ("setups", "chosen"),
-    [(("", ""), [(False, ""), (True, "")]), (("a", "b"), [(True, "a"), (True, "b")])],
-)
-def test_runs_that_begin_differently_are_not_settings_of_one_choice(
-    setups: tuple[str, str],
-    chosen: list[tuple[bool, str]],
-    tmp_path: Path,
-) -> None:
-    for setup, name, right in zip(setups, ("first", "second"), (440, 500), strict=True):
-        selection = [(0.2, 0.6), (right / 1000, 0.58)]
-        found = inoculation_rows(probe_correct=(200, right), selection=selection)
-        write_run(tmp_path, name, found, original_task="definitions", setup=setup)
-    cells = inoculations(load_results(tmp_path))
-    assert [(cell.chosen, cell.series.setup) for cell in cells] == chosen
-    assert ("setup b" in cells[1].series.remarks) == (setups[1] == "b")
 
 
 def planned(root: Path, name: str, *files: str) -> None:

@@ -235,7 +235,7 @@ def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 1}, "^r: written by another version of Probelight"),
+        ({"format": 1}, "^r: written by another version of Probelight, .* another --output_dir"),
         ({"seeds": [0, "x"]}, r"^r: `seeds\[1\]` must be a whole number, not 'x'"),
         ({"seeds": 7}, "^r: `seeds` must be a list, not 7"),
         ({"counts": []}, r"^r: `counts` must be a mapping, not \[\]"),

@@ -13,7 +13,6 @@ from probelight.io.errors import ConfigError
 from probelight.io.files import DataFile
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.source import ProbeData
-from probelight.protocols import cli
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import (
@@ -193,14 +192,6 @@ def test_who_replaces_a_config_keeps_others_out_until_it_is_written(tmp_path: Pa
     assert first.lock(exclusive=True)
     first.lock(exclusive=False)
     assert not FolderClaim(tmp_path).lock(exclusive=True)
-
-
-def test_a_failed_first_try_does_not_lock_the_folder(tmp_path: Path) -> None:
-    command = ["zero-shot", "--probes=age_small", f"--output_dir={tmp_path / 'out'}"]
-    quiet = "--trainer.progress_bar=false"
-    missing = f"--model.name_or_path={tmp_path / 'nowhere'}"
-    assert cli.main([*command, quiet, missing]) != 0
-    assert cli.main([*command, quiet]) == 0
 
 
 LOGGED = [(0, "0", "train/loss", 0.1), (3, "", "=1+1", -2.5), (4, "1", "a,b\n'x'", 1e-300)]

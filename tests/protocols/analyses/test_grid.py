@@ -8,17 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probelight.build.prediction_grids import age_grids
 from probelight.io.errors import UsageError
-from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.protocols import cli
 from probelight.protocols.analyses.grid import grid_job, grid_matrix, grid_rows
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
+from probelight.results.load import load_results
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
 
@@ -61,7 +59,7 @@ def test_a_constant_output_says_both_words_half_the_time() -> None:
     assert grid_matrix(skipped, GRID)["probability"][:2] == [[None, 1.0, None], [None] * 3]
 
 
-def test_the_command_fills_what_the_full_model_says_and_goes_on(
+def test_the_command_fills_grids_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["grid", f"--output_dir={tmp_path}", *SMALL, "--grid.panels=[A, C, sizes]"]
@@ -69,20 +67,6 @@ def test_the_command_fills_what_the_full_model_says_and_goes_on(
     [path] = tmp_path.glob("runs/grid-A-*/grid.json")
     matrix = json.loads(path.read_text())
     assert matrix["values"] == [18, 21, 24]
-    model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
-    ids = tokenizer.convert_tokens_to_ids(["younger", "older"])
-    for i, first in enumerate(matrix["values"]):
-        for j, second in enumerate(matrix["values"]):
-            stem = f"A {first} year old person is [MASK] than me in age, If I am a {second}"
-            inputs = tokenizer(f"{stem} year old person.", return_tensors="pt")
-            place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
-            with torch.no_grad():
-                logits = model(**inputs).logits[0, place, ids]
-            if i != j:
-                expected = float(logits.softmax(dim=0)[0])
-                assert matrix["probability"][i][j] == pytest.approx(expected, abs=1e-5)
-                assert matrix["prediction"][i][j] == int(logits.argmax())
     rows = read_results(tmp_path / "results.csv")
     sizes = {r["perturbation"]: r["num_items"] for r in rows if r["metric"] == "accuracy"}
     assert sizes == {"A": "6", "C": "6", "sizes": "56"}
@@ -104,12 +88,13 @@ def test_several_models_and_both_wordings(
     assert cli.main([*command, "--grid.wordings=[paper, released]"]) == 0
     rows = read_results(tmp_path / "results.csv")
     modes = {"dictionary-lm": "zero_shot", causal.name: "causal_likelihood"}
-    assert {(r["model"], r["mode"], r["subset"]) for r in rows} == {
-        (f"{model}{weights}", mode, f"wording={wording}")
+    assert {(r["model"], r["role"], r["mode"], r["subset"]) for r in rows} == {
+        (f"{model}{weights}", role, mode, f"wording={wording}")
         for model, mode in modes.items()
-        for weights in ("", " (random weights)")
+        for weights, role in (("", "model"), (" (random weights)", "control"))
         for wording in ("paper", "released")
     }
+    assert len({run.model_sha256 for run in load_results(tmp_path).runs}) == 4
 
 
 TINY = "--model.name_or_path=TINY --model.multi_token"

@@ -46,11 +46,6 @@ def write_lines(tmp_path: Path) -> Callable[..., None]:
     return write
 
 
-def scores_in(out: Path) -> dict[tuple[str, str], dict[str, str]]:
-    with (out / "contamination_scores.csv").open() as file:
-        return {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
-
-
 @pytest.fixture
 def probe(tmp_path: Path) -> Path:
     write_ai2(tmp_path / "probe" / "dev.jsonl", PROBE)
@@ -59,10 +54,21 @@ def probe(tmp_path: Path) -> Path:
     return tmp_path / "probe"
 
 
+def search(probe: Path, *options: str, ngram: int = 3) -> dict[tuple[str, str], dict[str, str]]:
+    """Run the command into the folder `out`; return the scores by what contaminates, and part."""
+    root = probe.parent if probe.is_dir() else probe.parents[1]
+    runs, out = root / "runs", root / "out"
+    line = ["probes", "contamination", str(probe), f"--ngram={ngram}", *options]
+    assert cli.main([*line, f"--results={runs}", f"--output_dir={out}"]) == 0
+    if not (out / "contamination_scores.csv").exists():
+        return {}
+    with (out / "contamination_scores.csv").open() as file:
+        return {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
+
+
 def test_counts_lines_and_scores(
     probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs, out = probe.parent / "runs", probe.parent / "out"
     credit = {1: (1.0, 0.0, 0.5), 2: (0.0, 0.0, 0.5)}
     lines = [
         answered_line(f"standard-seed{seed}", r, place, correct=own, control="standard", seed=seed)
@@ -73,11 +79,9 @@ def test_counts_lines_and_scores(
     write_lines("curve-a", lines)
     write_lines("other", [])
     train_file, text_file = str(probe / "train.jsonl"), str(probe.parent / "text.txt")
-    line = ["probes", "contamination", str(probe), f"--against={train_file}"]
-    line += [f"--corpus={text_file}", "--ngram=3", f"--results={runs}", f"--output_dir={out}"]
-    assert cli.main(line) == 0
-    said = capsys.readouterr().out
-    assert "notice: 1 of 2 runs answered none of these items" in said
+    scores = search(probe, f"--against={train_file}", f"--corpus={text_file}")
+    assert "notice: 1 of 2 runs answered none of these items" in capsys.readouterr().out
+    out = probe.parent / "out"
     with (out / "contamination.csv").open() as file:
         first, second = csv.DictReader(file)
     # Trigrams of "one two three yes it is" and so on: theirs has one-two-three, and with its own
@@ -92,7 +96,6 @@ def test_counts_lines_and_scores(
     assert [one["found"][train_file]["concept"] for one in found] == [False, True, False]
     assert found[2]["found"][text_file]["piece"] == "nine yes it is"
     assert found[2]["found"][text_file]["where"] == f"{text_file}:1"
-    scores = scores_in(out)
     # Seeds are averaged: 0.5, 0 and 0.5; by n-grams all are contaminated.
     assert float(scores["any of them", "all"]["accuracy"]) == pytest.approx(1 / 3)
     assert ("any of them", "clean") not in scores
@@ -105,36 +108,29 @@ def test_counts_lines_and_scores(
 def test_a_share_and_a_single_seed(
     probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs, out = probe.parent / "runs", probe.parent / "out"
     items = enumerate(zip(PROBE, (1.0, 0.0, 1.0), strict=True), start=1)
     write_lines("a", [answered_line("dev", r, place, correct=own) for place, (r, own) in items])
-    line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3", "--min_share=0.25"]
-    line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
-    assert cli.main(line) == 0
-    clean = scores_in(out)[f"{probe}:train", "clean"]
+    scores = search(probe / "dev.jsonl", "--min_share=0.25", f"--against={probe}:train")
+    clean = scores[f"{probe}:train", "clean"]
     assert (clean["num_items"], float(clean["accuracy"])) == ("2", 0.5)
     assert (float(clean["ci_low"]), float(clean["ci_high"])) == wilson(1, 2)
-    assert cli.main([*line[:3], "--ngram=9", f"--corpus={probe.parent / 'text.txt'}", line[6]]) == 0
+    search(probe / "dev.jsonl", f"--corpus={probe.parent / 'text.txt'}", ngram=9)
     assert "nothing contaminates an item" in capsys.readouterr().out
 
 
 def test_a_damaged_line_is_named_and_its_run_left_out(
     probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs, out = probe.parent / "runs", probe.parent / "out"
     whole = answered_line("dev", PROBE[0], 1, correct=1.0)
     damaged = answered_line("dev", PROBE[1], 2, correct=7.0)
     write_lines("whole", [whole])
     write_lines("damaged", [whole, damaged])
-    line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3"]
-    line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
-    assert cli.main(line) == 0
+    scores = search(probe / "dev.jsonl", f"--against={probe}:train")
     notices = " ".join(capsys.readouterr().out.split())
     assert "notice: runs/damaged-" in notices
     assert "predictions.jsonl:2: `correct` is 7.0, not from 0 to 1" in notices
     assert "answered none of these items" not in notices
-    with (out / "contamination_scores.csv").open() as file:
-        assert {row["model"] for row in csv.DictReader(file)} == {"whole"}
+    assert {row["model"] for row in scores.values()} == {"whole"}
 
 
 def test_runs_that_differ_in_a_setting_alone_have_their_whole_keys(tmp_path: Path) -> None:

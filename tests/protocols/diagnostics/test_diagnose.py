@@ -227,14 +227,12 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
         found[name] = {(r.metric, r.subset_text, r.perturbation): r for r in record.rows}
         assert record.seeds == ((0, 1, 2) if name == "cprag" else ())
         assert (record.model_sha256, record.source.loaded_from) != ("", "")
-    waitress, customer, bear, girl = (
-        f"the owner forgot which {a} the {b} had" if a in "waitress customer" else
-        f"the camper saw which {a} the {b} had"
-        for a, b in (("waitress", "customer"), ("customer", "waitress"), ("bear", "girl"),
-                     ("girl", "bear"))
-    )  # fmt: skip
-    # "tipped", behind the first, is no entry.
-    asked = [(customer, ["served", "worked"]), (bear, ["seen"]), (girl, ["eaten"])]
+    # "tipped", behind the waitress, is no entry.
+    asked = [
+        ("the owner forgot which customer the waitress had", ["served", "worked"]),
+        ("the camper saw which bear the girl had", ["seen"]),
+        ("the camper saw which girl the bear had", ["eaten"]),
+    ]
     nouns = {
         "": lambda text: text,
         "generic_object": lambda text: re.sub(r"which \w+", "which one", text),
@@ -251,10 +249,6 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
                 kept = [a for a, b in zip(after, before, strict=True) if b]
                 row = found["role"][f"survival@{k}", "", name]
                 assert row.value == pytest.approx(sum(kept) / len(kept))
-    # A verb is more probable in its own context than in the one with the roles reversed.
-    better = plain(customer)["served"] > plain(waitress)["served"]
-    better += plain(girl)["eaten"] > plain(bear)["eaten"]
-    assert found["role"]["sensitivity", "", ""].value == better / 2
     first, second = load_set("cprag", mirror).items
     for k in (5, 20):
         draws = [

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from probelight.io.errors import UsageError
 from probelight.models.scorer import Question, Scorer
@@ -189,39 +187,3 @@ def test_what_no_form_can_say_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there are no outputs of m on cprag it belongs to"):
         find_recorded(tmp_path, ["cprag"])
     assert file_name("a/b\\c\nd") == "a-b-c-d"
-
-
-@pytest.mark.parametrize(("family", "mark"), [("gpt2", "Ġ"), ("llama", "▁")])
-def test_a_causal_model_is_asked_for_the_next_word(
-    causal_folder: Callable[[str], Path], family: str, mark: str
-) -> None:
-    contexts = {
-        "a cat is smaller than a": ["dog", "cat", "Dog", "unheard"],
-        "the antelope is larger than the": ["cat", "snow"],
-        "which animal is the": ["largest"],
-    }
-    folder = causal_folder(family)
-    found = said(scorer_for(ModelSettings(str(folder), kind="causal"), "mc_mlm"), contexts)
-    model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    entries: dict[str, int] = tokenizer.get_vocab()
-    pieces = {entry: piece for piece, entry in entries.items()}
-    known = 0
-    for context, words in contexts.items():
-        with torch.no_grad():
-            logits = model(**tokenizer(context, return_tensors="pt")).logits[0, -1]
-        expected = logits[: len(tokenizer)].double().softmax(0)
-        own = found.by_context[context]
-        assert own.split == {word for word in words if f"{mark}{word}" not in entries}
-        for word, probability in own.probabilities.items():
-            known += 1
-            one = float(expected[entries[f"{mark}{word}"]])
-            assert probability == pytest.approx(one, abs=1e-6)
-        for word, entry in zip(own.best, expected.argsort(descending=True).tolist(), strict=False):
-            piece = pieces[entry]
-            if piece.startswith(mark) and len(piece) > 1:
-                assert word == piece[1:]
-            elif piece.isascii():  # else it is part of a character, perhaps
-                goes_on = any(map(str.isalnum, piece)) and piece[0] != "<"
-                assert word == (f"##{piece}" if goes_on else piece)
-    assert known >= 3

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
-from probelight.results.load import load_results
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.conftest import Refused
@@ -246,21 +244,6 @@ def test_what_a_run_noticed_reaches_the_terminal_once(
     assert cli.main([*command, f"--model.name_or_path={tiny_model}"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("2 of 3 sentences hold a piece that the tokenizer does not know") == 1
-
-
-def test_two_models_in_folders_of_one_name_are_distinguished_by_path(
-    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = colours(tmp_path / "my.jsonl", "red", "green")
-    for name in ("one", "two"):
-        folder = Path(shutil.copytree(tiny_model, tmp_path / name / "best"))
-        command = [*command, f"--model.name_or_path={folder}"]
-        assert cli.main([*command, f"--output_dir={tmp_path / 'out' / name}"]) == 0
-    named = [*command, "--model.name=a name", f"--output_dir={tmp_path / 'out' / 'three'}"]
-    assert cli.main(named) == 0
-    assert "a name" in capsys.readouterr().out
-    models = {run.model for run in load_results(tmp_path / "out").runs}
-    assert models == {"best (one/best)", "best (two/best)", "a name"}
 
 
 def test_several_models_are_scored_into_one_table(

@@ -27,7 +27,7 @@ from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
-LogLikelihood = Callable[[str, str, str], tuple[float, int]]
+LogLikelihood = Callable[[str, str], tuple[float, int]]
 MLM = [
     Record("1", "A cat is a kind of [MASK].", ("animal", "tool", "fruit"), 0),
     Record("2", "The opposite of cold is [MASK] .", ("hot", "animal"), 0),
@@ -40,14 +40,15 @@ QA = [
 
 @pytest.fixture(scope="module")
 def log_likelihood() -> LogLikelihood:
-    """Sum of log p of each piece of an answer, masked alone, and the number of pieces."""
+    """Of a choice in or behind a stem, the sum of log p of each piece, masked alone; the pieces."""
     tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
     model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
 
-    def found(before: str, answer: str, after: str) -> tuple[float, int]:
-        parts = [
-            tokenizer(t, add_special_tokens=False)["input_ids"] for t in (before, answer, after)
-        ]
+    def found(stem: str, choice: str) -> tuple[float, int]:
+        # A question's choice is behind its stem, which may be "[MASK]" alone.
+        before, _, after = stem.rpartition("[MASK]") if stem.endswith(".") else (stem, "", "")
+        texts = (before, choice, after)
+        parts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
         ids = [tokenizer.cls_token_id, *parts[0], *parts[1], *parts[2], tokenizer.sep_token_id]
         total = 0.0
         for place in range(1 + len(parts[0]), 1 + len(parts[0]) + len(parts[1])):
@@ -70,44 +71,37 @@ def asked(
 
 
 def assert_by_hand(
-    panel: Panel,
-    place: int,
-    known: list[tuple[float, int]],
-    choices: Sequence[str],
-    domain: torch.Tensor,
-    free: Sequence[torch.Tensor],
+    panel: Panel, records: list[Record], domain: str, free: Sequence[str], score: LogLikelihood
 ) -> None:
-    """The scores of an item by every rule.
-
-    `known` are the log-likelihood and the number of pieces of each choice; `domain` and `free` the
-    log-likelihoods of the choices behind the domain stem and behind each content-free one.
-    """
-    sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
-    ratio = sums.softmax(0) / torch.stack([one.softmax(0) for one in free]).mean(0)
-    expected = {
-        "sum": sums,
-        "mean_token": sums / torch.tensor([number for _, number in known]),
-        "mean_char": sums / torch.tensor([len(choice) for choice in choices]),
-        "pmi": sums - domain,
-        "calibrated": ratio / ratio.sum(),
-    }
-    for rule, predictions in panel.by_rule.items():
-        assert predictions.scores[place] == pytest.approx(expected[rule].tolist(), abs=1e-4), rule
+    """The scores by every rule; `score(stem, choice)` is a log-likelihood and its pieces."""
+    for place, record in enumerate(records):
+        known = [score(record.stem, choice) for choice in record.choices]
+        sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
+        behind = {
+            stem: torch.tensor([score(stem, c)[0] for c in record.choices], dtype=torch.float64)
+            for stem in (domain, *free)
+        }
+        ratio = sums.softmax(0) / torch.stack([behind[stem].softmax(0) for stem in free]).mean(0)
+        expected = {
+            "sum": sums,
+            "mean_token": sums / torch.tensor([number for _, number in known]),
+            "mean_char": sums / torch.tensor([len(choice) for choice in record.choices]),
+            "pmi": sums - behind[domain],
+            "calibrated": ratio / ratio.sum(),
+        }
+        for rule, found in panel.by_rule.items():
+            assert found.scores[place] == pytest.approx(expected[rule].tolist(), abs=1e-4), rule
 
 
 def test_questions_by_every_rule(log_likelihood: LogLikelihood) -> None:
     panel = asked("mc_qa", QA, "It is")
     assert list(panel.by_rule) == list(RULES)
-    for place, record in enumerate(QA):
-        known = [log_likelihood(record.stem, choice, "") for choice in record.choices]
-
-        def behind(stem: str, choices: tuple[str, ...] = record.choices) -> torch.Tensor:
-            return torch.tensor([log_likelihood(stem, c, "")[0] for c in choices]).double()
-
-        free = [behind(stem) for stem in ("N/A", "[MASK]", "")]
-        assert_by_hand(panel, place, known, record.choices, behind("It is"), free)
+    assert_by_hand(panel, QA, "It is", ("N/A", "[MASK]", ""), log_likelihood)
     # An untrained model goes by the mean per token, which the rule gives to the last bit.
     assert panel.by_rule["mean_token"].scores == panel.own.scores
+
+
+FREE = ("N/A [MASK] .", "[MASK] [MASK] .", "[MASK] .")
 
 
 def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
@@ -117,15 +111,7 @@ def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
     assert list(panel.by_rule) == ["sum", "mean_char", "pmi", "calibrated"]
     [notice] = panel.notices
     assert notice.startswith("mean_token gives every item of mine the answer of sum")
-    for place, record in enumerate(MLM):
-        before, _, after = record.stem.partition("[MASK]")
-
-        def of(first: str, then: str, choices: tuple[str, ...] = record.choices) -> torch.Tensor:
-            return torch.tensor([log_likelihood(first, c, then)[0] for c in choices]).double()
-
-        known = [log_likelihood(before, choice, after) for choice in record.choices]
-        free = [of(text, ".") for text in ("N/A", "[MASK]", "")]
-        assert_by_hand(panel, place, known, record.choices, of("", "."), free)
+    assert_by_hand(panel, MLM, "[MASK] .", FREE, log_likelihood)
     assert panel.by_rule["sum"].best == panel.own.best
 
 
@@ -138,28 +124,18 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
         Record("2", "the snow is [MASK] , not warm .", ("red", "a dog"), 0),
     ]
 
-    def of(before: str, rest: str) -> tuple[float, int]:
-        given = tokenizer(before)["input_ids"] or [tokenizer.bos_token_id]
-        ids = tokenizer(rest)["input_ids"]
+    def score(stem: str, choice: str) -> tuple[float, int]:
+        before, _, after = stem.rpartition("[MASK]")
+        given = tokenizer(before.strip())["input_ids"] or [tokenizer.bos_token_id]
+        ids = tokenizer(f"{' ' * bool(before)}{choice}{after}")["input_ids"]
         with torch.no_grad():
             logs = model(torch.tensor([[*given, *ids]])).logits[0].log_softmax(-1)
         return sum(float(logs[len(given) + i - 1, one]) for i, one in enumerate(ids)), len(ids)
 
-    panel = asked("mc_mlm", records, "so [MASK] it is", ModelSettings(folder, kind="causal"))
+    domain = "so [MASK] it is"
+    panel = asked("mc_mlm", records, domain, ModelSettings(folder, kind="causal"))
     assert list(panel.by_rule) == list(RULES)
-    for place, record in enumerate(records):
-        before, _, after = record.stem.partition(" [MASK]")
-        known = [of(before, f" {choice}{after}") for choice in record.choices]
-
-        def behind(
-            first: str, then: str, choices: tuple[str, ...] = record.choices
-        ) -> torch.Tensor:
-            gap = " " if first else ""
-            return torch.tensor([of(first, gap + c + then)[0] for c in choices]).double()
-
-        free = [behind(text, " .") for text in ("N/A", "[MASK]", "")]
-        domain = behind("so", " it is")
-        assert_by_hand(panel, place, known, record.choices, domain, free)
+    assert_by_hand(panel, records, domain, FREE, score)
 
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
