@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from probelight.probes.controls import CHOICE_ONLY
-from probelight.reports import table as kit
+from probelight.reports import table as tables
 from probelight.reports.published import published
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.words import BY_GROUPS, INTERVAL, percent, points
@@ -84,7 +84,7 @@ def audit_table(results: Results) -> Table | None:
     ):
         found[name] = pd.Categorical(found[name], values)
     relatives = " Relatives: items of a group that train items are of."
-    return kit.table(
+    return tables.table(
         "audit",
         "Can the probe be answered without its question?",
         f"{INTERVAL} ({BY_GROUPS}). Paper: Richardson & Sabharwal 2020, table 7, groups 1 and 2, "
@@ -94,17 +94,17 @@ def audit_table(results: Results) -> Table | None:
         f"chance.{relatives if ours.untouched.notna().any() else ''}",
         found.sort_values(["probe", "split", "group"], kind="stable"),
         [
-            kit.text("probe", "probe", "split"),
-            kit.text("sees", "group"),
-            kit.text("model", "model", "_source"),
-            kit.accuracy("accuracy %"),
-            kit.share("chance", "chance"),
-            kit.number("over chance, points", "over_chance", points),
-            kit.text("verdict", "verdict"),
-            kit.accuracy(
+            tables.text("probe", "probe", "split"),
+            tables.text("sees", "group"),
+            tables.text("model", "model", "_source"),
+            tables.accuracy("accuracy %"),
+            tables.share("chance", "chance"),
+            tables.number("over chance, points", "over_chance", points),
+            tables.text("verdict", "verdict"),
+            tables.accuracy(
                 "without relatives in train %", "untouched _untouched_low _untouched_high"
             ),
-            kit.size(),
+            tables.size(),
         ],
         csv=f"probe split group model source {ACCURACY} chance over_chance verdict untouched "
         + SIZE,
@@ -121,7 +121,7 @@ def _rules(results: Results) -> pd.DataFrame:
 
 def rules_table(results: Results) -> Table | None:
     """Make the table of the accuracy of simple rules."""
-    return kit.table(
+    return tables.table(
         "audit_rules",
         "What simple rules give away",
         f"Accuracy of always choosing so. {INTERVAL} ({BY_GROUPS}). Ties count 1/n. Far below "
@@ -130,14 +130,14 @@ def rules_table(results: Results) -> Table | None:
         "Words of the question are found by Snowball's English stems, which do not know irregular "
         "forms. The asked word is what an item's notes name (`surface_form`, `word`, `arguments`).",
         _rules(results).rename(columns={"value": "accuracy", "scoring": "rule"}),
-        [kit.text("probe", "probe"), kit.text("choose", "rule")],
+        [tables.text("probe", "probe"), tables.text("choose", "rule")],
         rows="probe rule",
         across="split",
         each=[
-            kit.accuracy("accuracy %"),
-            kit.share("chance", "chance"),
-            kit.text("verdict", "verdict"),
-            kit.size(),
+            tables.accuracy("accuracy %"),
+            tables.share("chance", "chance"),
+            tables.text("verdict", "verdict"),
+            tables.size(),
         ],
         csv=f"probe rule split {ACCURACY} chance verdict {SIZE}",
     )
@@ -155,7 +155,7 @@ def words_table(results: Results) -> Table | None:
     found["_text"] = [t if len(t) <= LONG else f"{t[: LONG - 1]}…" for t in found.text]
     strongest = found.sort_values("pmi", key=abs, ascending=False, kind="stable")
     strongest = strongest.groupby(["probe", "of", found.pmi > 0]).head(SHOWN)
-    return kit.table(
+    return tables.table(
         "audit_words",
         "Which words and answers go with being right",
         "Of the items, all splits together, of which some choices have the word (or are the "
@@ -164,13 +164,13 @@ def words_table(results: Results) -> Table | None:
         "the most telling of all. PMI in bits, smoothed by 10 items at chance.",
         found,
         [
-            kit.text("probe", "probe"),
-            kit.text("part", "of"),
-            kit.text("text", "_text"),
-            kit.number("PMI", "pmi", "{:+.2f}".format),
-            kit.accuracy("right %", "right_share ci_low ci_high"),
-            kit.number("by chance %", "chance", percent),
-            kit.size(),
+            tables.text("probe", "probe"),
+            tables.text("part", "of"),
+            tables.text("text", "_text"),
+            tables.number("PMI", "pmi", "{:+.2f}".format),
+            tables.accuracy("right %", "right_share ci_low ci_high"),
+            tables.number("by chance %", "chance", percent),
+            tables.size(),
         ],
         shown=strongest.sort_index(),
         csv=f"probe of text pmi right_share ci_low ci_high chance {SIZE}",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
-from probelight.reports import table as kit
+from probelight.reports import table as tables
 from probelight.reports.published import ScoreKey, published_scores, published_size_errors
 from probelight.reports.released import paper_model
 from probelight.reports.table import SIZE, Cell, Column, Table
@@ -170,7 +170,7 @@ def grid_table(results: Results) -> Table | None:
         }
         for grid in grids(results)
     ]
-    return kit.table(
+    return tables.table(
         "grid",
         "Predictions over all pairs of values",
         f"{INTERVAL} (by pairs in both orders); pairs of a grid share their values, so it is too "
@@ -180,14 +180,14 @@ def grid_table(results: Results) -> Table | None:
         "who do not say over which values they ran.",
         records,
         [
-            kit.text("model", "model", "_how"),
-            kit.text("grid", "_grid"),
-            kit.text("values", "values"),
-            kit.accuracy("accuracy %"),
-            kit.number("paper", "paper", str),
-            kit.share("says the first answer %", "first_share"),
-            kit.share("orders told apart %", "order_accuracy"),
-            kit.size(),
+            tables.text("model", "model", "_how"),
+            tables.text("grid", "_grid"),
+            tables.text("values", "values"),
+            tables.accuracy("accuracy %"),
+            tables.number("paper", "paper", str),
+            tables.share("says the first answer %", "first_share"),
+            tables.share("orders told apart %", "order_accuracy"),
+            tables.size(),
         ],
     )
 
@@ -202,7 +202,7 @@ def sizes_table(results: Results) -> Table | None:
         p = row.p_smaller or 0.0
         return Cell(f"{row.prediction}{wrong}{other}", f"{max(p, 1 - p):.2f}")
 
-    return kit.table(
+    return tables.table(
         "sizes_grid",
         "Which of two objects is larger?",
         "Objects go from small to large, so “smaller” is right above the diagonal and “larger” "
@@ -219,7 +219,7 @@ def sizes_table(results: Results) -> Table | None:
             for place, grid in enumerate(found)
             for pair in grid.pairs()
         ],
-        [kit.text("model", "model", "wording"), kit.text("size of a …", "first")],
+        [tables.text("model", "model", "wording"), tables.text("size of a …", "first")],
         rows="_place first",
         across="second",
         each=lambda name: [Column(name, answer, "left", "than the size of a …")],

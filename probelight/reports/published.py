@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -130,16 +130,6 @@ def published_scores(probe: str) -> dict[str, dict[ScoreKey, float]]:
         model: {ScoreKey(row.metric, row.mode): row.value for row in of_model.itertuples()}
         for model, of_model in rows[rows.model != "human"].groupby("model", sort=False)
     }
-
-
-@lru_cache(maxsize=1)
-def published_templates() -> list[Any]:
-    """Return the rows of Talmor et al. 2020, table 6: `probe`, `template` and `accuracy`.
-
-    Two of the paper's templates may share one of ours.
-    """
-    rows = published().query("paper == 'Talmor et al. 2020' and table == 6")
-    return list(rows.rename(columns={"part": "template", "value": "accuracy"}).itertuples())
 
 
 @lru_cache(maxsize=1)

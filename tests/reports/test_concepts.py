@@ -1,5 +1,3 @@
-"""Soft and strict cluster accuracy of three small runs, worked out by hand."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Heat maps by hops and distractors, on counts worked out by hand."""
-
 from __future__ import annotations
 
 from pathlib import Path

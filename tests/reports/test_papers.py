@@ -73,6 +73,7 @@ def test_every_table_of_the_papers_is_listed_once() -> None:
     assert numbers[TALMOR] == list(range(1, 13))
     assert numbers[RICHARDSON] == [1, 2, 3, 4, 5, 6, 7, 7, 8]
     assert numbers[ETTINGER] == list(range(1, 16))
+    assert len({(table.paper, table.place) for table in paper_list()}) == len(paper_list())
     for table in paper_list():
         assert bool(table.command) == bool(table.note or table.here)
         assert bool(table.here) == bool(table.probes)
@@ -86,19 +87,17 @@ def test_what_has_published_numbers_is_shown_with_them() -> None:
     # Shown by other tables: what people score, the grid of sizes, templates.
     assert known - numbers == {(TALMOR, 1), (TALMOR, 4), (TALMOR, 6)}
     assert numbers <= known
-    lists = [table.probes for table in paper_list() if len(table.probes) > 1]
-    of_talmor = [probes for probes in lists if "definitions" not in probes]
-    assert [(len(set(probes)), all(map(published_scores, probes))) for probes in of_talmor] == [
-        (8, True)
-    ] * 3
-    trained = published()[published().group == "inoculated"]
-    assert [set(probes) for probes in lists if probes not in of_talmor] == [set(trained.probe)] * 3
+    lists = [{*table.probes} for table in paper_list() if len(table.probes) > 1]
+    inoculated = {*published()[published().group == "inoculated"].probe}
+    of_talmor = [probes for probes in lists if probes != inoculated]
+    assert (len(lists), [len(probes) for probes in of_talmor]) == (6, [8, 8, 8])
+    assert all(published_scores(probe) for probes in of_talmor for probe in probes)
 
 
 def test_the_demo_has_no_such_section(tmp_path: Path) -> None:
     write_curve(tmp_path, shares, probe="age_small")
-    for results in (load_results(tmp_path), Results("empty", ())):
-        assert (listed_table(results), paper_tables(results), summary(results)) == (None, [], "")
+    results = load_results(tmp_path)
+    assert (listed_table(results), paper_tables(results), summary(results)) == (None, [], "")
 
 
 def test_the_list_names_what_is_held(tmp_path: Path) -> None:
@@ -175,30 +174,25 @@ def test_a_curve_is_compared_with_table_2(tmp_path: Path) -> None:
     # Five models of seven numbers, the baseline of five: it has no linear head.
     assert len(records(table)) == 5 * 7 + 5
     # People are next to accuracies, not next to what a language costs.
-    assert {row["number"].endswith("%"): row["people"] for row in records(table)} == {
-        True: 1.0, False: None,
-    }  # fmt: skip
+    people = {(row["number"][-1], row["people"]) for row in records(table)}
+    assert people == {("%", 1.0), ("s", None)}
     found = by_number(records(table))
-    assert {name for name, row in found.items() if row["ours"] is None} == {
-        "linear WS, %", "linear MAX, %",
-    }  # fmt: skip
-    assert {row["number"]: row["difference"] for row in held(records(table))} == pytest.approx(
-        {
-            "zero-shot, %": 0.5 - 0.98,
-            "MLP WS, %": 0.9 - 0.98,
-            "MLP MAX, %": 0.9 - 1.0,
-            "LangSense pert, points": 0.0 - 0.31,  # 0.9 against 0.95, clipped
-            "LangSense nolang, points": 0.4 - 0.51,
-        }
-    )
+    assert {name: row["difference"] for name, row in found.items()} == {
+        "zero-shot, %": pytest.approx(0.5 - 0.98),
+        "MLP WS, %": pytest.approx(0.9 - 0.98),
+        "MLP MAX, %": pytest.approx(0.9 - 1.0),
+        "linear WS, %": None,
+        "linear MAX, %": None,
+        "LangSense pert, points": pytest.approx(0.0 - 0.31),  # 0.9 against 0.95, clipped
+        "LangSense nolang, points": pytest.approx(0.4 - 0.51),
+    }
+    assert len(held(records(table))) == 5
     start = found["zero-shot, %"]
     assert (start["paper_lies"], start["num_items"]) == ("above it", 120)
     assert found["MLP WS, %"]["about"] == "rate 0.001"
     assert by_number(records(table), "BERT-B")["linear WS, %"]["paper"] == 0.5
     # They lead to the runs of the curve.
-    ours = [len(runs) for row, runs in zip(table.rows, table.runs, strict=True)
-            if row[0].text == "RoBERTa-L" and runs]  # fmt: skip
-    assert ours == [8] * 5
+    assert [len(runs) for runs in table.runs if runs] == [8] * 5
 
 
 def test_another_model_is_alone_whatever_it_is_called(tmp_path: Path) -> None:
@@ -235,9 +229,11 @@ def test_baselines_with_other_vectors_have_no_difference(tmp_path: Path) -> None
     for vectors in ("glove.6B.50d", "word_vectors"):
         write_curve(tmp_path, shares, **{**AGES, "model": f"MLM-baseline ({vectors})"})
     rows = talmor(tmp_path, 2)
-    known = by_number(rows, "MLM-baseline")["MLP WS, %"]
+    known, other = (
+        by_number(rows, model)["MLP WS, %"]
+        for model in ("MLM-baseline", "MLM-baseline (word_vectors)")
+    )
     assert known["difference"] == pytest.approx(0.9 - 0.58)
-    other = by_number(rows, "MLM-baseline (word_vectors)")["MLP WS, %"]
     assert (other["ours"], other["paper"]) == (pytest.approx(0.9), None)
 
 

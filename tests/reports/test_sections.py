@@ -1,5 +1,3 @@
-"""The one list of sections: its makers are there, none is forgotten, and few modules are loaded."""
-
 from __future__ import annotations
 
 import re

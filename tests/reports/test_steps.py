@@ -1,5 +1,3 @@
-"""The table and the figure of revisions of one model, from runs as zero-shot and diagnose write."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -13,7 +13,7 @@ from probelight.reports import words
 from probelight.reports.curve.curves import FULL, LANGUAGE, MODES, SENSE, Curve, Point, curves
 from probelight.reports.curve.scores import Score, difference, rivals, standard_curves
 from probelight.reports.estimates import named
-from probelight.reports.published import published_templates, short_name
+from probelight.reports.published import published, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
 from probelight.results.load import Results
 
@@ -301,11 +301,11 @@ def _part_records(curve: Curve) -> Iterator[Record]:
         before, after = (point.over_items if point else None for point in points)
         name = "/".join(part["words"]) if part.kind == "choices" else part.text
         name = str(part["name"]) if part.kind == "template" else name
-        printed = [
-            f"{100 * row.accuracy:.0f}"
-            for row in published_templates()
-            if part.kind == "template" and (row.probe, row.template) == (curve.probe, name)
-        ]
+        printed = []  # two of the paper's templates (table 6) may share one of ours
+        if part.kind == "template":
+            table_6 = "paper == 'Talmor et al. 2020' and table == 6"
+            rows = published().query(f"{table_6} and probe == @curve.probe and part == @name")
+            printed = [f"{100 * value:.0f}" for value in rows.value]
         yield {
             **curve.record,
             **named(BEFORE, before),
