@@ -225,18 +225,6 @@ def test_other_items_and_random_weights_have_no_table(
     assert talmor(tmp_path, 2) == []
 
 
-def test_baselines_with_other_vectors_have_no_difference(tmp_path: Path) -> None:
-    for vectors in ("glove.6B.50d", "word_vectors"):
-        write_curve(tmp_path, shares, **{**AGES, "model": f"MLM-baseline ({vectors})"})
-    rows = talmor(tmp_path, 2)
-    known, other = (
-        by_number(rows, model)["MLP WS, %"]
-        for model in ("MLM-baseline", "MLM-baseline (word_vectors)")
-    )
-    assert known["difference"] == pytest.approx(0.9 - 0.58)
-    assert (other["ours"], other["paper"]) == (pytest.approx(0.9), None)
-
-
 @pytest.mark.parametrize(
     ("probe", "table", "size", "other_files"),
     [

@@ -16,17 +16,13 @@ def shown(table: Table, width: int) -> str:
     return page.getvalue()
 
 
-def heading(label: str, align: str = "right", group: str = "") -> Column:
-    return Column(label, str, "left" if align == "left" else "right", group)
-
-
 def table(columns: list[Column], rows: list[list[Cell]]) -> Table:
     return Table("t", "A table", "", tuple(columns), tuple(map(tuple, rows)), pd.DataFrame())
 
 
 def made(num_rows: int, num_columns: int) -> Table:
-    heads = [heading("model", "left")]
-    heads += [heading(f"c{i} %", group="g") for i in range(num_columns)]
+    heads = [Column("model", str, "left")]
+    heads += [Column(f"c{i} %", str, group="g") for i in range(num_columns)]
     row = [Cell("a model with a name", "dev")]
     row += [Cell(f"{10 + i}.0", "10.0–20.0") for i in range(num_columns)]
     return table(heads, [row] * num_rows)
@@ -56,7 +52,10 @@ def test_many_wide_rows_go_on_in_further_tables_and_nothing_is_cut(width: int) -
 
 def test_headings_fold_between_their_words_and_not_within() -> None:
     groups = ["BERT-B (paper)"] * 2 + ["BERT-L (paper)"] * 2 + ["bert-base-uncased"] * 2
-    heads = [heading("set", "left"), *(heading("prefers %", group=group) for group in groups)]
+    heads = [
+        Column("set", str, "left"),
+        *(Column("prefers %", str, group=group) for group in groups),
+    ]
     cells = [Cell("NEG-136-SIMP", "affirmative"), *[Cell("75.0")] * 4, *[Cell("75.0 (12/16)")] * 2]
     said = shown(table(heads, [cells] * 6), 100)
     assert said.count("bert-base-uncased") == 2
@@ -65,8 +64,8 @@ def test_headings_fold_between_their_words_and_not_within() -> None:
 
 
 def test_columns_that_tell_rows_apart_stand_in_each_of_the_tables() -> None:
-    heads = [heading(name, "left") for name in ("probe", "model")]
-    heads += [heading(f"c{i} %") for i in range(9)]
+    heads = [Column(name, str, "left") for name in ("probe", "model")]
+    heads += [Column(f"c{i} %", str) for i in range(9)]
     rows = [
         [Cell(probe), Cell(model), *[Cell("10.0", "10.0–20.0")] * 9]
         for probe in ("ages", "types", "kinds")
