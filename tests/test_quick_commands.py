@@ -12,17 +12,8 @@ import yaml
 from probelight.protocols import cli
 from tests.fixtures.checkout import ROOT
 
-HEAVY = [
-    "torch",
-    "pytorch_lightning",
-    "lightning",
-    "lightning_fabric",
-    "transformers",
-    "torchmetrics",
-    "wandb",
-    "datasets",
-    "ray",
-]
+HEAVY = "torch torchmetrics transformers datasets wandb ray".split()
+HEAVY += ["lightning", "lightning_fabric", "pytorch_lightning"]
 # What commands that read no run do without too.
 READERS = ["pandas"]
 # Runs command lines one after the other and prints those that brought one of the modules.
@@ -46,16 +37,12 @@ SWEEP = {
     "grid": {
         "models": {"own": {"name_or_path": "embedded"}, "esim": {"kind": "esim"}},
         "originals": {
-            "definitions": ORIGINAL,
+            "task": ORIGINAL,
             "given": {**ORIGINAL, "checkpoint": "assets/dictionary-lm"},
         },
         "rows": [
             {"model": model, "original": original, "probe": PROBE, "doses": [10]}
-            for model, original in (
-                ("own", "definitions"),
-                ("esim", "definitions"),
-                ("own", "given"),
-            )
+            for model, original in (("own", "task"), ("esim", "task"), ("own", "given"))
         ],
     }
 }

@@ -148,11 +148,7 @@ WRONG = [
     ("command", "option", "value"), WRONG, ids=lambda x: x if isinstance(x, str) else x[0]
 )
 def test_a_command_refuses_a_number_before_it_does_anything(
-    command: list[str],
-    option: str,
-    value: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    command: list[str], option: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = [] if command[0] == "probes" else [f"--output_dir={tmp_path / 'out'}"]
     assert cli.main([*command, *where, f"--{option}={value}"]) == cli.USAGE_ERROR

@@ -39,8 +39,8 @@ class Limit:
     """How much of a file is read; messages call what it holds its `kind`."""
 
     kind: str
-    num_bytes: int
-    line_bytes: int = MIB
+    num_bytes: int  # of the whole file, decompressed
+    line_bytes: int = MIB  # of its longest line
 
 
 # What is kept in memory. The largest set of items known, the articles and questions of RACE in one

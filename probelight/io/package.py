@@ -91,11 +91,7 @@ _MOVED = (
     ("callbacks.step_seed", "callbacks.last_state", "StepSeed"),
     ("callbacks.wandb.guard", "callbacks.wandb_logger", "WandbGuard"),
     ("datamodules.choices", "datamodules.choices", "ChoiceDataModule"),
-    (
-        "datamodules.pretraining.dictionary_text",
-        "protocols.pretraining",
-        "DictionaryText",
-    ),
+    ("datamodules.pretraining.dictionary_text", "protocols.pretraining", "DictionaryText"),
     ("datamodules.probe", "datamodules.probe", "ProbeDataModule"),
     ("lightning_modules.baselines.esim", "lightning_modules.baselines.esim", "ESIM"),
     (

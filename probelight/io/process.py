@@ -166,9 +166,9 @@ _STATE, _START = 0, 19  # fields of /proc/PID/stat behind the name
 class Process:
     """A process of a host; one that started later with the same number is another."""
 
-    host: str
+    host: str  # of `host_id`: numbers mean nothing outside of it
     pid: int
-    started: int
+    started: int  # clock ticks since boot; 0 where the system does not say
 
     def known_dead(self) -> bool:
         """Return whether it certainly ended; nothing is known of another host's."""

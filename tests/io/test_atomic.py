@@ -102,10 +102,7 @@ def test_what_libraries_say_of_a_disk() -> None:
     ],
 )
 def test_a_command_that_the_disk_refuses_says_one_line(
-    number: int,
-    advice: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    number: int, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(*_: object) -> None:
         with written_to("runs/x/last.ckpt"):

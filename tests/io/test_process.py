@@ -4,10 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -26,12 +24,10 @@ from probelight.io.process import (
     say_stopped,
     this_process,
 )
+from tests.fixtures.checkout import ROOT
+from tests.protocols.jobs.harness import wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
-CODES = [
-    (signal.SIGINT, KeyboardInterrupt, INTERRUPTED),
-    (signal.SIGTERM, SystemExit, TERMINATED),
-]
+CODES = [(signal.SIGINT, KeyboardInterrupt, INTERRUPTED), (signal.SIGTERM, SystemExit, TERMINATED)]
 
 
 @pytest.fixture(autouse=True)
@@ -169,31 +165,10 @@ def test_a_process_bound_to_its_parent_ends_with_it() -> None:
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert done.returncode == -signal.SIGKILL
-    child, end = process(int(done.stdout)), time.monotonic() + 5
-    while not child.known_dead() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert child.known_dead()
+    wait_until(process(int(done.stdout)).known_dead, seconds=5)
 
 
 NEVER = 2**22 + 1  # beyond the largest number that Linux gives out
-
-
-@pytest.fixture
-def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    started: list[subprocess.Popen[bytes]] = []
-
-    def begin(program: str, *arguments: object) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", program, *map(str, arguments)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE)
-        started.append(child)
-        assert child.stdout is not None
-        child.stdout.readline()
-        return child
-
-    yield begin
-    for child in started:
-        child.kill()
-        child.wait()
 
 
 def test_this_process_lives_and_has_the_number_of_the_system() -> None:
@@ -212,18 +187,13 @@ def test_this_process_lives_and_has_the_number_of_the_system() -> None:
     other.kill()  # returns at once
 
 
-def test_a_process_that_ended_is_dead_before_anybody_asks_for_its_code(
-    start: Callable[..., subprocess.Popen[bytes]],
-) -> None:
-    child = start("print(flush=True)")
-    one, end = process(child.pid), time.monotonic() + 5
-    while not one.known_dead() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert one.known_dead()
-    assert child.returncode is None  # it is not waited for: a zombie has its number still
-    child = start("import time; print(flush=True); time.sleep(60)")
-    one = process(child.pid)
-    assert not one.known_dead()
-    one.kill()
-    assert one.known_dead()
-    assert child.wait() == -signal.SIGKILL
+def test_a_process_that_ended_is_dead_before_anybody_asks_for_its_code() -> None:
+    with subprocess.Popen(["true"]) as child:
+        wait_until(process(child.pid).known_dead, seconds=5)
+        assert child.returncode is None  # it is not waited for: a zombie has its number still
+    with subprocess.Popen(["sleep", "60"]) as child:
+        one = process(child.pid)
+        assert not one.known_dead()
+        one.kill()
+        assert one.known_dead()
+        assert child.wait() == -signal.SIGKILL

@@ -34,18 +34,20 @@ MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "
 class Known(NamedTuple):
     """The options that a command knows."""
 
-    options: Collection[str] = ()
+    options: Collection[str] = ()  # none where classes that are chosen have more
+    # Sections have options below them: `model` of `model.name_or_path`. Each takes a YAML file with
+    # these, or with the section's name above them.
     sections: Collection[str] = ()
-    lists: Collection[str] = ()
+    lists: Collection[str] = ()  # options and positional arguments that are lists
 
 
 @dataclass
 class Arguments:
     """A command line that was read."""
 
-    words: list[str] = field(default_factory=list)
-    options: set[str] = field(default_factory=set)
-    files: dict[str, Any] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)  # as the parser takes them
+    options: set[str] = field(default_factory=set)  # names without dashes
+    files: dict[str, Any] = field(default_factory=dict)  # by path, the keys in each YAML file
 
     def place(self, key: str) -> str:
         """Return an option's name in messages: its file and key if it comes from a file."""

@@ -81,11 +81,7 @@ _wrapped = partial(textwrap.wrap, break_long_words=False, break_on_hyphens=False
 
 
 def short_help(
-    prog: str,
-    summary: str,
-    options: Mapping[str, str],
-    example: str,
-    num_more: int | None = None,
+    prog: str, summary: str, options: Mapping[str, str], example: str, num_more: int | None = None
 ) -> str:
     """Return the text of `--help`: what the command does, the options that matter, an example.
 
@@ -125,14 +121,8 @@ LIGHTNING = {
         "trainer.max_epochs trainer.gradient_clip_val trainer.accumulate_grad_batches "
         f"{_DEVICES}",
     ),
-    "validate": Command(
-        example=f"train.py validate {_CONFIG} {_STATE}",
-        shown=_EVALUATION,
-    ),
-    "test": Command(
-        example=f"train.py test {_CONFIG} {_STATE}",
-        shown=_EVALUATION,
-    ),
+    "validate": Command(example=f"train.py validate {_CONFIG} {_STATE}", shown=_EVALUATION),
+    "test": Command(example=f"train.py test {_CONFIG} {_STATE}", shown=_EVALUATION),
     "predict": Command(
         example=f"train.py predict {_CONFIG} {_STATE} --output_dir runs/predictions",
         shown=_EVALUATION,
@@ -279,7 +269,7 @@ class CommandParser(OneLineErrors):
     """A parser with a help of two screens at most; `command_parser` makes one."""
 
     command: Command | None = None
-    needed: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()  # while it parses, jsonargparse unmarks the required ones
     lists: Collection[str] = ()
 
     @property

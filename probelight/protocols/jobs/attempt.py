@@ -56,13 +56,13 @@ class End(StrEnum):
 class AttemptRequest:
     """The request to attempt a job, as the driver sends it to a worker."""
 
-    folder: str
+    folder: str  # the run folder, absolute
     driver: int
     runner: str
-    context: Mapping[str, object]
-    threads: int
-    directory: str
-    environment: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, object]  # of `RunContext.to_json`
+    threads: int  # CPU threads of each process
+    directory: str  # where relative paths begin
+    environment: Mapping[str, str] = field(default_factory=dict)  # the driver's
     stop_seconds: float = 120.0
 
 

@@ -39,8 +39,8 @@ class Driver:
 
     number: int
     process: Process
-    since: float
-    ended: float | None = None
+    since: float  # seconds since 1970
+    ended: float | None = None  # None if it is at work or was killed
 
     @property
     def is_gone(self) -> bool:
@@ -138,11 +138,11 @@ class Attempt:
     """One start of a job; a later attempt has a greater number."""
 
     number: int
-    driver: int
-    owner: Process
-    since: float
-    left: float | None = None
-    node: str = ""
+    driver: int  # number of the `sweep run` that made it
+    owner: Process  # the Ray worker that watches the job's process
+    since: float  # seconds since 1970 by its node's clock
+    left: float | None = None  # its end by the same clock; None if it runs or was killed
+    node: str = ""  # Ray's name of its node
 
 
 def begin_attempt(folder: Path, driver: int, node: str = "") -> Attempt:

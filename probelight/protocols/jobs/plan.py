@@ -41,7 +41,7 @@ class PlannedJob:
     needs: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
     num_steps: int = 0
-    is_drawn: bool = False
+    is_drawn: bool = False  # whether its setting is drawn when it is started (`search: tpe`)
 
     @staticmethod
     def of(job: Job) -> PlannedJob:
@@ -56,8 +56,8 @@ class Plan:
 
     context: RunContext
     engine: RaySettings
-    jobs: tuple[PlannedJob, ...] = ()
-    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    jobs: tuple[PlannedJob, ...] = ()  # reports leave out what an earlier plan left in the folder
+    id: str = field(default_factory=lambda: secrets.token_hex(8))  # group of its runs in W&B
 
     def keep(self, folder: Path) -> None:
         """Write the plan into the folder of the sweep, under the id that the folder has."""
@@ -132,8 +132,8 @@ class Failure:
     """Why a job has no result."""
 
     times: int
-    tries: int
-    error: str
+    tries: int  # how often it may fail
+    error: str  # the traceback, or what replaces it
 
     @property
     def is_final(self) -> bool:

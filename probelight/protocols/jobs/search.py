@@ -33,8 +33,8 @@ class FinishedTrial(NamedTuple):
     """A finished trial as the sampler sees it."""
 
     setting: Mapping[str, Any]
-    objectives: Sequence[float]
-    place: str = "a trial"
+    objectives: Sequence[float]  # higher is better
+    place: str = "a trial"  # in messages
 
 
 def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequence[Path]) -> None:

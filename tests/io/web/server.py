@@ -4,8 +4,11 @@ import hashlib
 import random
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Event
 from typing import Any
+
+from probelight.io.download import fetch
 
 BODY = random.Random(1).randbytes(300_000)
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -16,8 +19,9 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, cache: Path) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.cache = cache
         self.body = BODY
         self.etag: str | None = '"v1"'
         self.ranges = True
@@ -31,6 +35,13 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def fetch(self, name: str, **options: Any) -> Path:
+        return fetch(f"{self.url}/{name}", cache_dir=self.cache, **options)
+
+    @property
+    def kept(self) -> set[Path]:
+        return {*self.cache.glob("downloads/*")} - {*self.cache.glob("downloads/*.lock")}
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -13,110 +13,101 @@ from probelight.io.files import Limit
 from tests.io.web.server import BODY, SHA256, Server
 
 
-def left(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / "downloads").iterdir())
-
-
-def test_a_file_is_fetched_once(server: Server, tmp_path: Path) -> None:
-    url = f"{server.url}/a/train.jsonl"
-    path = fetch(url, sha256=SHA256, cache_dir=tmp_path)
+def test_a_file_is_fetched_once(server: Server) -> None:
+    path = server.fetch("a/train.jsonl", sha256=SHA256)
     assert path.read_bytes() == BODY
-    assert fetch(url, sha256=SHA256, cache_dir=tmp_path) == path
-    assert fetch(url, sha256=SHA256, cache_dir=tmp_path, offline=True) == path
+    assert server.fetch("a/train.jsonl", sha256=SHA256) == path
+    assert server.fetch("a/train.jsonl", sha256=SHA256, offline=True) == path
     assert len(server.asked) == 1
-    other = fetch(f"{server.url}/b/train.jsonl", cache_dir=tmp_path)
+    other = server.fetch("b/train.jsonl")
     assert other != path
-    assert [name for name in left(tmp_path) if not name.endswith(".lock")] == sorted(
-        [path.name, other.name]
-    )
+    assert server.kept == {path, other}
 
 
-def test_a_cut_transfer_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
+def test_a_cut_transfer_goes_on_where_it_stopped(server: Server) -> None:
     server.cut_after = [100_000, 50_000]
-    path = fetch(f"{server.url}/x", cache_dir=tmp_path)
+    path = server.fetch("x")
     assert path.read_bytes() == BODY
     assert [wanted for _, wanted in server.asked] == [None, "bytes=100000-", "bytes=150000-"]
 
 
-def test_the_part_of_an_ended_process_is_used_where_a_checksum_guards_it(
-    server: Server, tmp_path: Path
-) -> None:
+def test_the_part_of_an_ended_process_is_used_where_a_checksum_guards_it(server: Server) -> None:
     server.cut_after = [1000] * 4
     with pytest.raises(DownloadError, match=r"not fetched after 4 tries \(.*\(1000 bytes read, 29"):
-        fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path)
-    assert fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path).read_bytes() == BODY
+        server.fetch("x", sha256=SHA256)
+    assert server.fetch("x", sha256=SHA256).read_bytes() == BODY
     assert server.asked[-1][1] == "bytes=4000-"
     server.cut_after = [1000] * 4
     with pytest.raises(DownloadError):
-        fetch(f"{server.url}/y", cache_dir=tmp_path)
+        server.fetch("y")
     server.body = BODY[::-1]
-    assert fetch(f"{server.url}/y", cache_dir=tmp_path).read_bytes() == BODY[::-1]
+    assert server.fetch("y").read_bytes() == BODY[::-1]
     assert server.asked[-1][1] is None
 
 
 def test_a_file_that_changes_between_two_tries_is_fetched_whole(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def release(_: float) -> None:
         server.etag, server.body = '"v2"', BODY[::-1]
 
     monkeypatch.setattr(download.time, "sleep", release)
     server.cut_after = [1000]
-    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY[::-1]
+    assert server.fetch("x").read_bytes() == BODY[::-1]
     assert [wanted for _, wanted in server.asked] == [None, "bytes=1000-"]
 
 
-def test_without_version_and_checksum_nothing_is_resumed(server: Server, tmp_path: Path) -> None:
+def test_without_version_and_checksum_nothing_is_resumed(server: Server) -> None:
     server.etag, server.cut_after = None, [1000]
-    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+    assert server.fetch("x").read_bytes() == BODY
     assert [wanted for _, wanted in server.asked] == [None, None]
 
 
-def test_the_checksum_guards_a_resumed_file_without_version(server: Server, tmp_path: Path) -> None:
+def test_the_checksum_guards_a_resumed_file_without_version(server: Server) -> None:
     server.etag, server.cut_after, server.body = None, [1000] * 4, BODY[::-1]
     with pytest.raises(DownloadError):
-        fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path)
+        server.fetch("x", sha256=SHA256)
     server.body = BODY  # the part is of the old version: found out at the end, fetched anew
-    path = fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path)
+    path = server.fetch("x", sha256=SHA256)
     assert path.read_bytes() == BODY
     assert [wanted for _, wanted in server.asked[-2:]] == ["bytes=4000-", None]
 
 
-def test_a_server_without_ranges_and_a_part_too_long(server: Server, tmp_path: Path) -> None:
+def test_a_server_without_ranges_and_a_part_too_long(server: Server) -> None:
     server.ranges, server.cut_after = False, [1000]
-    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+    assert server.fetch("x").read_bytes() == BODY
     server.ranges, server.cut_after = True, [200_000]
     server.codes = [0, 503, 503, 503]
     short = hashlib.sha256(BODY[:1000]).hexdigest()
     with pytest.raises(DownloadError, match=r"4 tries \(503 Service Unavailable\)"):
-        fetch(f"{server.url}/y", sha256=short, cache_dir=tmp_path)
+        server.fetch("y", sha256=short)
     server.body = BODY[:1000]  # shorter than the part: the server answers 416
-    path = fetch(f"{server.url}/y", sha256=short, cache_dir=tmp_path)
+    path = server.fetch("y", sha256=short)
     assert path.read_bytes() == BODY[:1000]
 
 
-def test_a_wrong_checksum_is_refused_and_not_kept(server: Server, tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_refused_and_not_kept(server: Server) -> None:
     with pytest.raises(DownloadError, match=rf"/x: its content has sha256 {SHA256} where 0000"):
-        fetch(f"{server.url}/x", sha256="0" * 64, cache_dir=tmp_path)
+        server.fetch("x", sha256="0" * 64)
     assert len(server.asked) == 1
-    assert all(name.endswith(".lock") for name in left(tmp_path))
+    assert server.kept == set()
 
 
-def test_the_checksum_is_of_the_content(server: Server, tmp_path: Path) -> None:
+def test_the_checksum_is_of_the_content(server: Server) -> None:
     server.body = gzip.compress(BODY)
-    path = fetch(f"{server.url}/x.gz", sha256=SHA256, cache_dir=tmp_path)
+    path = server.fetch("x.gz", sha256=SHA256)
     assert gzip.decompress(path.read_bytes()) == BODY
     server.body = server.body[:-20]
     with pytest.raises(DownloadError, match="truncated gzip"):
-        fetch(f"{server.url}/y.gz", cache_dir=tmp_path)
+        server.fetch("y.gz")
 
 
-def test_a_damaged_cache_is_repaired_or_refused_offline(server: Server, tmp_path: Path) -> None:
-    path = fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path)
+def test_a_damaged_cache_is_repaired_or_refused_offline(server: Server) -> None:
+    path = server.fetch("x", sha256=SHA256)
     path.write_bytes(b"damaged")
     with pytest.raises(DownloadError, match="offline mode is on"):
-        fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path, offline=True)
-    assert fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path).read_bytes() == BODY
+        server.fetch("x", sha256=SHA256, offline=True)
+    assert server.fetch("x", sha256=SHA256).read_bytes() == BODY
 
 
 LOGIN = b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>"
@@ -133,38 +124,36 @@ PAGES = {
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("sha256", [None, SHA256], ids=["unknown", "known"])
 def test_what_comes_in_place_of_a_file_is_named_and_not_kept(
-    server: Server, tmp_path: Path, name: str, sha256: str | None
+    server: Server, name: str, sha256: str | None
 ) -> None:
     server.body, what = PAGES[name]
     with pytest.raises(DownloadError, match=rf"{server.url}/x\.jsonl: {what} came in place of"):
-        fetch(f"{server.url}/x.jsonl", sha256=sha256, cache_dir=tmp_path)
-    assert all(name.endswith(".lock") for name in left(tmp_path))
+        server.fetch("x.jsonl", sha256=sha256)
+    assert server.kept == set()
     server.body = BODY
-    assert fetch(f"{server.url}/x.jsonl", sha256=sha256, cache_dir=tmp_path).read_bytes() == BODY
+    assert server.fetch("x.jsonl", sha256=sha256).read_bytes() == BODY
 
 
-def test_a_page_that_was_kept_before_is_fetched_anew(server: Server, tmp_path: Path) -> None:
-    path = fetch(f"{server.url}/x", cache_dir=tmp_path)
+def test_a_page_that_was_kept_before_is_fetched_anew(server: Server) -> None:
+    path = server.fetch("x")
     for body, _ in PAGES.values():
         path.write_bytes(body)
-        assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+        assert server.fetch("x").read_bytes() == BODY
 
 
-def test_text_with_markup_is_no_page(server: Server, tmp_path: Path) -> None:
+def test_text_with_markup_is_no_page(server: Server) -> None:
     for number, body in enumerate(
         [b"<s> a sentence </s>\n", b'{"a": "<html>"}\n', b"<headless>\n"]
     ):
         server.body = body
-        assert fetch(f"{server.url}/{number}", cache_dir=tmp_path).read_bytes() == body
+        assert server.fetch(f"{number}").read_bytes() == body
 
 
-def test_busy_servers_are_asked_again_and_missing_files_are_not(
-    server: Server, tmp_path: Path
-) -> None:
+def test_busy_servers_are_asked_again_and_missing_files_are_not(server: Server) -> None:
     server.codes = [503, 429]
-    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+    assert server.fetch("x").read_bytes() == BODY
     with pytest.raises(NotThereError, match=r"/missing: the server says 404 .*--mirror FOLDER"):
-        fetch(f"{server.url}/missing", cache_dir=tmp_path)
+        server.fetch("missing")
     assert len(server.asked) == 4
 
 
@@ -204,49 +193,45 @@ def test_file_addresses(tmp_path: Path) -> None:
         fetch("ftp://x/y")
 
 
-def test_a_body_without_an_end_is_given_up(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_without_an_end_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "ITEMS", Limit("items", 3_000_000, 1000))
     server.says_length, server.endless = False, True
     with pytest.raises(DownloadError, match=r"/x: more than 3,000,000 bytes, the most of a f"):
-        fetch(f"{server.url}/x", cache_dir=tmp_path)
-    assert all(name.endswith(".lock") for name in left(tmp_path))
+        server.fetch("x")
+    assert server.kept == set()
     server.says_length, server.endless, server.body = True, False, b"x" * 3_000_001
     with pytest.raises(DownloadError, match=r"/y: more than 3,000,000 bytes"):
-        fetch(f"{server.url}/y", cache_dir=tmp_path)
+        server.fetch("y")
 
 
 def test_a_server_that_trickles_is_given_up(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download, "HTTP_PATIENCE", 0.2)
     monkeypatch.setattr(download, "RETRIES", 1)
     server.pause = 0.02
     with pytest.raises(DownloadError, match=r"/x: .*fewer than 4,096 bytes a second over"):
-        fetch(f"{server.url}/x", cache_dir=tmp_path)
+        server.fetch("x")
 
 
 @pytest.mark.parametrize("patience", [60.0, 0.0])
 def test_what_comes_fast_enough_is_read_whole_however_often_it_is_measured(
-    patience: float, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    patience: float, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download, "HTTP_PATIENCE", patience)
-    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+    assert server.fetch("x").read_bytes() == BODY
 
 
-def test_a_body_of_unknown_length_is_only_taken_if_it_tells_its_end(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_body_of_unknown_length_is_only_taken_if_it_tells_its_end(server: Server) -> None:
     server.says_length = False
     with pytest.raises(DownloadError, match=r"/x: the server does not say how long .*its sha256"):
-        fetch(f"{server.url}/x", cache_dir=tmp_path)
-    assert fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path).read_bytes() == BODY
+        server.fetch("x")
+    assert server.fetch("x", sha256=SHA256).read_bytes() == BODY
     packed = server.body = gzip.compress(BODY)
-    assert fetch(f"{server.url}/x.gz", cache_dir=tmp_path).read_bytes() == packed
+    assert server.fetch("x.gz").read_bytes() == packed
     server.cut_after = [len(packed) // 2]
     with pytest.raises(DownloadError, match=r"/y\.gz: .*truncated gzip"):
-        fetch(f"{server.url}/y.gz", cache_dir=tmp_path)
+        server.fetch("y.gz")
 
 
 def _fetch(url: str, cache_dir: Path) -> str:

@@ -130,10 +130,7 @@ def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Non
 
 @pytest.mark.parametrize(
     ("code", "end", "last"),
-    [
-        (75, End.LOST, []),
-        (3, End.FAILED, ["the cell's process left no traceback: exit code 3"]),
-    ],
+    [(75, End.LOST, []), (3, End.FAILED, ["the cell's process left no traceback: exit code 3"])],
 )
 def test_the_exit_code_says_how_it_ended(
     driver: int, watch: Any, code: int, end: End, last: list[str]

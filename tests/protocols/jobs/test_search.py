@@ -141,10 +141,12 @@ def test_jobs_of_a_sweep_draw_as_a_plain_loop_does(tmp_path: Path, cluster: Fake
             return End.FAILED, "ValueError: no result"
         run = RunFolder.at(tmp_path / "runs" / job.key)
         run.finish(record_of(accuracies(run.read(DRAWN_NAME) or {})))
-        return End.LOST, ""  # a result counts however its worker ended
+        return End.FAILED, "behind the result"  # which counts however its worker ended
 
     cluster.outcomes = {job.key: [partial(end_of, job)] for job in jobs}
-    assert Sweep(tmp_path, *jobs).run() == 1
+    sweep = Sweep(tmp_path, *jobs)
+    assert sweep.run() == 1
+    assert sweep.states == ["done", "failed", *["done"] * 8]
     paths = [tmp_path / "runs" / job.key / DRAWN_NAME for job in jobs]
     assert [json.loads(path.read_text()) for path in paths] == plain_loop(jobs, failed=[1])
 

@@ -38,10 +38,7 @@ def cells(num_cells: int, **more: Any) -> list[Job]:
 
 
 def run(
-    run: RunFolder,
-    config: Mapping[str, Any],
-    context: RunContext,
-    seconds: float | None = None,
+    run: RunFolder, config: Mapping[str, Any], context: RunContext, seconds: float | None = None
 ) -> RunRecord:
     """Trains, each step as slowly as it is told; the result holds every bit of the weights."""
     seconds = config.get("seconds", 0.1) if seconds is None else seconds

@@ -22,7 +22,7 @@ class Resources:
 
     cpus: float
     gpus: float = 0.0
-    memory: int | None = None
+    memory: int | None = None  # not counted
 
     @staticmethod
     def of(engine: RaySettings, trainer: TrainerSettings, has_gpus: bool) -> Resources:

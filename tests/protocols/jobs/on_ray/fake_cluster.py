@@ -24,24 +24,15 @@ FINISHED: Outcome = (End.FINISHED, "")
 
 
 class FakeCluster:
-    """Runs nothing: a cell ends as the next of its outcomes says, and else is finished.
-
-    Attributes:
-        outcomes: By key of a cell, how it ends at each start.
-        requests: What was put on it.
-        opened: What opening it raises, each time; nothing when it is used up.
-        alive: What it answers each time it is asked; True when that is used up.
-        hung: What was put on it and never ends.
-        lost: The nodes that are held for dead.
-    """
+    """Runs nothing: a cell ends as the next of its outcomes says, and else is finished."""
 
     def __init__(self) -> None:
-        self.outcomes: dict[str, list[Outcome]] = {}
+        self.outcomes: dict[str, list[Outcome]] = {}  # of each start, by key
         self.requests: list[AttemptRequest] = []
-        self.opened: list[Exception | None] = []
-        self.alive: list[bool] = []
-        self.hung: set[int] = set()
-        self.lost: set[str] = set()
+        self.opened: list[Exception | None] = []  # errors of each start; then none
+        self.alive: list[bool] = []  # answers; then True
+        self.hung: set[int] = set()  # requests that never end
+        self.lost: set[str] = set()  # nodes
         self.calls: list[str] = []
         self.cancelled: list[int] = []
         self._waiting: set[int] = set()

@@ -34,11 +34,7 @@ _SETTINGS = {
 
 @dataclass
 class Node:
-    """`ray start` and all that it started: the raylet, its workers, their cells.
-
-    Args:
-        start: The process of the command.
-    """
+    """`ray start` and all that it started: the raylet, its workers, their cells."""
 
     start: subprocess.Popen[bytes]
     frozen: list[psutil.Process] = field(default_factory=list)
@@ -65,9 +61,9 @@ class Node:
 @dataclass(frozen=True)
 class Cluster:
     address: str
-    environment: dict[str, str]
+    environment: dict[str, str]  # of those who join it
     head: Node
-    other: Node
+    other: Node  # the cluster can do without
 
 
 @contextmanager

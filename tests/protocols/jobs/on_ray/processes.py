@@ -12,12 +12,7 @@ KINDS = ("worker", "cell", "driver", "raylet")
 
 
 def processes(folder: Path, driver: int) -> dict[str, list[psutil.Process]]:
-    """Return what runs for a sweep now, by kind: Ray's workers that watch a cell are "worker".
-
-    Args:
-        folder: Folder of the sweep.
-        driver: Process number of `sweep run`.
-    """
+    """Return the processes of a sweep by kind: Ray's workers that watch a cell are "worker"."""
     own = family(driver)
     cells = [p for p in psutil.process_iter() if is_cell(p, folder)]
     watched = {parent.pid for cell in cells if (parent := known(cell.parent)) is not None}

@@ -30,8 +30,6 @@ from probelight.protocols.jobs.job import (
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.on_ray.cluster import RayLostError
 from probelight.protocols.jobs.plan import ERROR_NAME, Failure, State
-from probelight.results.record import RunRecord
-from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.harness import log_lines, planned, results, run_to_end, said
 from tests.protocols.jobs.on_ray.fake_cluster import FINISHED, FakeCluster, Sweep
 from tests.protocols.jobs.trivial import RUNNER, cells
@@ -145,19 +143,6 @@ def test_a_cell_of_a_lost_node_is_put_on_another_if_ray_does_not_see_to_it(
     assert cluster.cancelled == [0]
     said = f"{stuck.key}: lost (Ray does not reach its node), the cell waits again"
     assert sweep.lines.count(said) == 1
-
-
-def test_a_result_counts_however_its_worker_ended(tmp_path: Path, cluster: FakeCluster) -> None:
-    [job] = cells(1)
-
-    def crash() -> tuple[End, str]:
-        RunFolder.at(tmp_path / "runs" / job.key).finish(RunRecord(protocol="test"))
-        return End.FAILED, "it fell behind the result"
-
-    cluster.outcomes = {job.key: [crash]}
-    sweep = Sweep(tmp_path, job)
-    assert sweep.run() == 0
-    assert cluster.started == [job.key]
 
 
 def test_a_bad_config_or_lost_folder_fails_its_job(tmp_path: Path, cluster: FakeCluster) -> None:

@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -41,12 +40,6 @@ pytestmark = pytest.mark.slow
 NUM_CELLS, NUM_KILLS = 12, 6
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    return tiny_training.undisturbed(folder, tiny_training.cells(NUM_CELLS))
-
-
 def kill_one(
     folder: Path, run: subprocess.Popen[str], kind: str, rng: random.Random
 ) -> list[psutil.Process]:
@@ -67,11 +60,10 @@ def kill_one(
     return own
 
 
-def test_kills_of_workers_cells_drivers_and_raylets(
-    tmp_path: Path, undisturbed: dict[str, Any]
-) -> None:
-    rng = random.Random(0)
-    planned(tmp_path, tiny_training.cells(NUM_CELLS), max_retries=NUM_KILLS)
+def test_kills_of_workers_cells_drivers_and_raylets(tmp_path: Path) -> None:
+    rng, jobs = random.Random(0), tiny_training.cells(NUM_CELLS)
+    undisturbed = tiny_training.undisturbed(tmp_path / "undisturbed", jobs)
+    planned(tmp_path, jobs, max_retries=NUM_KILLS)
     kinds = [*KINDS, *rng.sample(KINDS, NUM_KILLS - len(KINDS))]
     rng.shuffle(kinds)
     run, rooms = start_run(tmp_path), list[Path]()
@@ -89,8 +81,7 @@ def test_kills_of_workers_cells_drivers_and_raylets(
     assert run.wait(timeout=600) == 0, said(tmp_path)
     print(f"killed: {dict(Counter(kinds))}, in this order: {kinds}")
     print(said(tmp_path))
-    keys = [cell.key for cell in tiny_training.cells(NUM_CELLS)]
-    assert sorted(log_lines(tmp_path)) == sorted(keys)  # each finished once
+    assert sorted(log_lines(tmp_path)) == sorted(job.key for job in jobs)  # each finished once
     assert rooms
     assert not any(room.exists() for room in rooms)
     assert results(tmp_path) == undisturbed
