@@ -101,20 +101,12 @@ def test_what_libraries_say_of_a_disk() -> None:
         (errno.EACCES, "make it writable, or choose another folder"),
     ],
 )
-def test_a_command_that_the_disk_refuses_says_one_line(
-    number: int, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refused(*_: object) -> None:
-        with written_to("runs/x/last.ckpt"):
-            try:
-                raise OSError(number, os.strerror(number))
-            except OSError:
-                raise RuntimeError("PytorchStreamWriter failed writing file") from None
-
-    monkeypatch.setattr(cli, "call", refused)
-    assert cli.main(["report"]) == cli.FAILURE
-    said = capsys.readouterr().err
-    assert said == f"train.py report: failed: runs/x/last.ckpt: {os.strerror(number)}; {advice}\n"
+def test_a_refusal_of_the_disk_is_one_line_with_advice(number: int, advice: str) -> None:
+    hidden = RuntimeError("PytorchStreamWriter failed writing file")
+    hidden.__context__ = OSError(number, os.strerror(number))
+    with pytest.raises(OSError, match="ckpt") as raised, written_to("runs/x/last.ckpt"):
+        raise hidden
+    assert line_of(raised.value) == f"runs/x/last.ckpt: {os.strerror(number)}; {advice}"
     assert line_of(OSError(number, "Full")) == f"Full; {advice}"
 
 

@@ -22,23 +22,6 @@ from probelight.io.package import (
 from tests.fixtures.checkout import ROOT
 
 
-@pytest.mark.parametrize(
-    ("started", "name"),
-    [
-        (str(ROOT / "train.py"), "train.py"),
-        ("train.py", "train.py"),
-        ("/usr/bin/probelight", "probelight"),
-        (str(PACKAGE / "__main__.py"), "probelight"),
-        ("/x/pytest/__main__.py", "train.py"),
-    ],
-)
-def test_the_program_is_what_was_started(
-    started: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", [started])
-    assert program() == name
-
-
 def test_an_installed_package_is_run_by_its_own_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from pytorch_lightning import Trainer
 
 from probelight.io.ranges import Names, NumItems, RangeError
@@ -90,6 +91,21 @@ def test_help_is_two_screens_of_known_options_and_an_example_that_can_be_typed(
     config = printed_by([*example[1:], "--print_config"], capsys)
     assert WITHOUT_FOLDER.get(command, "output_dir: ") in config
     assert declared.config is None or (ROOT / declared.config).is_file()
+
+
+# Commands of the shipped experiments by a key that their configs have.
+COMMANDS = {"probe": "inoculate", "grid": "curve", "plan": "demo", "sets": "diagnose"}
+COMMANDS |= {"original": "original", "trainer": "fit"}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("configs/experiment/*.yaml")), ids=lambda p: p.stem
+)
+def test_every_experiment_is_a_valid_config(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = yaml.safe_load(path.read_text())
+    command = next(command for key, command in COMMANDS.items() if key in config)
+    printed = yaml.safe_load(printed_by([command, f"--config={path}", "--print_config"], capsys))
+    assert config.keys() <= printed.keys()
 
 
 def test_help_says_what_is_required_and_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,14 +171,15 @@ def test_a_config_that_is_a_device_is_not_read(
     assert f"error: {path}: {message}" in refused(f"{option} {path}")
 
 
-@pytest.mark.parametrize(("command", "code"), [(["sweep"], 2), (["sweep", "--help"], 0)])
-def test_sweep_alone_shows_its_commands(
-    command: list[str], code: int, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("group", ["", "sweep"])
+def test_no_command_is_a_usage_error_and_help_is_not(
+    group: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(command) == code
-    out = capsys.readouterr().out
-    assert all(f"  sweep {name}" in out for name in ("plan", "run", "status"))
-    assert "zero-shot" not in out
+    for words, code in ([], cli.USAGE_ERROR), (["--help"], 0):
+        assert cli.main([*group.split(), *words]) == code
+        out = capsys.readouterr().out
+        shown = {name for name in cli.SUMMARIES if f"\n  {name:<22}" in out}
+        assert shown == {name for name in cli.SUMMARIES if name.startswith(group)}
 
 
 @pytest.mark.parametrize("command", [["probes", "list"], ["--help"], ["curve", "--print_config"]])
