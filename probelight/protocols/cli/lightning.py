@@ -28,21 +28,10 @@ from probelight.callbacks.last_state import (
 )
 from probelight.callbacks.prediction_writer import PredictionWriter
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
+from probelight.io import ranges
 from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.escaping import json_text
 from probelight.io.package import program
-from probelight.io.ranges import (
-    GradNorm,
-    Minutes,
-    NumDevices,
-    NumEpochs,
-    NumSteps,
-    PathText,
-    Seed,
-    Share,
-    Within,
-    checked,
-)
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.protocols.cli.arguments import Known, read_arguments
@@ -216,43 +205,42 @@ def run_cli(arguments: list[str]) -> None:
         )
 
 
-NumEpochsOrNoLimit = Annotated[int, Within(1, 10_000, also=((-1, "no limit"),))]
-NumStepsOrNoLimit = Annotated[int, Within(1, 10_000_000, also=((-1, "no limit"),))]
-NumOrShare = Annotated[float, Within(0, 10_000_000)]  # of batches; 1.0 is all of them, 1 is one
+# Of batches; 1.0 is all of them, 1 is one.
+NumOrShare = Annotated[float, ranges.Within(0, 10_000_000)]
 
 
 @dataclass(frozen=True)
 class LightningTrainer:
     """Ranges of Lightning's Trainer, which checks some of its numbers late and others never."""
 
-    num_nodes: Annotated[int, Within(1, 10_000)]
-    devices: NumDevices
-    fast_dev_run: Annotated[int, Within(0, 10_000_000)]
-    max_epochs: NumEpochsOrNoLimit
-    min_epochs: NumEpochs
-    max_steps: NumStepsOrNoLimit
-    min_steps: NumSteps
+    num_nodes: Annotated[int, ranges.Within(1, 10_000)]
+    devices: ranges.NumDevices
+    fast_dev_run: Annotated[int, ranges.Within(0, 10_000_000)]
+    max_epochs: Annotated[int, ranges.Within(1, 10_000, also=((-1, "no limit"),))]
+    min_epochs: ranges.NumEpochs
+    max_steps: Annotated[int, ranges.Within(1, 10_000_000, also=((-1, "no limit"),))]
+    min_steps: ranges.NumSteps
     limit_train_batches: NumOrShare
     limit_val_batches: NumOrShare
     limit_test_batches: NumOrShare
     limit_predict_batches: NumOrShare
     overfit_batches: NumOrShare
-    val_check_interval: Annotated[float, Within(0, 10_000_000, above=True)]
-    check_val_every_n_epoch: NumEpochs
-    num_sanity_val_steps: Annotated[int, Within(0, 10_000_000, also=((-1, "all"),))]
-    log_every_n_steps: Annotated[int, Within(0, 10_000_000)]
-    accumulate_grad_batches: Annotated[int, Within(1, 65_536)]
-    gradient_clip_val: GradNorm
-    reload_dataloaders_every_n_epochs: Annotated[int, Within(0, 10_000)]
+    val_check_interval: Annotated[float, ranges.Within(0, 10_000_000, above=True)]
+    check_val_every_n_epoch: ranges.NumEpochs
+    num_sanity_val_steps: Annotated[int, ranges.Within(0, 10_000_000, also=((-1, "all"),))]
+    log_every_n_steps: Annotated[int, ranges.Within(0, 10_000_000)]
+    accumulate_grad_batches: Annotated[int, ranges.Within(1, 65_536)]
+    gradient_clip_val: ranges.GradNorm
+    reload_dataloaders_every_n_epochs: Annotated[int, ranges.Within(0, 10_000)]
 
 
 def run_options(
-    seed_everything: Seed | bool = 0,
-    output_dir: PathText = "runs/fit",
-    checkpoint_every: NumSteps | None = None,
-    checkpoint_minutes: Minutes = 2.0,
-    checkpoint_share: Share = 0.1,
-    ckpt_path: PathText | None = None,
+    seed_everything: ranges.Seed | bool = 0,
+    output_dir: ranges.PathText = "runs/fit",
+    checkpoint_every: ranges.NumSteps | None = None,
+    checkpoint_minutes: ranges.Minutes = 2.0,
+    checkpoint_share: ranges.Share = 0.1,
+    ckpt_path: ranges.PathText | None = None,
 ) -> None:
     """Declare our own options, and the ranges of LightningCLI's.
 
@@ -272,14 +260,14 @@ def check_options(options: Mapping[str, Any], place: Callable[[str], str]) -> No
     def within(section: str) -> Callable[[str], str]:
         return lambda key: place(f"{section}.{key}")
 
-    checked(run_options, options, place)
+    ranges.checked(run_options, options, place)
     trainer = options.get("trainer") or {}
     numbers = {name: value for name, value in trainer.items() if type(value) in (int, float)}
-    checked(LightningTrainer, numbers, within("trainer"))
+    ranges.checked(LightningTrainer, numbers, within("trainer"))
     for section in ("model", "data"):
         if chosen := options.get(section):
             made = resolve_name(chosen["class_path"])
-            checked(made, chosen.get("init_args") or {}, within(section))
+            ranges.checked(made, chosen.get("init_args") or {}, within(section))
 
 
 # Where the run lies and how it is watched; the same fit elsewhere is the same run.
