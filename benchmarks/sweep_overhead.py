@@ -33,7 +33,7 @@ from probelight.protocols.jobs.job import (  # noqa: E402
 )
 from probelight.protocols.jobs.on_ray.cluster import Cluster  # noqa: E402
 from probelight.protocols.jobs.on_ray.drive import drive  # noqa: E402
-from probelight.protocols.jobs.on_ray.resources import own_cpus  # noqa: E402
+from probelight.protocols.jobs.on_ray.ray_process import own_cpus  # noqa: E402
 from probelight.protocols.jobs.plan import (  # noqa: E402
     Plan,
     PlannedJob,

@@ -77,62 +77,48 @@ def current_model(name: str) -> str:
     return re.sub(rf"^{FORMER_NAME}(?=$| \(random weights\)$)", BUNDLED_MODEL, name)
 
 
-# Of old dotted names the module, the module below `probelight` now, the names in it.
-_MOVED = (
-    ("callbacks.agreed_stop", "callbacks.last_state", "AgreedStop"),
-    ("callbacks.aggregate_checkpoint", "callbacks.aggregate_checkpoint", "AggregateCheckpoint"),
-    ("callbacks.checkpoint_io", "callbacks.last_state", "AtomicCheckpointIO"),
-    ("callbacks.inoculation_cost", "callbacks.run_metrics", "InoculationCost"),
-    ("callbacks.last_state", "callbacks.last_state", "LastState"),
-    ("callbacks.learning_curve", "callbacks.run_metrics", "LearningCurve"),
-    ("callbacks.patience", "callbacks.aggregate_checkpoint", "Patience"),
-    ("callbacks.predictions.writer", "callbacks.prediction_writer", "PredictionWriter"),
-    ("callbacks.run_metrics", "callbacks.run_metrics", "RunMetrics StepMetrics"),
-    ("callbacks.step_seed", "callbacks.last_state", "StepSeed"),
-    ("callbacks.wandb.guard", "callbacks.wandb_logger", "WandbGuard"),
-    ("datamodules.choices", "datamodules.choices", "ChoiceDataModule"),
-    ("datamodules.pretraining.dictionary_text", "protocols.pretraining", "DictionaryText"),
-    ("datamodules.probe", "datamodules.probe", "ProbeDataModule"),
-    ("lightning_modules.baselines.esim", "lightning_modules.baselines.esim", "ESIM"),
-    (
-        "lightning_modules.baselines.mlm_baseline",
-        "lightning_modules.baselines.mlm_baseline",
-        "MLMBaseline",
-    ),
-    (
-        "lightning_modules.baselines.partial_input",
-        "lightning_modules.baselines.partial_input",
-        "ChoiceOnly ChoiceToChoice QuestionToChoice",
-    ),
-    ("lightning_modules.inoculation", "lightning_modules.inoculation", "Inoculation"),
-    ("lightning_modules.masked_choice", "lightning_modules.masked_choice", "MaskedChoice"),
-    (
-        "lightning_modules.pretraining.masked_lm",
-        "lightning_modules.masked_lm",
-        "MaskedLanguageModel",
-    ),
-    ("lightning_modules.sentence_choice", "lightning_modules.sentence_choice", "SentenceChoice"),
-    ("protocols.analyses.corpus_unigrams", "protocols.analyses.unigrams", "compare_words"),
-    ("protocols.analyses.prediction_grid", "protocols.analyses.grid", "fill_grid"),
-    (
-        "protocols.analyses.taxonomy_distance",
-        "protocols.analyses.taxonomy_distance",
-        "measure_distances",
-    ),
-    ("protocols.audit.counted", "protocols.audit.audit", "count_giveaways"),
-    ("protocols.audit.run", "protocols.audit.audit", "ask_baseline"),
-    ("protocols.curve.phrasing", "protocols.curve.phrasing", "score_phrasing"),
-    ("protocols.curve.runs", "protocols.curve.command", "run_job"),
-    (
-        "protocols.diagnostics.run",
-        "protocols.diagnostics.diagnose",
-        "measure_model measure_recorded",
-    ),
-    ("protocols.inoculation.jobs", "protocols.inoculation.command", "run_job"),
-    ("protocols.inoculation.runs", "protocols.inoculation.command", "run_job"),
-    ("protocols.zero_shot.run", "protocols.zero_shot.command", "score_set"),
-)
-ALIASES = {(old, name): f"probelight.{new}" for old, new, names in _MOVED for name in names.split()}
+# Old module, the module below `probelight` now ("=" the same), the names that moved there.
+_MOVED = """
+callbacks.agreed_stop                      callbacks.last_state            AgreedStop
+callbacks.aggregate_checkpoint             =                               AggregateCheckpoint
+callbacks.checkpoint_io                    callbacks.last_state            AtomicCheckpointIO
+callbacks.inoculation_cost                 callbacks.run_metrics           InoculationCost
+callbacks.last_state                       =                               LastState
+callbacks.learning_curve                   callbacks.run_metrics           LearningCurve
+callbacks.patience                         callbacks.aggregate_checkpoint  Patience
+callbacks.predictions.writer               callbacks.prediction_writer     PredictionWriter
+callbacks.run_metrics                      =                               RunMetrics StepMetrics
+callbacks.step_seed                        callbacks.last_state            StepSeed
+callbacks.wandb.guard                      callbacks.wandb_logger          WandbGuard
+datamodules.choices                        =                               ChoiceDataModule
+datamodules.pretraining.dictionary_text    protocols.pretraining           DictionaryText
+datamodules.probe                          =                               ProbeDataModule
+lightning_modules.baselines.esim           =                               ESIM
+lightning_modules.baselines.mlm_baseline   =                               MLMBaseline
+lightning_modules.baselines.partial_input  =                               ChoiceOnly ChoiceToChoice
+lightning_modules.baselines.partial_input  =                               QuestionToChoice
+lightning_modules.inoculation              =                               Inoculation
+lightning_modules.masked_choice            =                               MaskedChoice
+lightning_modules.pretraining.masked_lm    lightning_modules.masked_lm     MaskedLanguageModel
+lightning_modules.sentence_choice          =                               SentenceChoice
+protocols.analyses.corpus_unigrams         protocols.analyses.unigrams     compare_words
+protocols.analyses.prediction_grid         protocols.analyses.grid         fill_grid
+protocols.analyses.taxonomy_distance       =                               measure_distances
+protocols.audit.counted                    protocols.audit.audit           count_giveaways
+protocols.audit.run                        protocols.audit.audit           ask_baseline
+protocols.curve.phrasing                   =                               score_phrasing
+protocols.curve.runs                       protocols.curve.command         run_job
+protocols.diagnostics.run                  protocols.diagnostics.diagnose  measure_model
+protocols.diagnostics.run                  protocols.diagnostics.diagnose  measure_recorded
+protocols.inoculation.jobs                 protocols.inoculation.command   run_job
+protocols.inoculation.runs                 protocols.inoculation.command   run_job
+protocols.zero_shot.run                    protocols.zero_shot.command     score_set
+"""
+ALIASES = {
+    (old, name): f"probelight.{old if new == '=' else new}"
+    for old, new, *names in map(str.split, _MOVED.strip().splitlines())
+    for name in names
+}
 
 
 def current_runner(runner: str) -> str:

@@ -62,10 +62,9 @@ from probelight.protocols.jobs.job import (
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.on_ray.resources import Resources
-from probelight.protocols.jobs.outlook import detectable_table, plan_lines
+from probelight.protocols.jobs.on_ray.cluster import Resources
 from probelight.protocols.jobs.plan import Plan, is_finished, plan_jobs, wandb_group
-from probelight.protocols.jobs.status import counted, show_status
+from probelight.protocols.jobs.status import counted, detectable_table, plan_lines, show_status
 from probelight.results.run_folder import CommandFolder, planned_cells
 
 DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]

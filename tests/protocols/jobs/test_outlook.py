@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.outlook import detectable_table, plan_lines
 from probelight.protocols.jobs.plan import Failure, plan_jobs
+from probelight.protocols.jobs.status import detectable_table, plan_lines
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.harness import finish
 

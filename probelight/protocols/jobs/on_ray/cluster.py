@@ -1,4 +1,4 @@
-"""The command's side of Ray, which lives in a process of its own and may be lost."""
+"""Ray as a command sees it, in a process that may be lost; the resources that a job takes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,8 @@ from probelight.io.atomic import is_abandoned, remove, write_text_atomic, writer
 from probelight.io.errors import UsageError
 from probelight.io.package import PACKAGE
 from probelight.protocols.jobs.attempt import AttemptRequest, End
+from probelight.protocols.jobs.job import RaySettings, TrainerSettings
 from probelight.protocols.jobs.on_ray.ray_process import end_session
-from probelight.protocols.jobs.on_ray.resources import Resources
 
 _ALWAYS = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -265,3 +265,73 @@ def _short_directory() -> Path:
     folder = parent / f"pl.{writer()}.tmp"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+GIGABYTE = 10**9
+
+
+@dataclass(frozen=True)
+class Resources:
+    """CPUs, GPUs and bytes of memory that a job takes of its node; fractions allowed."""
+
+    cpus: float
+    gpus: float = 0.0
+    memory: int | None = None  # not counted
+
+    @staticmethod
+    def of(engine: RaySettings, trainer: TrainerSettings, has_gpus: bool) -> Resources:
+        """Return the settings' resources; by default what the trainer's threads and devices need.
+
+        UsageError if a job is to take all devices there are.
+        """
+        if trainer.devices < 1:
+            raise UsageError(
+                f"trainer.devices {trainer.devices}: a cell is given its devices by Ray; say how "
+                "many it takes, for example --trainer.devices 1"
+            )
+        devices = trainer.devices
+        cpus, gpus = engine.cpus_per_cell, engine.gpus_per_cell
+        if cpus is None:
+            cpus = float((trainer.threads or 1) * devices)
+        if gpus is None:
+            wanted = trainer.accelerator not in ("cpu", "auto")
+            gpus = float(devices if wanted or (has_gpus and trainer.accelerator == "auto") else 0)
+        memory = engine.memory_per_cell
+        return Resources(cpus, gpus, None if memory is None else int(memory * GIGABYTE))
+
+    def options(self) -> dict[str, Any]:
+        """Return them as Ray's options of a task."""
+        memory = {} if self.memory is None else {"memory": self.memory}
+        return {"num_cpus": self.cpus, "num_gpus": self.gpus, **memory}
+
+    def check(self, nodes: Sequence[Mapping[str, float]]) -> int:
+        """Return how many jobs fit at once on nodes with these resources, as Ray names them.
+
+        UsageError if no node has enough: Ray would wait for ever.
+        """
+        wanted = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
+        wanted = {name: much for name, much in wanted.items() if much}
+        fit = sum(min(int(n.get(name, 0) / much) for name, much in wanted.items()) for n in nodes)
+        if fit:
+            return fit
+        for name, option in _OPTIONS.items():
+            most = max((node.get(name, 0.0) for node in nodes), default=0.0)
+            if most < wanted.get(name, 0.0):
+                raise UsageError(
+                    f"a cell takes {_amount(name, wanted[name])}, and no node of Ray has more than "
+                    f"{_amount(name, most)}; set --engine.{option}"
+                )
+        raise UsageError(f"no node of Ray has all that a cell takes at once: {self}")
+
+    def __str__(self) -> str:
+        parts = [_amount("CPU", self.cpus), _amount("GPU", self.gpus)]
+        return ", ".join(parts + ([] if self.memory is None else [_amount("memory", self.memory)]))
+
+
+_OPTIONS = {"CPU": "cpus_per_cell", "GPU": "gpus_per_cell", "memory": "memory_per_cell"}
+
+
+def _amount(name: str, amount: float) -> str:
+    if name == "memory":
+        return f"{amount / GIGABYTE:g} GB of memory"
+    return f"{amount:g} {name}{'' if amount == 1 else 's'}"

@@ -19,8 +19,7 @@ from probelight.io.process import INTERRUPTED, TERMINATED
 from probelight.protocols.jobs import fencing
 from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.job import EngineSettings, record_pending
-from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError, Ref
-from probelight.protocols.jobs.on_ray.resources import Resources
+from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError, Ref, Resources
 from probelight.protocols.jobs.plan import Plan, PlannedJob, Schedule, is_finished
 from probelight.protocols.jobs.search import draw
 from probelight.protocols.jobs.status import RunView, counted, last_line

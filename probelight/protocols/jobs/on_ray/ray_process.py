@@ -8,6 +8,7 @@ closes its standard input.
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import signal
@@ -22,7 +23,6 @@ from typing import Any
 from probelight.io.errors import UsageError
 from probelight.io.package import PACKAGE
 from probelight.protocols.jobs.attempt import End
-from probelight.protocols.jobs.on_ray.resources import own_cpus
 
 ROOT = PACKAGE.parent
 
@@ -192,6 +192,15 @@ def end_session(leader: int) -> None:
                 if int(fields[_SESSION - 1]) == leader != pid and state not in "ZX":
                     os.kill(pid, signal.SIGKILL)
                     found = True
+
+
+def own_cpus() -> int:
+    """Return how many CPUs this process may use, by its affinity and its container's share."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        count = min(count or 1, math.ceil(int(quota) / int(period)))
+    return max(1, count or 1)
 
 
 def _first_line(error: BaseException) -> str:

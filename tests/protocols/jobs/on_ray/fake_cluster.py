@@ -12,8 +12,8 @@ from rich.console import Console
 from probelight.io.wandb import DEFAULT_WANDB
 from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
+from probelight.protocols.jobs.on_ray.cluster import Resources
 from probelight.protocols.jobs.on_ray.drive import drive
-from probelight.protocols.jobs.on_ray.resources import Resources
 from probelight.protocols.jobs.plan import Plan, State, plan_jobs, statuses
 from probelight.protocols.jobs.status import RunView
 from probelight.results.record import RunRecord

@@ -20,9 +20,8 @@ from probelight.protocols import cli
 from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.fencing import drive_alone
 from probelight.protocols.jobs.on_ray import cluster as clusters
-from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError
-from probelight.protocols.jobs.on_ray.ray_process import RaySession, end_session
-from probelight.protocols.jobs.on_ray.resources import Resources, own_cpus
+from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError, Resources
+from probelight.protocols.jobs.on_ray.ray_process import RaySession, end_session, own_cpus
 from tests.protocols.jobs.harness import planned, wait_until
 from tests.protocols.jobs.trivial import cells
 

@@ -4,7 +4,7 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.protocols.jobs.job import RaySettings, TrainerSettings
-from probelight.protocols.jobs.on_ray.resources import Resources
+from probelight.protocols.jobs.on_ray.cluster import Resources
 
 
 @pytest.mark.parametrize(
