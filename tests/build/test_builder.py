@@ -26,27 +26,17 @@ from probelight.protocols import cli
 
 @dataclass(frozen=True)
 class SumSettings(BuildSettings):
-    """Settings of a probe of sums.
-
-    Args:
-        count: How many sums.
-        numerals: A file.
-    """
-
     count: int = 4
     numerals: str = "numerals.txt"
 
 
+def sum_of(n: int, other: int) -> Draft:
+    return Draft(f"{n} and {other} are", f"{n + other}!", (f"{n}?", f"{n + 1}?"), n, {"cluster": n})
+
+
 def sums(settings: SumSettings) -> Probe:
-    drafts = {
-        split: [
-            Draft(
-                f"{n} and {start} are", f"{n + start}!", (f"{n}?", f"{n + 1}?"), n, {"cluster": n}
-            )
-            for n in range(start, start + settings.count)
-        ]
-        for split, start in (("train", 100), ("dev", 200))
-    }
+    starts = {"train": 100, "dev": 200}
+    drafts = {k: [sum_of(n, s) for n in range(s, s + settings.count)] for k, s in starts.items()}
     return finish("sums", drafts, random.Random(settings.seed))
 
 
@@ -60,22 +50,13 @@ SUMS = Builder(
 )
 
 
-@pytest.fixture
-def numerals(tmp_path: Path) -> Path:
-    path = tmp_path / "numerals.txt"
-    path.write_text("one two")
-    return path
-
-
 def test_a_named_probe_is_built_and_can_be_loaded(
-    tmp_path: Path,
-    numerals: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(catalogue.BUILDERS, "sums", SUMS)
-    config = tmp_path / "settings.yaml"
+    config, numerals = tmp_path / "settings.yaml", tmp_path / "numerals.txt"
     config.write_text("count: 6\n")
+    numerals.write_text("one two")
     line = ["probes", "build", "sums", f"--config={config}", f"--numerals={numerals}"]
     assert cli.main([*line, "--output_dir", str(tmp_path / "a")]) == 0
     assert cli.main([*line, "--output_dir", str(tmp_path / "b"), "--seed=0"]) == 0
@@ -84,19 +65,17 @@ def test_a_named_probe_is_built_and_can_be_loaded(
     for name in names:
         assert sha256_of(tmp_path / "a/sums" / name) == sha256_of(tmp_path / "b/sums" / name)
     records = load_probe(str(tmp_path / "a" / "sums" / "sums.yaml"), "dev").records
-    assert sorted(record.stem for record in records) == [
-        f"{n} and 200 are" for n in range(200, 206)
-    ]
+    assert {record.stem for record in records} == {f"{n} and 200 are" for n in range(200, 206)}
     card = (tmp_path / "a/sums/README.md").read_text()
     assert "train.py probes build sums --count 6 --output_dir DIR" in card
-    assert f"`numerals.txt` {sha256_of(numerals)}" in card
+    assert f"- Numerals 1.0; public domain\n  - `numerals.txt` {sha256_of(numerals)}" in card
     assert str(tmp_path) not in card
     capsys.readouterr()
     assert cli.main(["probes", "validate", str(tmp_path / "a" / "sums")]) == 0
     assert "nothing found in 12 items (train, dev)" in capsys.readouterr().out
 
 
-def test_what_breaks_a_rule_is_not_written(tmp_path: Path, numerals: Path) -> None:
+def test_what_breaks_a_rule_is_not_written(tmp_path: Path) -> None:
     def leaky(settings: SumSettings) -> Probe:
         probe = sums(settings)
         return {"train": probe["train"], "dev": probe["train"][:2]}

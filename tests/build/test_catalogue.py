@@ -6,13 +6,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
-from probelight.build.catalogue import SHIPPED, build_probes
+from probelight.build.catalogue import BUILDERS, SHIPPED, build_probes
 from probelight.build.hygiene import asked_stems
 from probelight.build.olmpics.frame import read_vocabulary
 from probelight.build.sources import gcide, wordnet
 from probelight.io.files import sha256_of
 from probelight.probes.catalog import load_probe_config
+from probelight.probes.controls import CONTROLS
 from probelight.probes.record import group_of
 from probelight.probes.source import load_probe
 from probelight.probes.words import stems_in
@@ -38,26 +40,29 @@ def test_every_shipped_probe_is_remade_byte_for_byte(tmp_path: Path) -> None:
         assert sha256_of(path) == sha256_of(ASSETS / "probes" / path.relative_to(tmp_path)), path
 
 
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_builders_config_is_that_of_a_probe_with_its_controls(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({**BUILDERS[name].config, "files": {"dev": "dev.jsonl"}}))
+    config = load_probe_config(path)
+    assert config.splits == ("dev",)
+    assert all(one.fits(config) for one in CONTROLS.values()) == bool(config.arguments)
+
+
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no probe age_big is shipped, but age_small, "):
         build_probes(tmp_path, names=["age_big"])
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_splits_share_no_group_stem_or_question(name: str) -> None:
+def test_shipped_items_are_balanced_complete_and_in_one_split(name: str) -> None:
     config = load_probe_config(name)
-    records = {split: load_probe(name, split).records for split in SPLITS}
-    groups = [{group_of(r, config.group_by) for r in records[s]} for s in SPLITS]
-    stems = [r.stem for s in SPLITS for r in records[s]]
+    splits = [load_probe(name, split) for split in SPLITS]
+    groups = [{group_of(r, config.group_by) for r in data.records} for data in splits]
+    stems = [r.stem for data in splits for r in data.records]
     assert len(set().union(*groups)) == sum(map(len, groups))
     assert len(set(stems)) == len(stems)
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_items_are_balanced_and_complete(name: str) -> None:
-    config = load_probe_config(name)
-    for split in SPLITS:
-        data = load_probe(name, split)
+    for data in splits:
         assert data.notices == ()
         assert {len(r.choices) for r in data.records} == {config.num_choices}
         positions = Counter(r.answer for r in data.records).values()

@@ -11,9 +11,7 @@ import pytest
 from probelight.build.dictionary_entries import check_senses
 from probelight.build.dictionary_qa import DictionarySettings, build_dictionary
 from probelight.build.hygiene import check_records, check_splits
-from probelight.probes.importers.items import read_ai2
 from probelight.probes.record import Record
-from probelight.protocols import cli
 
 # Invented words of invented meanings, which share nothing: two senses of each third one.
 COLOURS = (
@@ -99,15 +97,3 @@ def test_both_forms_of_the_dictionary_make_the_same_questions(gnu: Path, dictd: 
         for path in (gnu, dictd)
     ]
     assert questions[0] == questions[1]
-
-
-def test_the_command_writes_a_card_and_what_the_released_reader_reads(
-    tmp_path: Path, dictd: Path
-) -> None:
-    sizes = [f"--{name}={size}" for name, size in SIZES.items()]
-    line = ["probes", "build", "dictionary_qa", f"--gcide_path={dictd}", *sizes]
-    assert cli.main([*line, f"--output_dir={tmp_path}"]) == 0
-    records = read_ai2(tmp_path / "dictionary_qa" / "dev.jsonl.gz", "mc_qa").records
-    assert all(record.meta["cluster"] == record.meta["word"] for record in records)
-    assert "[1913 Webster]" in (tmp_path / "dictionary_qa" / "README.md").read_text()
-    assert cli.main(["probes", "validate", str(tmp_path / "dictionary_qa")]) == 0

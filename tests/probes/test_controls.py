@@ -91,8 +91,7 @@ def test_controls_keep_mask_and_arguments(probe: str, stem: str, expected: str) 
     else:
         assert control.choices == record.choices
     changed = perturbed_language(record, config, draw_substitutes(config, seed=0))
-    found = config.find_arguments(stem)
-    assert found is not None
+    assert (found := config.find_arguments(stem))
     assert all(stem[start:end] in changed.stem for start, end in found.spans)
     assert any(word in changed.stem.split() for word in NONSENSE_WORDS)
 
@@ -108,17 +107,12 @@ def test_the_papers_example_and_words_that_are_not_usable() -> None:
 
 def test_what_decides_the_answer_is_kept_and_is_no_argument() -> None:
     config = load_probe_config("always_never")
-    answers = config.candidates
-    larger = Record("1", "A bat is [MASK] larger than a wolf .", answers, 0)
+    larger = Record("1", "A bat is [MASK] larger than a wolf .", config.candidates, 0)
     for stem in (larger.stem, "A wolf is [MASK] smaller than a bat ."):
-        found = config.find_arguments(stem)
-        assert found is not None
+        assert (found := config.find_arguments(stem))
         assert {stem[start:end] for start, end in found.spans} == {"bat", "wolf"}  # one group
     perturbed = perturbed_language(larger, config, {"larger": "foo", "smaller": "ya"})
     assert perturbed.stem == "A bat is [MASK] foo than a wolf ."
-    plain = config.find_arguments("A robin [MASK] has a horn .")
-    assert plain is not None
-    assert plain.kept == []
 
 
 def test_perturbed_language_replaces_whole_key_words_only() -> None:

@@ -13,11 +13,11 @@ import pytest
 
 from probelight.io.download import DownloadError, NotThereError
 from probelight.io.errors import ConfigError, RecordError
+from probelight.io.files import DataFile
 from probelight.probes import catalog
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, groups_of
 from probelight.probes.source import load_file, load_probe
-from probelight.protocols import cli
 
 AGE = "A {} year old person age is [MASK] than a {} year old person ."
 AGES = tuple(
@@ -64,11 +64,9 @@ def test_a_mirror_is_read_with_gzip_added_or_removed(mirror: Path) -> None:
     questions = load_probe("hypernymy", "train", mirror=mirror.as_uri())
     assert questions.records == QUESTIONS
     assert "is not the released file: its sha256 is" in questions.notices[0]
-    (file,) = questions.files
     path = mirror / f"{HYPERNYMY_PATH}.gz"
-    content = gzip.decompress(path.read_bytes())
-    assert (file.path, file.num_items) == (str(path), 6)
-    assert file.sha256 == hashlib.sha256(content).hexdigest()
+    sha256 = hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest()
+    assert questions.files == (DataFile(str(path), sha256, 6),)
     assert load_probe("arc_easy", "train", mirror=mirror).records == QUESTIONS
     write_ai2(path.with_suffix(""), QUESTIONS[:3])  # next to it, and read first
     assert load_probe("hypernymy", "train", mirror=mirror).records == QUESTIONS[:3]
@@ -106,25 +104,6 @@ def test_a_download_that_cannot_be_read_names_its_address_and_spoils_nothing(
     with pytest.raises(RecordError, match=address + rf"without offline mode, remove {cached}"):
         load_probe(path, "train", cache_dir=cache, offline=True)
     assert cached.read_text() == "{}\n"
-
-
-def test_a_login_page_is_named_by_the_command(
-    served: str,
-    mirror: Path,
-    tmp_path: Path,
-    config_file: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("PROBELIGHT_CACHE", str(tmp_path / "cache"))
-    path = config_file(FIVE + f"base_url: {served}/\nfiles: {{dev: d/dev.jsonl}}")
-    (mirror / "d").mkdir()
-    (mirror / "d" / "dev.jsonl").write_text("<html><body>Please log in</body></html>")
-    line = ["zero-shot", f"--probes={path}", f"--output_dir={tmp_path / 'out'}"]
-    assert cli.main(line) == 1
-    assert f"{served}/d/dev.jsonl: an HTML page came in place of" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-    assert [one.suffix for one in (tmp_path / "cache" / "downloads").iterdir()] == [".lock"]
 
 
 def test_what_is_not_in_a_mirror_is_named(mirror: Path) -> None:

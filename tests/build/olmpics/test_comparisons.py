@@ -21,11 +21,7 @@ from probelight.build.olmpics.comparisons import (
 )
 from probelight.build.olmpics.frame import article
 from probelight.io.errors import RecordError
-from probelight.probes.catalog import load_probe_config
-from probelight.probes.controls import no_language
 from probelight.probes.record import Record
-from probelight.probes.source import load_probe
-from probelight.protocols import cli
 
 SMALL = {"num_train": 200, "num_dev": 40, "num_test": 100}
 
@@ -110,20 +106,6 @@ def test_seed_decides() -> None:
 def test_where_values_are_few_all_are_asked() -> None:
     assert len(build_ages(AgeSettings(perturbation="B", num_dev=2))["train"]) == 57 * 56
     assert len(build_ages(AgeSettings(num_train=2, num_test=500))["dev"]) == 52
-
-
-def test_the_command_writes_a_probe_with_its_controls(tmp_path: Path) -> None:
-    line = ["probes", "build", "age_comparison", "--num_train=6", "--num_dev=8"]
-    assert cli.main([*line, "--perturbation=B", f"--output_dir={tmp_path}"]) == 0
-    config_path = tmp_path / "age_comparison" / "age_comparison.yaml"
-    records = load_probe(str(config_path), "dev").records
-    config = load_probe_config(str(config_path))
-    assert config.splits == ("train", "dev")
-    for record in records:
-        bare = no_language(record, config, {"younger": "ya", "older": "blah"})
-        a, b = record.meta["arguments"]
-        assert bare.stem.split() == [str(a), "[MASK]", str(b)]
-    assert len({record.id for record in load_probe(str(config_path), "train").records}) == 6
 
 
 OBJECTS = """\

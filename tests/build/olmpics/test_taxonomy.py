@@ -103,7 +103,6 @@ def test_no_animal_of_unsaid_kind_is_asked_about(
 
 def test_what_wordnet_contradicts_is_found(settings: TaxonomySettings) -> None:
     stem = "A dog and a hen are both a type of [MASK]."
-
     choices = ["animal mammal bird", "mammal bird vehicle", "animal entity bird"]
     items = [Record("1", stem, tuple(one.split()), 0) for one in choices]
     found = check_conjunctions(items, open_wordnet(settings.wordnet_dir))

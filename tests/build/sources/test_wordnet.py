@@ -8,21 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from probelight.build.sources.wordnet import ancestors, descendants, words_of
+from probelight.build.sources.wordnet import ancestors, descendants
 
 
 def names(walk: Any) -> list[tuple[int, str]]:
     return [(hops, synset.name()) for hops, synset in walk]
-
-
-def test_reads_words_glosses_and_examples(tiny_wordnet: Any) -> None:
-    dog = tiny_wordnet.synset("dog.n.01")
-    assert words_of(dog) == ["dog", "domestic dog"]
-    assert dog.definition() == "an animal that barks"
-    assert dog.examples() == ["the dogs barked all night"]
-    assert dog.lexname() == "noun.animal"  # from the list that Debian's package lacks
-    assert tiny_wordnet.morphy("dogs", "n") == "dog"
-    assert tiny_wordnet.morphy("ran", "v") == "run"
 
 
 def test_ancestors_are_nearest_first_and_counted_in_hops(tiny_wordnet: Any) -> None:

@@ -8,13 +8,10 @@ import pytest
 
 from probelight.io.errors import RecordError
 from probelight.probes.diagnostics.items import (
-    InferenceItem,
     Item,
     NegatedPair,
     NegationItem,
-    Prompt,
     RoleItem,
-    SentencePair,
     read_inference,
     read_negation,
     read_roles,
@@ -26,19 +23,14 @@ read_natural = partial(read_negation, natural=True)
 read_negated = partial(read_sentences, kind=NegatedPair)
 
 
-def test_prompts_of_an_item() -> None:
+def test_the_article_follows_the_target() -> None:
     item = NegationItem("An ant is (a|an)", "An ant is not (a|an)", "insect", "vegetable")
     assert [(one.context, one.target) for one in item.prompts] == [
-        ("An ant is an", "insect"),  # the article follows the target
+        ("An ant is an", "insect"),
         ("An ant is not an", "insect"),
         ("An ant is a", "vegetable"),
         ("An ant is not a", "vegetable"),
     ]
-    inference = InferenceItem("One.", "He had", "tea", "milk", "oil", "H")
-    assert {one.context for one in inference.prompts} == {"One. He had"}
-    assert [one.target for one in inference.prompts] == ["tea", "milk", "oil"]
-    pair = SentencePair(Prompt("a not b", "c"), Prompt("d", "e"))
-    assert [one.target for one in pair.prompts] == ["c", "e"]
 
 
 Read = Callable[[Path], tuple[Item, ...]]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def hub(folder: Path, *rows: dict[str, Any]) -> HubSource:
 def read(
     source: HubSource, folder: Path, offline: bool | None = None, **config: Any
 ) -> tuple[Record, ...]:
-    probe = ProbeConfig("p", "mc_qa", 5, 0.2, hub=source, **config)
+    probe = replace(ProbeConfig("p", "mc_qa", 5, 0.2, hub=source), **config)
     return read_hub(probe, "train", cache_dir=folder / "cache", offline=offline).records
 
 
@@ -118,6 +119,5 @@ def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
 
 def test_blimps_layout(tmp_path: Path) -> None:
     row = {"sentence_good": "a b", "sentence_bad": "b a", "UID": "order", "pairID": "3"}
-    probe = ProbeConfig("p", "minimal_pair", 2, 0.5, hub=hub(tmp_path / "data", row))
-    found = read_hub(probe, "train", cache_dir=tmp_path / "cache").records
+    found = read(hub(tmp_path / "data", row), tmp_path, setup="minimal_pair")
     assert found == (Record("order-3", "", ("a b", "b a"), 0, {"paradigm": "order"}, 1),)

@@ -164,10 +164,7 @@ MALFORMED = {
     "six choices": (row(question=choices(*"abcdef")), r"6 choice\(s\); 2 to 5"),
     "choice is text": (row(question={"choices": ["a", "b"]}), "choice 1 is a string"),
     "choice without text": (row(question={"choices": [{"label": "A"}] * 2}), "text of choice 1 is"),
-    "choice without label": (
-        row(question={"choices": [{"text": "A"}] * 2}),
-        "label of choice 1 is",
-    ),
+    "choice without label": (row(question={"choices": [{"text": "A"}] * 2}), "label of choice 1"),
     "empty choice": (row(question=choices("a", " "), answerKey="0"), "a choice is empty"),
     "duplicate label": (
         row(question={"choices": [{"label": 0, "text": "a"}, {"label": "0", "text": "b"}]}),
@@ -179,10 +176,7 @@ MALFORMED = {
     "a float as gold": (row(answerKey=1.0), "`answerKey` is a number; a string or an integer"),
     "gold is no label": (row(answerKey="C"), "no gold: `answerKey` 'C' is not one of A, B"),
     "two golds": (row(answerKey=["A", "B"]), "2 golds"),
-    "the gold twice": (
-        row(question=choices("a", "b", "a "), answerKey="0"),
-        "choice 'a' appears tw",
-    ),
+    "the gold twice": (row(question=choices("a", "b", "a "), answerKey="0"), "'a' appears twice"),
     "id is a list": (row(id=["x"]), "`id` is a list"),
     "empty id": (row(id=""), "`id` is empty"),
     "notes is a list": (row(notes=[1]), "`notes` is a list"),
@@ -195,10 +189,7 @@ MALFORMED = {
 
 HUB = {"text": ["older", "younger"], "label": ["A", "B"]}
 MEANT = {
-    "CSV": (
-        "id,question,A,B,answer",
-        r"CSV: each item is one JSON object on one line, such as \{",
-    ),
+    "CSV": ("id,question,A,B,answer", r"CSV: each item is one JSON object on one line, such as \{"),
     "TSV": ("1\tHe is [MASK] than me\tolder", r"CSV: each item"),
     "a sentence": ("He is [MASK] than me", r"on one line, such as \{\"id"),
     "an array in one line": ([row()], "a list, where .*looks like a JSON array: each item is one"),
