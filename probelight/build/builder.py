@@ -59,8 +59,8 @@ class Builder(Generic[S]):
         summary: One sentence for the data card and the list of builders.
         settings: Dataclass whose fields are options of `train.py probes build NAME` and keys of
             `--config`, paths of sources among them.
-        build: Makes records by split, with `tracked` for progress; a missing source raises a
-            FileNotFoundError that says how to get it.
+        build: Makes records by split, with `tracked` for progress. A missing source raises a
+            FileNotFoundError that says how to get it; too few items, a UsageError.
         sources: What it reads, by the setting that holds the path. The data card leaves these
             settings out, so that it does not depend on where a source lies.
         check: Finds what only the source can tell, such as wrong answers that are right.
@@ -138,13 +138,7 @@ def finish(name: str, splits: Mapping[str, Sequence[Draft]], rng: random.Random)
 
 
 def checked_probe(builder: Builder[S], settings: S) -> Probe:
-    """Build a probe and check it.
-
-    Raises:
-        UsageError: If a split would be empty.
-        RecordError: If a check finds something: an error of the builder.
-        FileNotFoundError: If a source is missing, with how to get it.
-    """
+    """Build a probe and check it; errors are those of `write_probe`."""
     probe = builder.build(settings)
     if empty := [split for split, records in probe.items() if not records]:
         raise UsageError(
@@ -163,7 +157,11 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
     """Build a probe and write it: `<output_dir>/<name>/{train,dev,test}.jsonl.gz`.
 
     README.md, the data card, and `<name>.yaml`, which `--probes` takes, go to the same folder.
-    Errors are those of `checked_probe`; nothing is written if the probe breaks a rule.
+
+    Raises:
+        FileNotFoundError: If a source is missing, with how to get it.
+        UsageError: If the sources hold too little for so many items.
+        RecordError: If the probe breaks a rule, an error of the builder: nothing is written.
     """
     probe = checked_probe(builder, settings)
     extra_files = builder.extra_files(settings, probe)
@@ -206,9 +204,8 @@ def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Pat
         f"{most:,} of {golds.total():,} questions. Right answers have {right:.0f} characters on "
         f"average, wrong ones {wrong:.0f}."
     )
-    table = hygiene.stats_table(hygiene.stats_of(probe))
     parts = [f"# {builder.name}", builder.summary, f"    python {command}", builder.about]
-    parts += ["## What is in it", table, balance]
+    parts += ["## What is in it", hygiene.stats_table(probe), balance]
     if builder.sources:
         sources = []
         for name, source in builder.sources.items():

@@ -60,12 +60,7 @@ class DictionarySettings(BuildSettings):
 
 
 def read_senses(settings: DictionarySettings) -> list[Sense]:
-    """Read the dictionary, in whichever form it is.
-
-    Raises:
-        FileNotFoundError: If it is missing, with how to get it.
-        RecordError: If the file is damaged, or is not GCIDE.
-    """
+    """Read the dictionary, in whichever form it is; a RecordError says that it is no GCIDE."""
     path = Path(settings.gcide_path)
     source = gcide.PUBLIC_DOMAIN_SOURCE if settings.public_domain else None
     try:
@@ -81,13 +76,7 @@ def read_senses(settings: DictionarySettings) -> list[Sense]:
 
 
 def build_dictionary(settings: DictionarySettings) -> Probe:
-    """Build the probe; its splits share no word and no definition.
-
-    Raises:
-        FileNotFoundError: If GCIDE is missing, with how to get it.
-        RecordError: If the file is damaged, or is not GCIDE.
-        UsageError: If it has too few words for so many items.
-    """
+    """Build the probe; its splits share no word and no definition."""
     rng = random.Random(f"dictionary_qa:{settings.seed}")
     senses = read_senses(settings)
     distinct = Distinct(senses)

@@ -112,10 +112,7 @@ def surface_rules(
 ) -> dict[str, Rule]:
     """Return the rules by their names in tables.
 
-    Args:
-        frequency: How common a word is.
-        learned: How words go with being right, counted on other items than those to score.
-        num_places: The largest number of choices of an item.
+    `learned` says how words go with being right, counted on other items than those to score.
     """
 
     def by(score: Callable[[str], float], sign: int = 1) -> Rule:

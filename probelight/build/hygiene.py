@@ -209,51 +209,28 @@ def findings_text(findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Stats:
-    """Sizes of one split, or of all splits together."""
+def stats_table(splits: Mapping[str, Sequence[Record]]) -> str:
+    """Return the sizes of each split, and of all together, as Markdown that a terminal shows too.
 
-    split: str
-    num_questions: int  # each perturbation of a question counted
-    num_unique: int  # different pairs of stem and right answer
-    num_clusters: int  # concepts; 0 where items name none
-    num_golds: int  # different right answers
-    positions: tuple[int, ...]  # how often each place holds the right answer
-
-
-def stats_of(splits: Mapping[str, Sequence[Record]]) -> list[Stats]:
-    """Return the sizes of each split, and last of all of them together if there are several."""
+    A question counts with each of its perturbations, as unique once. The last column is how often
+    each place holds the right answer.
+    """
     named = dict(splits)
     if len(splits) > 1:
         named["all"] = [record for records in splits.values() for record in records]
-    found = []
-    for name, records in named.items():
-        places = Counter(record.answer for record in records)
-        num_places = max((len(record.choices) for record in records), default=0)
-        sizes = Stats(
-            name,
-            len(records),
-            len({(record.stem, record.gold) for record in records}),
-            len({cluster_of(record) for record in records} - {""}),
-            len({record.gold for record in records}),
-            tuple(places[place] for place in range(num_places)),
-        )
-        found.append(sizes)
-    return found
-
-
-def stats_table(stats: Sequence[Stats]) -> str:
-    """Return the sizes as a Markdown table, readable in a terminal too."""
     head = "split,questions,unique,concepts,per concept,right answers".split(",")
     rows = [[*head, "at place 1, 2, ..."]]
     rows.append(["-" * len(name) for name in rows[0]])
-    for sizes in stats:
-        num_clusters = sizes.num_clusters
-        per_concept = f"{sizes.num_questions / num_clusters:.1f}" if num_clusters else ""
-        numbers = (sizes.num_questions, sizes.num_unique, num_clusters)
-        places = " ".join(f"{count:,}" for count in sizes.positions)
-        cells = [sizes.split, *(f"{n:,}" for n in numbers), per_concept, f"{sizes.num_golds:,}"]
-        rows.append([*cells, places])
+    for name, records in named.items():
+        num_unique = len({(record.stem, record.gold) for record in records})
+        num_concepts = len({cluster_of(record) for record in records} - {""})
+        per_concept = f"{len(records) / num_concepts:.1f}" if num_concepts else ""
+        num_golds = len({record.gold for record in records})
+        counts = Counter(record.answer for record in records)
+        num_places = max((len(record.choices) for record in records), default=0)
+        places = " ".join(f"{counts[place]:,}" for place in range(num_places))
+        sizes = [f"{n:,}" for n in (len(records), num_unique, num_concepts)]
+        rows.append([name, *sizes, per_concept, f"{num_golds:,}", places])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"

@@ -58,16 +58,11 @@ class PredictionGrid:
 def age_grids(
     ages: Sequence[int] = AGES, years: Sequence[int] = BIRTH_YEARS, wording: Wording = "paper"
 ) -> tuple[PredictionGrid, ...]:
-    """Return the four panels of figure 3.
+    """Return the four panels of figure 3, for `ages` (A, D) and birth `years` (B, C).
 
     The right answer follows the sentence, even where it is odd: in panel C a "1980 year old person"
     is older than a "1960 year old person"; in panel D somebody "born in 20" is older than somebody
-    "born in 30".
-
-    Args:
-        ages: Values of panels A (age sentence) and D (birth-year sentence).
-        years: Values of panels B (birth-year sentence) and C (age sentence).
-        wording: Of the age sentence; the birth-year sentence, never released, has only one.
+    "born in 30". `wording` is that of the age sentence; the birth-year sentence was never released.
     """
     return tuple(
         grid_of(name, ages if axes == _BY_AGE else years, wording)
@@ -78,14 +73,8 @@ def age_grids(
 def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionGrid:
     """Return panel "A" to "D" of figure 3 (see `age_grids`) or the matrix of table 4, `SIZES`.
 
-    Args:
-        name: "A" to "D" or `SIZES`.
-        values: Ages or years, or objects from the smallest to the largest.
-        wording: Of the sentence; of sizes the two differ in the space before the full stop.
-
-    Raises:
-        KeyError: If there is no such grid.
-        ValueError: If there are fewer than two different values, or one repeats.
+    `values` are ages or years, or objects from the smallest to the largest. The two wordings of
+    sizes differ in the space before the full stop. A ValueError says that values are too few.
     """
     if len(values) < 2 or len(set(values)) < len(values):
         raise ValueError(f"grid {name}: at least two different values are needed, each once")

@@ -32,17 +32,10 @@ def build_text(
     held_out_rate: float,
     seed: int,
 ) -> None:
-    """Build vocabulary and tokens in a folder, each file whole or not at all.
+    """Build `vocab.txt`, one piece per line in id order, and then `tokens.npz` in a folder.
 
-    Args:
-        folder: Gets `vocab.txt`, one piece per line in id order, and then `tokens.npz`.
-        wordnet_dir: WordNet 3.0 database folder.
-        gcide_path: GCIDE in dictd's format.
-        whole_words: Words that must be one piece each, besides the numbers 0 to 120.
-        num_nouns: Number of frequent English nouns that must be one piece each.
-        vocab_size: Pieces in the vocabulary.
-        held_out_rate: Share of documents kept for measuring.
-        seed: Seeds the wording of WordNet's relations.
+    Each of `whole_words`, the numbers 0 to 120 and `num_nouns` frequent nouns is one piece. A
+    `held_out_rate` of the documents is kept for measuring; `seed` words WordNet's relations.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wordnet = open_wordnet(wordnet_dir)

@@ -56,16 +56,8 @@ def build_word_vectors(
 ) -> list[str]:
     """Write vectors in GloVe's text format, frequent words first; return the words.
 
-    Args:
-        texts: One per document; windows do not reach over their ends.
-        output_path: A word and its numbers per line.
-        num_words: Words that get a vector, all lower case.
-        dimension: Numbers per word.
-        window: Words to either side that count as neighbours; a near one counts more (1/distance).
-        extra_words: Words that get a vector however rare they are, if they occur at all.
-
-    Raises:
-        ValueError: If the texts have fewer different words than `dimension` + 1.
+    `texts` are documents, over whose ends no `window` reaches; a neighbour counts 1 / distance.
+    `extra_words` get a vector however rare they are, if they occur at all.
     """
     # Interned, the ten million tokens are pointers to a few distinct strings.
     tokens = [[sys.intern(word) for word in _WORD.findall(text.lower())] for text in texts]

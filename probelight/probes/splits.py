@@ -33,17 +33,10 @@ def grouped_split(
     fraction: float | None = None,
     seed: int = 0,
 ) -> tuple[list[Record], list[Record]]:
-    """Divide items into (kept, rest), whole groups only.
+    """Divide items into (kept, rest), whole groups (`group_of`) only, in whatever order they come.
 
-    Groups are taken in a seeded order until the number of items is as near to the wanted one as
-    whole groups allow. A larger number keeps all that a smaller one keeps.
-
-    Args:
-        records: The items, in any order, which does not matter.
-        group_by: See `group_of`.
-        num_items: Wanted size of `kept`; or
-        fraction: its wanted share of the items.
-        seed: Another seed gives other groups.
+    Groups are taken in a seeded order until the number of items is as near as whole groups allow to
+    `num_items`, or to a `fraction` of all. A larger number keeps all that a smaller one keeps.
 
     Raises:
         ValueError: Unless exactly one of the sizes is given.

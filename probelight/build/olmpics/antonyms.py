@@ -147,12 +147,7 @@ class AntonymSettings(OlmpicsSettings):
 
 
 def build_antonyms(settings: AntonymSettings) -> Probe:
-    """Build the probe: not or really?
-
-    Raises:
-        FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
-        UsageError: If no item is left for a split.
-    """
+    """Build the probe: not or really?"""
     rng = random.Random(f"antonym_negation:{settings.seed}")
     wordnet = open_wordnet(settings.wordnet_dir)
     drafts = list[Draft]()

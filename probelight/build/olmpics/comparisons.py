@@ -82,11 +82,7 @@ class ObjectsSettings(OlmpicsSettings):
 
 
 def build_ages(settings: AgeSettings) -> Probe:
-    """Build the probe: which of two ages, or of two people by their birth years, is older?
-
-    Raises:
-        UsageError: If no item is left for a split.
-    """
+    """Build the probe: which of two ages, or of two people by their birth years, is older?"""
     by_year = settings.perturbation in "BC"
     values = (TRAIN_YEARS, EVALUATION_YEARS) if by_year else (TRAIN_AGES, EVALUATION_AGES)
     grids = [grid_of(settings.perturbation, numbers, settings.wording) for numbers in values]
@@ -94,12 +90,7 @@ def build_ages(settings: AgeSettings) -> Probe:
 
 
 def build_objects(settings: ObjectsSettings) -> Probe:
-    """Build the probe: which of two objects is larger?
-
-    Raises:
-        RecordError: If the file of objects is malformed.
-        UsageError: If no item is left for a split.
-    """
+    """Build the probe: which of two objects is larger?"""
     objects = read_objects(Path(settings.objects_path))
     grids = [grid_of(SIZES, list(objects[kind]), settings.wording) for kind in _KINDS]
     metres = {name: size for of_kind in objects.values() for name, size in of_kind.items()}
@@ -174,9 +165,6 @@ def build_multihop(settings: MultihopSettings) -> Probe:
 
     "When comparing a 23 year old, a 38 year old and a 31 year old, the [MASK] is oldest": each
     unordered triple of ages is used once; the three answers are equally frequent.
-
-    Raises:
-        UsageError: If no item is left for a split.
     """
     rng = random.Random(f"multihop_composition:{settings.seed}")
     evaluation = dict(sorted(settings.evaluation.items()))

@@ -253,12 +253,7 @@ def _world(source: str, min_sitelinks: int) -> World:
 
 
 def build_composition(settings: CompositionSettings) -> Probe:
-    """Build the probe.
-
-    Raises:
-        FileNotFoundError: If Wikidata is missing, with where to get it.
-        UsageError: If it says too little for so many items.
-    """
+    """Build the probe, a third of each template."""
     world = _world(settings.source, settings.min_sitelinks)
     rng = random.Random(f"{NAME}:{settings.seed}")
     sizes = settings.train | settings.evaluation

@@ -173,12 +173,7 @@ class ConjunctionSettings(OlmpicsSettings):
 
 
 def build_conjunction(settings: ConjunctionSettings) -> Probe:
-    """Build the probe.
-
-    Raises:
-        FileNotFoundError: If ConceptNet is missing, with where to get it.
-        UsageError: If it says too little for so many items.
-    """
+    """Build the probe: which concept has both properties?"""
     known = read_properties(Path(settings.source), settings.min_weight)
     rng = random.Random(f"{NAME}:{settings.seed}")
     concepts = sorted(

@@ -109,12 +109,7 @@ class TaxonomySettings(OlmpicsSettings):
 
 
 def build_taxonomy(settings: TaxonomySettings) -> Probe:
-    """Build the probe: which hypernym do two concepts share? No two splits share a gold.
-
-    Raises:
-        FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
-        UsageError: If there are fewer items than asked for, or a root is no synset.
-    """
+    """Build the probe: which hypernym do two concepts share? No two splits share a gold."""
     from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
 
     words = frequent_words(settings.num_words)

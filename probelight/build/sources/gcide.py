@@ -44,16 +44,11 @@ def read_gcide(
     source: str | None = PUBLIC_DOMAIN_SOURCE,
     spelled_out: bool = True,
 ) -> Iterator[Sense]:
-    """Read the senses of a dictd-format GCIDE file in file order.
+    """Read the senses of GCIDE in dictd's format, as it is packed or not, in file order.
 
-    Args:
-        path: `gcide.dict.dz` (Debian: package `dict-gcide`) or the same text unpacked.
-        source: Keep only paragraphs whose tag is exactly this; None keeps all.
-        spelled_out: Keep senses with letters spelled out in brackets ("C[ae]sar"), which are cut
-            out of the text ("Csar").
-
-    Raises:
-        FileNotFoundError: If the file is missing, with the package that holds it.
+    `source` keeps only paragraphs with exactly this tag. Letters spelled out in brackets are cut
+    out ("C[ae]sar" is "Csar"), or senses with them left out, without `spelled_out`. A
+    FileNotFoundError names the package that holds the file.
     """
     path = Path(path)
     if not path.is_file():

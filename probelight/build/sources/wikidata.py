@@ -57,20 +57,12 @@ class Facts:
 def read_wikidata(
     path: Path, links: Collection[str], details: Collection[str], min_sitelinks: int = 0
 ) -> Facts:
-    """Read the facts of some properties.
+    """Read the facts of some properties ("P463") from a dump or an export, compressed or not.
 
     A dump is read twice: for `links`, then for names and `details` of the linked entities, so that
-    memory grows with the links, not with the dump.
-
-    Args:
-        path: A dump with an entity per line, or an export of triples; compressed or not.
-        links: Properties such as "P463".
-        details: Properties needed of linked entities only.
-        min_sitelinks: Wikis that must have a page on the subject of a link; not known in an export.
-
-    Raises:
-        FileNotFoundError: If there is no such file, with where to get it.
-        RecordError: If it is damaged; the message names the line.
+    memory grows with the links, not with the dump. In a dump, `min_sitelinks` wikis must have a
+    page on the subject of a link. A FileNotFoundError says where to get a missing file; a
+    RecordError names the damaged line.
     """
     if not path.is_file():
         raise FileNotFoundError(

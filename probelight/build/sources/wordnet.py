@@ -46,14 +46,11 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
 
     class Reader(WordNetCorpusReader):  # type: ignore[misc]  # it has no types
         def open(self, file: str) -> Any:
-            if file == "lexnames" and not (folder / file).is_file():
-                return io.StringIO(
-                    "".join(
-                        f"{number:02d}\t{name}\t{_PART_OF_SPEECH_NUMBER[name.split('.')[0]]}\n"
-                        for number, name in enumerate(_LEXNAMES)
-                    )
-                )
-            return super().open(file)
+            if file != "lexnames" or (folder / file).is_file():
+                return super().open(file)
+            parts = (_PART_OF_SPEECH_NUMBER[name.split(".")[0]] for name in _LEXNAMES)
+            rows = enumerate(zip(_LEXNAMES, parts, strict=True))
+            return io.StringIO("".join(f"{n:02d}\t{name}\t{part}\n" for n, (name, part) in rows))
 
         def _synset_from_pos_and_line(self, pos: str, data_file_line: str) -> Any:
             """Sort relatives, which NLTK holds in sets, whose order differs between runs."""

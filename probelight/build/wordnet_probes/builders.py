@@ -33,39 +33,48 @@ _FILES = ("data.noun", "data.verb", "data.adj", "data.adv", "index.sense")
 
 
 @dataclass(frozen=True)
-class WordNetSettings(BuildSettings):
-    """Settings of a probe of WordNetQA.
+class SharedSettings(BuildSettings):
+    """Settings of one probe of WordNetQA, and of all four together.
 
     Args:
         wordnet_dir: Folder of a WordNet 3.0 database.
+        max_hops: How far a hypernym or hyponym may be.
+        sister_depth: How deep the family of sisters goes, l of SISTER_l.
+        train_items: Items of train.
+        dev_items: Items of dev, unless `all` is true.
+        test_items: Items of test.
+        all: Gives dev all the rest.
+    """
+
+    wordnet_dir: str = str(DEFAULT_DIR)
+    max_hops: Hops = 5
+    sister_depth: Hops = 3
+    train_items: NumItems = 3_000
+    dev_items: NumItems = 3_000
+    test_items: NumItems = 3_000
+    all: bool = False
+
+
+@dataclass(frozen=True)
+class WordNetSettings(SharedSettings):
+    """Settings of a probe of WordNetQA.
+
+    Args:
         num_concepts: Concepts to ask about at most; nouns and verbs come before adjectives and
             adverbs, which have no place in the taxonomy.
         questions: Questions per concept at most: its contexts, wordings and, for ISA, answers.
         perturbations: Sets of distractors per question at most: in dev where `all` is true;
             otherwise, and in test, two at most.
         train_perturbations: Sets of distractors per question of train at most.
-        max_hops: How far a hypernym or hyponym may be.
-        sister_depth: How deep the family of sisters goes, l of SISTER_l.
-        train_items: Items of train.
-        dev_items: Items of dev, unless `all` is true.
-        test_items: Items of test.
         answer_items: Items per right answer at most in each split, so that no few answers decide
             what the choices alone give; none sets no limit.
-        all: Gives dev all the rest.
     """
 
-    wordnet_dir: str = str(DEFAULT_DIR)
     num_concepts: NumItems = 15_632
     questions: NumItems = 2
     perturbations: NumItems = 6
     train_perturbations: NumItems = 1
-    max_hops: Hops = 5
-    sister_depth: Hops = 3
-    train_items: NumItems = 3_000
-    dev_items: NumItems = 3_000
-    test_items: NumItems = 3_000
     answer_items: NumItems | None = None
-    all: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,11 +111,7 @@ class HyponymySettings(WordNetSettings):
 
 
 def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
-    """Build the probe that asks for one relation.
-
-    Raises:
-        FileNotFoundError: If WordNet is missing, with the packages that hold it.
-    """
+    """Build the probe that asks for one relation."""
     graph = read_graph(Path(settings.wordnet_dir))
     rng = random.Random(f"{kind}:{settings.seed}")
     asked = Questions(kind, graph, rng, settings.max_hops, settings.questions)
@@ -186,28 +191,14 @@ WORDNET_QA = "wordnet_qa"  # all four at once
 
 
 @dataclass(frozen=True)
-class WordNetQASettings(BuildSettings):
+class WordNetQASettings(SharedSettings):
     """Settings of the four probes of WordNetQA together.
 
     Args:
         num_processes: Builders that run at once; each reads the sources for itself.
-        wordnet_dir: Folder of a WordNet 3.0 database.
-        max_hops: How far a hypernym or hyponym may be.
-        sister_depth: How deep the family of sisters goes, l of SISTER_l.
-        train_items: Items of train.
-        dev_items: Items of dev, unless `all` is true.
-        test_items: Items of test.
-        all: Gives dev all the rest.
     """
 
     num_processes: Annotated[int, Within(1, 4)] = 2
-    wordnet_dir: str = str(DEFAULT_DIR)
-    max_hops: Hops = 5
-    sister_depth: Hops = 3
-    train_items: NumItems = 3_000
-    dev_items: NumItems = 3_000
-    test_items: NumItems = 3_000
-    all: bool = False
 
 
 def write_wordnet_qa(settings: WordNetQASettings, output_dir: Path) -> Iterator[Path]:

@@ -40,23 +40,15 @@ class RelatedSet:
 
 @dataclass(frozen=True)
 class Distractors:
-    """Chooses the wrong answers of one probe's questions.
-
-    Args:
-        kind: The relation that is asked for.
-        graph: WordNet.
-        rng: Draws.
-        max_hops: How far hypernyms and hyponyms may be.
-        sister_depth: l of SISTER_l.
-        golds: Right answers of the probe by part of speech: random distractors are drawn from
-            them, so that nothing tells them from a right answer.
-    """
+    """Chooses the wrong answers of one probe's questions."""
 
     kind: Kind
     graph: Graph
     rng: random.Random
-    max_hops: int
-    sister_depth: int
+    max_hops: int  # of hypernyms and hyponyms
+    sister_depth: int  # l of SISTER_l
+    # Right answers of the probe by part of speech: random distractors are drawn from them, so that
+    # nothing tells them from a right answer.
     golds: Mapping[str, Sequence[int]]
 
     def drafts(self, question: Question, most: int) -> Iterator[Draft]:
@@ -243,13 +235,8 @@ class Deal:
 
     A split is filled answer by answer: all questions of an answer at once, with those questions
     about the same concepts whose answers few others share. So few questions are lost because their
-    concept is in one split and their answer in another.
-
-    Args:
-        questions: All questions.
-        drafts: Returns up to so many items of a question, each with another set of distractors.
-        rng: Draws the order.
-        most: Items per right answer at most in each split; None sets no limit.
+    concept is in one split and their answer in another. `drafts` returns up to so many items of a
+    question; `most` limits the items per right answer in a split.
     """
 
     def __init__(

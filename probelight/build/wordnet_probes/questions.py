@@ -86,21 +86,13 @@ def answer_text(kind: Kind, concept: Concept) -> str:
 
 @dataclass
 class Questions:
-    """The questions of one probe, concept by concept; no stem is asked twice.
-
-    Args:
-        kind: The relation that is asked for.
-        graph: WordNet.
-        rng: Draws wordings, contexts and golds.
-        max_hops: How far a hypernym or hyponym may be.
-        most: Questions per concept at most.
-    """
+    """The questions of one probe, concept by concept; no stem is asked twice."""
 
     kind: Kind
     graph: Graph
     rng: random.Random
-    max_hops: int
-    most: int
+    max_hops: int  # of hypernyms and hyponyms
+    most: int  # questions per concept
     _stems: set[str] = field(default_factory=set)
     _answers: dict[str, int] = field(default_factory=dict)
     _uses: Counter[int] = field(default_factory=Counter)

@@ -32,18 +32,11 @@ def read_hub(
     cache_dir: str | Path | None = None,
     offline: bool | None = None,
 ) -> ItemFile:
-    """Read one split of a probe, with ids `<name>-<row>` (from 1) where rows have none.
+    """Read one split of a probe from the Hub; rows without an id get `<name>-<row>`, from 1.
 
-    Args:
-        config: The probe; rows of its `leave_out` are not read.
-        split: Our name of the split.
-        cache_dir: Folder of `datasets`; its own cache by default.
-        offline: Whether to use only the cache of `datasets`.
-
-    Raises:
-        ConfigError: If the Hub does not have the split.
-        DownloadError: If the data set cannot be had.
-        RecordError: If its columns are unknown, a row is malformed or an id repeats.
+    `split` is our name of it; `offline` uses only the cache of `datasets`. A ConfigError says that
+    the Hub has no such split, a DownloadError that it cannot be had, a RecordError that its columns
+    are unknown, a row is malformed or an id repeats.
     """
     source = config.hub
     if source is None or split not in source.splits:

@@ -63,11 +63,7 @@ def read_table(
 ) -> ItemFile:
     """Read a table of items, with the options and errors of `read_items`; line 1 is the header.
 
-    Args:
-        path: A file whose name `delimiter_of` knows.
-        setup: "mc_mlm" also needs exactly one `[MASK]` in every sentence.
-        candidates: The choices of every item, where no column holds them.
-        **options: See `Options`.
+    `candidates` are the choices of every item, where no column holds them.
     """
     delimiter = delimiter_of(path)
     assert delimiter is not None

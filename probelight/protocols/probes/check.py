@@ -70,7 +70,7 @@ def stats(file: str) -> None:
     Args:
         file: A file of items, or a folder with train, dev and test files.
     """
-    print(hygiene.stats_table(hygiene.stats_of(read_splits(Path(file)))))
+    print(hygiene.stats_table(read_splits(Path(file))))
     print(
         "\nunique: different pairs of stem and right answer; concepts: the clusters that items "
         "name;\nat place 1, 2, ...: how often the right answer is there"
