@@ -20,8 +20,8 @@ GUESSING, PARTIAL, TRAINED = "guessing", "part of the input", "question and choi
 # Types of model that see a part of the input, and whether that is the choices alone.
 PARTIAL_KINDS = {"choice_only": True, "choice_to_choice": True, "vec_similarity": False}
 PLACE = ["path", "split", "subset"]
-SHOWN = 4  # words of either end that people see; the csv file has more
-LONG = 40  # characters of an answer that people see
+SHOWN = 4  # words of either end in the table; the csv file has all
+LONG = 40  # characters of an answer in the table
 
 
 @lru_cache(maxsize=2)
@@ -66,7 +66,7 @@ def audit_table(results: Results) -> Table | None:
     """Make the table of our baselines and those of Richardson & Sabharwal 2020, table 7."""
     ours = baselines(results).rename(columns={"value": "accuracy"}).assign(_source="")
     places = ours[["probe", "split", "chance"]].drop_duplicates(["probe", "split"])
-    # A part of train has the paper's numbers of test next to it.
+    # A part of train is compared with the paper's numbers on test.
     places["printed_split"] = places.split.where(places.split.isin(["dev", "test"]), "test")
     printed = published().query("paper == 'Richardson & Sabharwal 2020' and metric == 'accuracy'")
     group = printed.group.map({"baseline": PARTIAL, "task_specific": TRAINED})

@@ -148,7 +148,7 @@ def differences_figure(results: Results) -> Figure | None:
     found = differences(results)
     if found.empty:
         return None
-    # The largest ones are kept, and are in the order of their sign.
+    # Keep the largest differences, and sort them from positive to negative.
     shown = found.loc[found.difference.abs().nlargest(MOST_DRAWN).index]
     shown = shown.sort_values("difference", ascending=False, kind="stable")
     return row_figure(

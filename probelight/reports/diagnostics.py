@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
 PLACE = ["model", "probe", "subset", "perturbation"]
-NUMBER = ["metric", *PLACE[1:]]  # the same of ours and the paper's
+NUMBER = ["metric", *PLACE[1:]]  # identifies a number, ours or the paper's
 SPREAD = "_sd"  # after a metric: its standard deviation over shuffles
-ENDS = {"": "value", "_ci_low": "ci_low", "_ci_high": "ci_high", SPREAD: "sd"}  # of csv columns
+ENDS = {"": "value", "_ci_low": "ci_low", "_ci_high": "ci_high", SPREAD: "sd"}  # csv suffixes
 ACCURACY, SURVIVAL = "accuracy", "survival"  # at each k
 SENSITIVITY, MARGIN = "sensitivity", "sensitivity_margin"
 PERTURBATIONS = {
@@ -38,7 +38,7 @@ PERTURBATIONS = {
     "generic_subject": "generic subject",
     "generic_both": "generic object, subject",
 }
-NEGATION: Mapping[tuple[str, ...], str] = {  # by the verdicts on statements and on their negations
+NEGATION: Mapping[tuple[str, ...], str] = {  # by verdicts on statements and their negations
     ("above", "above"): "Sensitive to negation",
     ("above", "below"): "Going by the noun, as if “not” were not there",
     ("below", "above"): "Going against the noun, with “not” and without",

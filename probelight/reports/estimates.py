@@ -12,7 +12,7 @@ from probelight.results.load import Results
 
 Bounds = tuple[float | None, float | None]  # of an interval; None where it is not known
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
-VERDICTS: Mapping[Verdict, str] = {  # as sentences have them
+VERDICTS: Mapping[Verdict, str] = {  # as written in sentences
     "above": "above chance",
     "not above the majority": "no better than always giving the most frequent answer",
     "not distinguishable": "not distinguishable from chance",

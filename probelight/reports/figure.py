@@ -33,7 +33,7 @@ INK, MUTED, RULE, PAPER, BLUE, ORANGE, GREEN, PURPLE = PALETTE
 # Cells of heat maps do not follow the page's theme, and neither may what is written on them.
 ON_LIGHT, ON_DARK = "#101820", "#ffffff"
 MAX_PANELS = 24
-HEAD_WIDTH = 60  # characters of small print over one of two panels side by side
+HEAD_WIDTH = 60  # characters of a line of small print above a panel
 
 STYLE: Any = {  # matplotlib types its keys as literals that differ between versions
     "text.parse_math": False,  # names may hold dollar signs

@@ -16,7 +16,7 @@ from probelight.reports.estimates import Estimate
 from probelight.reports.words import percent, short_count
 
 MOST_TICKS = 8
-MOST_MODELS = 5  # of a panel; of more nobody could tell which line is whose
+MOST_MODELS = 5  # per panel, so that lines can be told apart
 T = TypeVar("T")
 
 

@@ -37,7 +37,7 @@ DIFFERENCE = "difference difference_ci_low difference_ci_high"
 PEOPLE = "ours_minus_people people_ci_low people_ci_high"
 CSV = f"model about number {OURS} paper {DIFFERENCE} paper_lies people {PEOPLE} num_items"
 PLACE = list(Place._fields)
-PROTOCOLS = {"inoculate": "inoculation", "probes audit": "audit"}  # of other names than commands
+PROTOCOLS = {"inoculate": "inoculation", "probes audit": "audit"}  # unlike their commands
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which runs measured what a paper measured, by checksums and ids: folders have any name."""
+"""Which runs measured what a paper measured, by checksums and ids, since names prove nothing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ RECORDINGS = {
     "7a52da21f2031323a72282d62956026e49840f52851511548a59b96430bde67a": "bert-base-uncased",
     "dcd218b323d5e932461b1a5cd1b25ca43367508479e08a1498ca73b4597dfc1f": "bert-base-uncased",
 }
-RECORDED = "recorded"  # the kind of a model that another program asked
-BASELINES = {"mlm_baseline": "mlm_baseline", "esim": "esim_baseline"}  # by kind of model
-PAPER_VECTORS = "glove.6B.50d"  # other vectors, other numbers
+RECORDED = "recorded"  # model type of another program's outputs
+BASELINES = {"mlm_baseline": "mlm_baseline", "esim": "esim_baseline"}  # by model type
+PAPER_VECTORS = "glove.6B.50d"
 COMMIT = re.compile("[0-9a-f]{40}")
 # The science collection of Richardson & Sabharwal 2020; MCQL is what was reserved of it.
 SCIENCE = frozenset({"arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"})
 RESERVED = "mcql"
-PAPER_DOSE = 3000  # examples after which that paper measures its inoculated models
+PAPER_DOSE = 3000  # examples of inoculation in that paper
 
 
 def paper_model(run: Run) -> str | None:

@@ -15,7 +15,7 @@ from probelight.reports.table import Table
 from probelight.results.load import load_results
 
 MOST_SIDEWAYS = 4  # rows that fit side by side
-Widths = dict[int, int | None]  # of the columns at these places; None where it is as needed
+Widths = dict[int, int | None]  # by place of the column; None for as wide as needed
 FRAME = 3  # the line before a cell, and a blank on each side of it
 
 

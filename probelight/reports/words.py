@@ -11,8 +11,8 @@ NOT_INTERPRETABLE = "not interpretable"
 ABSENT = "–"
 INTERVAL = "With each accuracy comes its 95% interval"
 BY_GROUPS = "by groups where items come in groups, else Wilson's"
-TOO_FEW = "too few"  # in place of an interval that only says that there is hardly any data
-LEAST = 3  # groups, or seeds, from which an interval is shown
+TOO_FEW = "too few"  # in place of an interval of under `LEAST` groups or seeds
+LEAST = 3
 MEASURES = {
     "negation_sensitivity": "first word changed by “not”",
     "unchanged_by_not": "first word unchanged by “not”",

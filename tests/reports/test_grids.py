@@ -3,15 +3,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from probelight.reports.grids import Grid, grid_table, grids, sizes_table, summary
+from probelight.reports.grids import grid_table, grids, sizes_table, summary
 from probelight.reports.published import published_size_errors
-from probelight.results.load import Results, Run, load_results
+from probelight.results.load import Results, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
 from tests.fixtures.report import labels, named, present, records, texts
 
@@ -25,20 +24,6 @@ def written(tmp_path: Path) -> Callable[..., Results]:
         return load_results(tmp_path)
 
     return write
-
-
-def test_pairs_and_span_of_a_grid() -> None:
-    grid = Grid(
-        run=Run(protocol="grid"), name="sizes", title="t", wording="released", axes=("a", "b"),
-        candidates=("smaller", "larger"), values=("nail", "pen"),
-        probability=((None, 0.5), (0.8, None)), prediction=((None, None), (0, None)),
-        answer=((None, 0), (1, None)),
-    )  # fmt: skip
-    # A tie counts one half and is no error.
-    found = [(pair["first"], pair["prediction"], pair["correct"]) for pair in grid.pairs()]
-    assert found == [("nail", "tie", 0.5), ("pen", "smaller", 0.0)]
-    assert grid.span == "2 objects"
-    assert replace(grid, name="A", values=(15, 20, 25)).span == "15–25 in steps of 5"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +86,7 @@ def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
     results = written("sizes", OBJECTS, as_in_table_4, "roberta-large")
     (grid,) = grids(results)
     assert grid.accuracy.value == 47 / 56
-    assert grid.published == "83.9"
+    assert (grid.published, grid.span) == ("83.9", "8 objects")
     table = present(sizes_table(results))
     rows = texts(table, first=2)
     nail, pen, *_, sun = rows
