@@ -63,7 +63,7 @@ def baselines(results: Results) -> pd.DataFrame:
 
 
 def audit_table(results: Results) -> Table | None:
-    """Make the table of our baselines and those of Richardson & Sabharwal 2020, table 7."""
+    """Make the table of baselines, ours and those of Richardson & Sabharwal 2020 (table 7)."""
     ours = baselines(results).rename(columns={"value": "accuracy"}).assign(_source="")
     places = ours[["probe", "split", "chance"]].drop_duplicates(["probe", "split"])
     # A part of train is compared with the paper's numbers on test.

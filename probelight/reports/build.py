@@ -17,7 +17,7 @@ MOST_NAMED = 12  # damaged files on the terminal
 def build_report(
     folder: Path | Sequence[Path], output_dir: Path | None = None, medals: Path | None = None
 ) -> Path:
-    """Make a report of all result files below one folder or several.
+    """Make a report of all result files below one folder or several; return the page's path.
 
     Writes `report.html`, `report.md`, tables as `tables/*.csv`, `.md` and `.tex`, figures as
     `figures/*.png`, `.svg` and `.pdf`, and `items/*.js` where the page cannot hold all items. Each
@@ -29,8 +29,6 @@ def build_report(
         output_dir: Where the report goes; None means the (first) folder itself.
         medals: YAML file with another rule of when a model has earned a medal on a probe.
 
-    Returns:
-        The path of the HTML page.
 
     Raises:
         FileNotFoundError: If a folder holds no result that can be read.

@@ -49,17 +49,14 @@ _WRITTEN |= zip(
     strict=True,
 )
 _GREEK_SMALL = map(chr, range(0x3B1, 0x3CA))
-_MATHS = dict(
-    zip(
-        [*"−±×·÷≤≥≠≈→←↑↓↔↗↘✓✗○●∞°¹²³µ", *_GREEK_SMALL],
-        # A check mark is in amssymb alone.
-        r"- \pm \times \cdot \div \leq \geq \neq \approx \rightarrow \leftarrow \uparrow "
-        r"\downarrow \leftrightarrow \nearrow \searrow \surd \times \circ \bullet \infty ^\circ ^1 "
-        r"^2 ^3 \mu \alpha \beta \gamma \delta \epsilon \zeta \eta \theta \iota \kappa \lambda \mu "
-        r"\nu \xi o \pi \rho \varsigma \sigma \tau \upsilon \phi \chi \psi \omega".split(),
-        strict=True,
-    )
+_MATHS = (  # a check mark is in amssymb alone
+    r"- \pm \times \cdot \div \leq \geq \neq \approx \rightarrow \leftarrow \uparrow \downarrow "
+    r"\leftrightarrow \nearrow \searrow \surd \times \circ \bullet \infty ^\circ ^1 ^2 ^3 \mu "
+    r"\alpha \beta \gamma \delta \epsilon \zeta \eta \theta \iota \kappa \lambda \mu \nu \xi o \pi \rho "
+    r"\varsigma \sigma \tau \upsilon \phi \chi \psi \omega".split()
 )
+_SIGNS = [*"−±×·÷≤≥≠≈→←↑↓↔↗↘✓✗○●∞°¹²³µ", *_GREEK_SMALL]
+_WRITTEN |= {sign: f"${maths}$" for sign, maths in zip(_SIGNS, _MATHS, strict=True)}
 _ACCENTS = dict(
     zip(
         "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327",
@@ -122,8 +119,6 @@ def escaped(text: str) -> str:
 def _character(character: str) -> str:
     if character in _WRITTEN:
         return _WRITTEN[character]
-    if character in _MATHS:
-        return f"${_MATHS[character]}$"
     if character.isascii():
         return character
     base, *marks = list(unicodedata.normalize("NFD", character))
