@@ -103,6 +103,9 @@ def test_the_beginning_is_cut_and_never_what_is_scored() -> None:
     assert scored(short) == [([" d"], [" e", " f"])]
     assert scored(long) == [([" b", " c", " d"], [" e", " f"])]
     assert "1 of 1 texts were cut to 3" in short.notices[0]
+    with_bos = tokenizer_of(with_bos=True, **NAMES)
+    cut = ContinuationEncoder(with_bos, 5).encode([record])
+    assert scored(cut, with_bos) == [(["<s>", " c", " d"], [" e", " f"])]
     unknown = ContinuationEncoder(TOKENIZER).encode([Record("1", "a", ("\U0001f642",), 0)])
     assert "1 of 1 answers hold a piece that the tokenizer does not know" in unknown.notices[0]
 

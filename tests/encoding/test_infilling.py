@@ -61,48 +61,6 @@ def shown(kind: tuple[Any, Infilling], *records: Record, **options: Any) -> dict
     return {"read": read, "given": given, "asked": asked}
 
 
-def test_sentinels_stand_around_the_answer(sentinels: tuple[Any, Infilling]) -> None:
-    assert shown(sentinels, RECORD) == {
-        "read": ["▁a ▁cat ▁is <extra_id_0> ▁ . </s>"],
-        "given": ["<pad> <extra_id_0>"] * 2,
-        "asked": ["▁red <extra_id_1>", "▁the ▁ante lope <extra_id_1>"],
-    }
-
-
-def test_a_filled_sentence_is_given_up_to_the_answer(sentence: tuple[Any, Infilling]) -> None:
-    assert shown(sentence, Record("r", "a cat is [MASK] .", ("first", " the dog "), 1)) == {
-        "read": ["<s> a Ġcat Ġis <mask> Ġ. </s>"],
-        "given": ["</s> <s> a Ġcat Ġis"] * 2,
-        "asked": ["Ġfirst", "Ġthe Ġdog"],
-    }
-
-
-def test_a_question_has_its_blank_behind_a_space(
-    sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
-) -> None:
-    asked = Record("q", "a dog is  ", ("small", "red"), 0)
-    found = shown(sentinels, asked)
-    assert found["read"] == ["▁a ▁dog ▁is <extra_id_0> </s>"]
-    assert found["asked"] == ["▁small <extra_id_1>", "▁red <extra_id_1>"]
-    found = shown(sentence, Record("q", "which one", ("dog", "cat"), 0))
-    assert found["read"] == ["<s> which Ġone <mask> </s>"]
-    assert found["given"] == ["</s> <s> which Ġone"] * 2
-    assert found["asked"] == ["Ġdog", "Ġcat"]
-
-
-def test_the_answer_to_an_empty_stem_is_the_whole_text(
-    sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
-) -> None:
-    both = Record("p", "", ("the dog is red", "dog the is red"), 0)
-    found = shown(sentinels, both)
-    assert found["read"] == ["<extra_id_0> </s>"]
-    assert found["asked"][0] == "▁the ▁dog ▁is ▁red <extra_id_1>"
-    found = shown(sentence, Record("p", " ", ("the dog is", "dog the is"), 0))
-    assert found["read"] == ["<s> <mask> </s>"]
-    assert found["given"] == ["</s> <s>"] * 2
-    assert found["asked"] == ["the Ġdog Ġis", "dog Ġthe Ġis"]
-
-
 def test_a_blank_inside_a_word_brings_no_space(sentence: tuple[Any, Infilling]) -> None:
     found = shown(sentence, Record("s", "a cat([MASK])", ("dog", "first"), 0))
     assert found["read"] == ["<s> a Ġcat ( <mask> ) </s>"]

@@ -82,17 +82,6 @@ def test_an_answer_that_cannot_be_scored_is_refused_by_name(
         LikelihoodEncoder(tokenizer, max_length=12).encode([record])
 
 
-def test_without_a_stem_the_whole_choice_is_scored(tokenizer: Any) -> None:
-    sentences = ("a cat is older .", "the cats is older .", "zebra", "! é")
-    encoded = LikelihoodEncoder(tokenizer).encode([Record("p", "", (*sentences[:3], " ! é "), 0)])
-    batch = encoded.collate([0])
-    for row, text in zip(batch["pair_index"][0], sentences, strict=True):
-        scored = batch["input_ids"][row][batch["answer_mask"][row]].tolist()
-        assert scored == tokenizer(text, add_special_tokens=False)["input_ids"]
-        length = int(batch["attention_mask"][row].sum())
-        assert batch["input_ids"][row][:length].tolist() == tokenizer(text)["input_ids"]
-
-
 MakeTokenizer = Callable[..., Any]
 
 

@@ -123,17 +123,6 @@ def test_pairs_are_distinct_and_read_once() -> None:
     assert words.calls == 1
 
 
-def test_empty_choices_fill_up_and_too_many_are_refused() -> None:
-    records = [Record("r", "Which ?", ("a", "b"), 0, position=7)]
-    batch = WordPairEncoder(Numbered(), num_choices=4).encode(records).collate([0])
-    assert batch["choice_mask"].tolist() == [[True] * 4]
-    assert batch["pair_index"][0, 2] == batch["pair_index"][0, 3]  # one empty answer
-    empty = batch["answer_ids"][batch["pair_answer"][batch["pair_index"][0, 2]]]
-    assert empty.tolist() == [0]
-    with pytest.raises(RecordError, match=r"r@7: 2 choices, more than num_choices=1"):
-        WordPairEncoder(Numbered(), num_choices=1).encode(records)
-
-
 def test_long_texts_are_cut_and_counted() -> None:
     records = [Record("r", "one two three", ("a b c d", "e"), 0)]
     encoded = WordPairEncoder(Numbered(), max_length=3).encode(records)

@@ -206,20 +206,6 @@ def test_features_are_what_the_head_reads_behind_the_whole_stem(
         torch.testing.assert_close(row.double(), output.hidden_states[-1][0, -1], rtol=0, atol=1e-5)
 
 
-def test_of_a_long_text_the_beginning_is_cut(causal_folder: Folder) -> None:
-    folder = causal_folder("llama")
-    model, tokenizer = raw(folder)
-    stem = "the antelope is larger than the cat, and the dog is not [MASK] ."
-    record = Record("l", stem, ("warm",), 0)
-    question = scorer_of(folder, max_length=8).log_likelihoods()
-    assert "1 of 1 texts were cut to 8 tokens" in question.encoder.encode([record]).notices[0]
-    ids = tokenizer(stem.replace(MASK, "warm"))["input_ids"]
-    logs = model(torch.tensor([[ids[0], *ids[-7:]]])).logits[0].log_softmax(-1)
-    num_scored = len(ids) - len(tokenizer(stem.partition(MASK)[0].rstrip())["input_ids"])
-    own = sum(float(logs[i - 1, ids[i - 8]]) for i in range(8 - num_scored, 8))
-    assert float(answers(question, record)[0, 0]) == pytest.approx(own, abs=1e-5)
-
-
 def test_no_text_is_longer_than_the_model_has_places(causal_folder: Folder) -> None:
     scorer = scorer_of(causal_folder("gpt2"), max_length=5000)
     assert scorer.max_length == 64

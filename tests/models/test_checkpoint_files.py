@@ -13,8 +13,6 @@ from probelight.models.checkpoint_files import (
     check_config,
     check_input_sizes,
     check_size,
-    check_tokenizer_files,
-    check_weights,
     one_error,
     resolve,
 )
@@ -54,13 +52,6 @@ def test_sizes_that_fit_are_taken_and_settings_that_agree_kept(tmp_path: Path) -
     assert agree("num_choices", None, 5, "here") == 5
     assert agree("num_choices", 4, None, "here") == 4
     assert agree("num_choices", 5, 5, "here") == 5
-
-
-def test_a_whole_checkpoint_passes(checkpoint: Callable[..., Path]) -> None:
-    folder = checkpoint("bert")
-    assert check_config(folder)["model_type"] == "bert"
-    check_tokenizer_files(folder)
-    assert check_weights(folder) == (folder / "model.safetensors").stat().st_size
 
 
 def test_whatever_a_library_raises_is_one_line_with_its_place(tmp_path: Path) -> None:

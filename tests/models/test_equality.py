@@ -133,17 +133,6 @@ def test_pseudo_log_likelihoods(family: Family, form: PllForm) -> None:
     assert scorer.log_likelihoods().num_tokens(family.records) == [[*map(len, row)] for row in hand]
 
 
-def test_the_forms_differ_on_words_of_several_pieces_alone(family: Family) -> None:
-    forms = [
-        PseudoLogLikelihood(family.model, family.tokenizer, form=form).choice_scores()
-        for form in ("original", "within_word_l2r")
-    ]
-    one, other = (answers(form, *family.records[:2]).tolist() for form in forms)
-    assert one[0] == pytest.approx(other[0], abs=1e-5)
-    assert one[1][1] == pytest.approx(other[1][1], abs=1e-5)
-    assert abs(one[1][0] - other[1][0]) > 1e-3
-
-
 def test_candidates_at_the_mask(family: Family, tmp_path: Path) -> None:
     family.model.save_pretrained(tmp_path)
     family.tokenizer.save_pretrained(tmp_path)

@@ -40,8 +40,8 @@ Checkpoint = Callable[[str], Path]
 
 MASKED = Record("1", "a cat is [MASK] than a dog .", ("much smaller", "larger", "antelope"), 0)
 SHORT = Record("2", "[MASK] is red", ("dog", "the cat"), 1)
-ASKED = Record("3", "which animal is larger ?", ("the antelope", "a dog"), 0)
-SENTENCES = Record("4", "", ("the dog is red .", "the red is dog ."), 0)
+ASKED = Record("3", "which animal is larger ? ", ("the antelope", " a dog "), 0)
+SENTENCES = Record("4", " ", ("the dog is red .", "the red is dog ."), 0)
 ONE_PIECE = Record("5", "a cat is [MASK] than a dog .", ("smaller", "larger"), 0)
 TWICE = Record("6", "[MASK] [MASK] .", ("dog", "cat"), 0)  # the last one is the blank
 RECORDS = (MASKED, SHORT, ASKED, SENTENCES, TWICE)
@@ -131,13 +131,14 @@ def by_hand(folder: Path, record: Record, choice: str) -> list[float]:
     _, tokenizer = plain(folder)
     is_t5 = "t5" in folder.name
     blank = "<extra_id_0>" if is_t5 else "<mask>"
-    if not record.stem:
+    stem, choice = record.stem.strip(), choice.strip()
+    if not stem:
         text, before = blank, ""
     elif "[MASK]" in record.stem:
         before, _, after = record.stem.rpartition("[MASK]")
         text = f"{before}{blank}{after}"
     else:
-        text, before = f"{record.stem} {blank}", f"{record.stem} "
+        text, before = f"{stem} {blank}", f"{stem} "
     if is_t5:
         given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
         summed = tokenizer(f"{choice} <extra_id_1>", add_special_tokens=False).input_ids

@@ -164,11 +164,10 @@ def test_a_word_has_the_row_of_its_piece_or_the_mean_of_its_pieces(
     assert (len(ids[one]), len(ids[several]) > 1) == (1, True)
     weight, bias = word_rows(model, byte_bpe, [several, one])
     rows, biases = model.head.weight.detach(), model.head.bias.detach()
-    torch.testing.assert_close(weight[1], rows[ids[one][0]])
-    torch.testing.assert_close(bias[1], biases[ids[one][0]])
-    of_all = sum(rows[i] for i in ids[several]) / len(ids[several])
-    torch.testing.assert_close(weight[0], of_all)
-    torch.testing.assert_close(bias[0], sum(biases[i] for i in ids[several]) / len(ids[several]))
+    for place, word in enumerate((several, one)):
+        num = len(ids[word])
+        torch.testing.assert_close(weight[place], sum(rows[i] for i in ids[word]) / num)
+        torch.testing.assert_close(bias[place], sum(biases[i] for i in ids[word]) / num)
     assert not weight.requires_grad
 
     # Without a bias of the head it is 0, but for one behind the head.
