@@ -52,8 +52,8 @@ _GREEK_SMALL = map(chr, range(0x3B1, 0x3CA))
 _MATHS = (  # a check mark is in amssymb alone
     r"- \pm \times \cdot \div \leq \geq \neq \approx \rightarrow \leftarrow \uparrow \downarrow "
     r"\leftrightarrow \nearrow \searrow \surd \times \circ \bullet \infty ^\circ ^1 ^2 ^3 \mu "
-    r"\alpha \beta \gamma \delta \epsilon \zeta \eta \theta \iota \kappa \lambda \mu \nu \xi o \pi \rho "
-    r"\varsigma \sigma \tau \upsilon \phi \chi \psi \omega".split()
+    r"\alpha \beta \gamma \delta \epsilon \zeta \eta \theta \iota \kappa \lambda \mu \nu \xi o \pi "
+    r"\rho \varsigma \sigma \tau \upsilon \phi \chi \psi \omega".split()
 )
 _SIGNS = [*"−±×·÷≤≥≠≈→←↑↓↔↗↘✓✗○●∞°¹²³µ", *_GREEK_SMALL]
 _WRITTEN |= {sign: f"${maths}$" for sign, maths in zip(_SIGNS, _MATHS, strict=True)}
