@@ -36,6 +36,12 @@ pytestmark = [
 FAST: dict[str, Any] = {"learning_rate": 0.05}
 
 
+@pytest.fixture
+def posed(checkpoint: Checkpoint, masked_batch: MakeBatch) -> Callable[..., Any]:
+    """Makes a module and a batch: `posed(architecture, mode="mlp")`."""
+    return lambda name, **options: (MaskedChoice(str(checkpoint(name)), **options), masked_batch())
+
+
 def _loader(*batches: dict[str, Tensor]) -> DataLoader[Any]:
     return DataLoader(list(batches), batch_size=None)  # type: ignore[arg-type]
 
@@ -50,9 +56,9 @@ def _moved(module: MaskedChoice, before: dict[str, Tensor]) -> set[str]:
 
 
 def test_logits_are_those_of_the_model_and_minus_infinity_without_a_choice(
-    architecture: str, checkpoint: Checkpoint, masked_batch: MakeBatch
+    architecture: str, posed: Callable[..., Any], checkpoint: Checkpoint
 ) -> None:
-    module, batch = MaskedChoice(str(checkpoint(architecture)), mode="mlp"), masked_batch()
+    module, batch = posed(architecture, mode="mlp")
     plain = AutoModelForMaskedLM.from_pretrained(checkpoint(architecture)).eval()
     with torch.no_grad():
         logits = module(batch)
@@ -71,12 +77,11 @@ def test_logits_are_those_of_the_model_and_minus_infinity_without_a_choice(
 @pytest.mark.parametrize("mode", ["linear", "mlp"])
 def test_a_frozen_encoder_gives_the_very_same_h_after_training(
     architecture: str,
-    mode: Any,
-    checkpoint: Checkpoint,
-    masked_batch: MakeBatch,
+    mode: str,
+    posed: Callable[..., Any],
     quiet_trainer: Callable[..., Any],
 ) -> None:
-    module, batch = MaskedChoice(str(checkpoint(architecture)), mode=mode, **FAST), masked_batch()
+    module, batch = posed(architecture, mode=mode, **FAST)
     with torch.no_grad():
         before, logits = module.features(batch), module(batch)
     weights = _weights(module)
@@ -92,25 +97,20 @@ def test_a_frozen_encoder_gives_the_very_same_h_after_training(
     assert _moved(module, weights) == (decoder if mode == "linear" else decoder | transform)
 
 
-def test_a_frozen_encoder_has_no_dropout_in_training_mode(
-    checkpoint: Checkpoint, masked_batch: MakeBatch
-) -> None:
-    module, batch = MaskedChoice(str(checkpoint("bert")), mode="mlp"), masked_batch()
+def test_a_frozen_encoder_has_no_dropout_in_training_mode(posed: Callable[..., Any]) -> None:
+    module, batch = posed("bert", mode="mlp")
     expected = module.features(batch)
     module.train()
     assert module.training
     assert torch.equal(module.features(batch), expected)
-    full = MaskedChoice(str(checkpoint("bert")), mode="full").train()
-    assert not torch.equal(full.features(batch), expected)
+    full, _ = posed("bert", mode="full")
+    assert not torch.equal(full.train().features(batch), expected)
 
 
 def test_full_mode_trains_everything_and_stays_tied(
-    architecture: str,
-    checkpoint: Checkpoint,
-    masked_batch: MakeBatch,
-    quiet_trainer: Callable[..., Any],
+    architecture: str, posed: Callable[..., Any], quiet_trainer: Callable[..., Any]
 ) -> None:
-    module, batch = MaskedChoice(str(checkpoint(architecture)), mode="full", **FAST), masked_batch()
+    module, batch = posed(architecture, mode="full", **FAST)
     weights = _weights(module)
     assert module.head.weight is module.model.get_input_embeddings().weight
     quiet_trainer(max_epochs=2).fit(module, _loader(batch))
@@ -121,7 +121,7 @@ def test_full_mode_trains_everything_and_stays_tied(
 
 
 def test_training_switches_dropout_on_in_full_mode(
-    checkpoint: Checkpoint, masked_batch: MakeBatch, quiet_trainer: Callable[..., Any]
+    posed: Callable[..., Any], quiet_trainer: Callable[..., Any]
 ) -> None:
     seen = []
 
@@ -129,36 +129,31 @@ def test_training_switches_dropout_on_in_full_mode(
         def on_train_batch_start(self, trainer: Any, pl_module: Any, *_: Any) -> None:
             seen.append(pl_module.model.bert.embeddings.dropout.training)
 
-    batch = masked_batch()
-    module = MaskedChoice(str(checkpoint("bert")), mode="full")
+    module, batch = posed("bert", mode="full")
     quiet_trainer(max_epochs=2, callbacks=[Watch()]).fit(module, _loader(batch), _loader(batch))
     assert seen == [True, True]
 
 
-def test_zero_shot_cannot_be_fitted(
-    checkpoint: Checkpoint, masked_batch: MakeBatch, quiet_trainer: Callable[..., Any]
+def test_zero_shot_cannot_be_fitted_and_an_unknown_mode_is_refused(
+    posed: Callable[..., Any], quiet_trainer: Callable[..., Any]
 ) -> None:
-    module = MaskedChoice(str(checkpoint("bert")), mode="zero_shot")
+    module, batch = posed("bert", mode="zero_shot")
     assert not any(parameter.requires_grad for parameter in module.parameters())
     with pytest.raises(RuntimeError, match="zero_shot trains nothing"):
-        quiet_trainer(max_epochs=2).fit(module, _loader(masked_batch()))
-
-
-def test_an_unknown_mode_is_refused(checkpoint: Checkpoint) -> None:
+        quiet_trainer().fit(module, _loader(batch))
     with pytest.raises(ValueError, match="mode='frozen': choose one of zero_shot, mlp"):
-        MaskedChoice(str(checkpoint("bert")), mode="frozen")  # type: ignore[arg-type]
+        posed("bert", mode="frozen")
 
 
 @pytest.mark.parametrize("mode", ["mlp", "full"])
 def test_a_trained_model_is_loaded_by_plain_from_pretrained(
     architecture: str,
-    mode: Any,
-    checkpoint: Checkpoint,
-    masked_batch: MakeBatch,
+    mode: str,
+    posed: Callable[..., Any],
     tmp_path: Path,
     quiet_trainer: Callable[..., Any],
 ) -> None:
-    module, batch = MaskedChoice(str(checkpoint(architecture)), mode=mode, **FAST), masked_batch()
+    module, batch = posed(architecture, mode=mode, **FAST)
     quiet_trainer().fit(module, _loader(batch))
     module.save_pretrained(tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -23,8 +23,8 @@ from probelight.lightning_modules.baselines.esim import (
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.probes.record import Record
+from tests.lightning_modules.baselines.words import WORDS, scores
 
-WORDS = "cat dog cow hen fox ant which is a not".split()
 # The answer is the word that the question names.
 RECORDS = [
     Record(f"r{i}", f"which is a {first}", (first, second), 0)
@@ -34,25 +34,8 @@ RECORDS = [
 ]
 
 
-@pytest.fixture
-def vectors(tmp_path: Path) -> str:
-    path = tmp_path / "v.txt"
-    generator = torch.Generator().manual_seed(0)
-    rows = torch.randn(len(WORDS), 4, generator=generator).tolist()
-    lines = [f"{w} {' '.join(map(str, row))}\n" for w, row in zip(WORDS, rows, strict=True)]
-    path.write_text("".join(lines))
-    return str(path)
-
-
 def _small(vectors: str, **options: Any) -> ESIM:
     return ESIM(vectors, **{"hidden_size": 6, **options})
-
-
-def _scores(module: ESIM, records: list[Record]) -> Tensor:
-    module.eval()
-    with torch.no_grad():
-        scores: Tensor = module(module.encoder().encode(records).collate(range(len(records))))
-    return scores
 
 
 def _by_hand(module: ESIM, question: str, answer: str) -> Tensor:
@@ -92,7 +75,7 @@ def test_logits_are_those_of_the_equations(vectors: str) -> None:
         Record("two", "fox", ("which is a hen a hen", "cow", "ant"), 1),
     ]
     module = _small(vectors)
-    found = _scores(module, records)
+    found = scores(module, records)
     with torch.no_grad():
         for row, record in enumerate(records):
             expected = [_by_hand(module, record.stem, choice) for choice in record.choices]
@@ -114,7 +97,7 @@ def test_empty_choices_are_scored_and_trained_without_nan(vectors: str) -> None:
     logits.sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in module.parameters() if p.grad is not None)
     assert module.words.weight.grad is not None
-    assert module.words.weight.grad[0].tolist() == [0] * 4  # the padding is never trained
+    assert module.words.weight.grad[0].tolist() == [0] * 8  # the padding is never trained
 
 
 def test_the_reader_is_pytorchs_over_packed_sequences() -> None:
@@ -153,12 +136,12 @@ def test_the_authors_sizes() -> None:
 
 def test_the_seed_decides_and_nothing_else(vectors: str) -> None:
     torch.manual_seed(1)
-    one = _scores(_small(vectors, seed=5), RECORDS)
+    one = scores(_small(vectors, seed=5), RECORDS)
     torch.manual_seed(2)
     before = torch.get_rng_state()
-    assert torch.equal(_scores(_small(vectors, seed=5), RECORDS), one)
+    assert torch.equal(scores(_small(vectors, seed=5), RECORDS), one)
     assert torch.equal(torch.get_rng_state(), before)
-    assert not torch.allclose(_scores(_small(vectors, seed=6), RECORDS), one)
+    assert not torch.allclose(scores(_small(vectors, seed=6), RECORDS), one)
 
 
 @pytest.mark.parametrize("train_vectors", [True, False])
@@ -188,7 +171,7 @@ def test_it_learns_to_find_the_word_that_is_asked_for(
 def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_path: Path) -> None:
     module = _small(vectors, num_choices=3)
     records = [*RECORDS, Record("new", "which is a yak", ("yak", "cat"), 0)]
-    expected = _scores(module, records)
+    expected = scores(module, records)
     module.save_pretrained(tmp_path / "saved")
     Path(vectors).unlink()
     loaded = ESIM.from_folder(tmp_path / "saved")
@@ -196,7 +179,7 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     with pytest.raises(PretrainedError, match="saved with num_choices 3; num_choices=5 does not"):
         ESIM.from_folder(tmp_path / "saved", num_choices=5)
     assert model_fingerprint(loaded) == model_fingerprint(module)
-    torch.testing.assert_close(_scores(loaded, records[::-1]).flip(0), expected)
+    torch.testing.assert_close(scores(loaded, records[::-1]).flip(0), expected)
     notices = loaded.encoder().encode(records).notices
     assert "is not there" in notices[0]
     assert notices[1].endswith(": yak")

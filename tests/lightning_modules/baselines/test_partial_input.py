@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,30 +19,14 @@ from probelight.lightning_modules.baselines.partial_input import (
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import saved_module
+from tests.lightning_modules.baselines.words import WORDS, scores
 
-WORDS = "cat dog cow hen fox ant pig owl bee elk which is a not".split()
 ANIMALS = WORDS[:10]
 KINDS: list[type[PartialInput]] = [ChoiceOnly, ChoiceToChoice, QuestionToChoice]
 RECORDS = [
     Record("one", "which is a cat", ("dog", "a cat not a dog", "zebra"), 0),
     Record("two", "fox", ("which is a hen a hen", ""), 0),
 ]
-
-
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("vectors") / "v.txt"
-    rows = torch.randn(len(WORDS), 8, generator=torch.Generator().manual_seed(0)).tolist()
-    lines = [f"{w} {' '.join(map(str, row))}\n" for w, row in zip(WORDS, rows, strict=True)]
-    path.write_text("".join(lines))
-    return str(path)
-
-
-def scores(module: PartialInput, records: Sequence[Record]) -> Tensor:
-    module.eval()
-    with torch.no_grad():
-        found: Tensor = module(module.encoder().encode(records).collate(range(len(records))))
-    return found
 
 
 def by_hand(module: PartialInput, record: Record) -> Tensor:
@@ -129,12 +113,10 @@ def test_one_choice_and_none_that_is_a_text_give_numbers(
 def test_a_saved_one_answers_alike_without_its_file(
     kind: type[PartialInput], vectors: str, tmp_path: Path
 ) -> None:
-    copied = tmp_path / "v.txt"
-    copied.write_bytes(Path(vectors).read_bytes())
-    module = kind(str(copied), hidden_size=3, num_choices=4, seed=3)
+    module = kind(vectors, hidden_size=3, num_choices=4, seed=3)
     expected = scores(module, RECORDS)
     module.save_pretrained(tmp_path / "saved")
-    copied.unlink()
+    Path(vectors).unlink()
     again = saved_module(tmp_path / "saved")
     assert type(again) is kind
     assert torch.equal(scores(again, RECORDS), expected)
