@@ -12,7 +12,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import yaml
 
 from probelight.protocols import cli
 from tests.fixtures.checkout import ROOT
+from tests.protocols.jobs.harness import wait_until
 
 DEVICE = "gpu"
 CONFIGS = ROOT / "configs"
@@ -187,11 +187,8 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(undisturbed: Path, tmp_p
     more = [f"--trainer.accelerator={DEVICE}", "--trainer.checkpoint_every=1"]
     command = [sys.executable, str(ROOT / "train.py"), *inoculation(tmp_path), *more]
     process = subprocess.Popen([*command, "--trainer.progress_bar=false"])
-    deadline = time.monotonic() + 600
-    while not any((tmp_path / "out").glob("runs/inoculate*/checkpoints/last.ckpt")):
-        assert process.poll() is None, "it ended before its first state"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    states = "runs/inoculate*/checkpoints/last.ckpt"
+    wait_until(lambda: any((tmp_path / "out").glob(states)), 600)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=300) == 143
     subprocess.run([*command, "--trainer.progress_bar=false"], check=True, timeout=900)

@@ -81,15 +81,14 @@ def test_the_head_is_seeded_and_a_candidate_is_known_by_name(vectors: str) -> No
         ("zero_shot", set()),
     ],
 )
-def test_modes_train_their_part_of_the_head(vectors: str, mode: str, trained: set[str]) -> None:
+def test_modes_train_their_part_of_the_head_and_never_the_vectors(
+    vectors: str, mode: str, trained: set[str]
+) -> None:
     module = MLMBaseline(vectors, mode=mode)  # type: ignore[arg-type]
     module.encoder().encode(RECORDS)
     names = {n.split(".")[1] for n, p in module.named_parameters() if p.requires_grad}
     assert names == trained
     assert not module.words.weight.requires_grad
-
-
-def test_full_is_refused(vectors: str) -> None:
     with pytest.raises(ValueError, match="the vectors are never trained"):
         MLMBaseline(vectors, mode="full")  # type: ignore[arg-type]
 
