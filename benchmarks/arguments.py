@@ -1,4 +1,4 @@
-"""What every benchmark can be told, declared once."""
+"""Options that all benchmarks share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Arguments(argparse.ArgumentParser):
 
     Args:
         doc: The docstring of the benchmark; its first line says what it measures.
-        rounds: Calls of each peer, where it has peers that take turns.
-        quick: What `--quick` makes of it, where it has one.
+        rounds: Calls of each peer; None for a benchmark without peers.
+        quick: Help of `--quick`; empty for a benchmark without it.
     """
 
     def __init__(self, doc: str | None, rounds: int | None = None, quick: str = "") -> None:
@@ -27,7 +27,7 @@ class Arguments(argparse.ArgumentParser):
             self.add_argument("--quick", action="store_true", help=f"{quick}, to see that it works")
 
     def chosen(self) -> argparse.Namespace:
-        """What the command line says; torch has its threads."""
+        """Parse the command line, and give torch its threads."""
         given = self.parse_args()
         torch.set_num_threads(given.threads)
         return given

@@ -1,17 +1,17 @@
-"""Scoring of questions with answers by a causal model against one request a choice.
+"""Scoring of questions with answers by a causal model compared with one request per choice.
 
     python -m benchmarks.causal_scoring [--mirror FOLDER] [--items 200] [--peer-batch 8] [--quick]
 
-All read the same records and give log P(answer | question) for each answer, with the same weights;
+All read the same records and return log P(answer | question) of each answer, with the same weights;
 tokenising is part of every time. The model is a GPT-2 of 6 layers of 384 with random weights and a
 vocabulary of 50,257, the records are the released hypernymy test, or the shipped small one. Ours
-runs a question once for all its answers, and makes logits where a token is scored. The peers give
-the model each answer with its question, in batches of 8 (lm-evaluation-harness itself takes batches
-of 1 unless it is told otherwise: `--peer-batch 1`): `conditional_score` of minicons, the
-choices of the file in their order (left out, and said, where it is not installed); and requests as
-lm-evaluation-harness makes them, the longest first, log-probabilities over the whole vocabulary at
-every place, and of each scored token whether it is the likeliest. Every sum is compared with each
-of theirs. What sharing can save at most is counted.
+runs a question once for all its answers, and makes logits where a token is scored. The peers run
+each answer with its question, in batches of 8 (lm-evaluation-harness itself takes batches of 1 by
+default: `--peer-batch 1`): `conditional_score` of minicons, the choices of the file in their order
+(left out, with a message, where it is not installed); and requests as lm-evaluation-harness makes
+them, the longest first, log-probabilities over the whole vocabulary at every place, and of each
+scored token whether it is the likeliest. Every sum is compared with each of theirs. What sharing
+can save at most is counted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Sums = list[list[float]]  # K of an item
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = Arguments(__doc__, rounds=3, quick="tiny")
     parser.add_argument("--mirror", help="the released files; none: the shipped hypernymy_small")
     parser.add_argument("--items", type=int, help="only the first so many")
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:
-    """Items a second of each, ratios and differences.
+    """Return items per second of each, ratios and differences.
 
     Raises:
         RuntimeError: If a peer's log-likelihoods differ.
@@ -77,7 +77,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 
 
 def agreement(ours: Sums, theirs: Sums) -> float:
-    """The largest difference of a log-likelihood, as a share of it where it is above 1 nat.
+    """Return the largest difference of a log-likelihood, as a share of it where it is above 1 nat.
 
     Raises:
         RuntimeError: If one is above 1e-5.
@@ -93,7 +93,7 @@ def agreement(ours: Sums, theirs: Sums) -> float:
 
 @torch.no_grad()
 def ours(scorer: CausalScorer, records: Sequence[Record], max_tokens: int) -> Sums:
-    """By batches as `zero-shot` makes them."""
+    """Return log-likelihoods by batches as `zero-shot` makes them."""
     asked = scorer.log_likelihoods()
     encoded = asked.encoder.encode(records)
     found: Sums = [[] for _ in records]
@@ -107,24 +107,17 @@ def ours(scorer: CausalScorer, records: Sequence[Record], max_tokens: int) -> Su
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a model for one choice.
-
-    Attributes:
-        item: Whose choice it is.
-        choice: Which.
-        ids: Tokens of question and answer.
-        num_scored: Of the answer.
-    """
+    """A choice with its question, for one call of a model."""
 
     item: int
     choice: int
-    ids: list[int]
-    num_scored: int
+    ids: list[int]  # tokens of question and answer
+    num_scored: int  # of the answer
 
 
 @torch.no_grad()
 def requests(scorer: CausalScorer, records: Sequence[Record], size: int) -> Sums:
-    """One request a choice, the longest first, with all logits of a padded batch."""
+    """Return log-likelihoods by requests, the longest first, with all logits of a padded batch."""
     model: Any = scorer.model
     asked = sorted(_requests(scorer, records), key=lambda r: (-len(r.ids), r.ids))
     found: Sums = [[0.0] * len(record.choices) for record in records]
@@ -143,10 +136,10 @@ def requests(scorer: CausalScorer, records: Sequence[Record], size: int) -> Sums
 
 
 def most_saved(scorer: CausalScorer, records: Sequence[Record]) -> float:
-    """How many times fewer multiplications are left where no beginning of texts is run twice.
+    """Return how many times fewer multiplications are left if no beginning of texts is run twice.
 
     Each token that is read costs the layers (attention itself left out), each that is scored the
-    logits over the whole vocabulary; one request a choice takes both for every token.
+    logits over the whole vocabulary; one request per choice takes both for every token.
     """
     asked = _requests(scorer, records)
     read = {tuple(one.ids[:n]) for one in asked for n in range(1, len(one.ids))}

@@ -1,9 +1,9 @@
-"""What the states to resume from cost a fine-tuning.
+"""The cost of the states to resume from in a fine-tuning.
 
     python -m benchmarks.checkpointing [--probe hypernymy --mirror FOLDER] [--every 50]
 
-One fit with states every so many steps, or by the clock as is the default: the seconds spent in
-writing them, each synced to the disk, as a share of the seconds of all steps.
+One fit with states every so many steps, or by the clock as is the default: the seconds of writing
+them, each synced to the disk, as a share of the seconds of all steps.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ BATCH_SIZE = 16
 
 
 class SaveClock(pl.Callback):
-    """Times every call of the trainer's `save_checkpoint`, gathering the state included."""
+    """Times of every call of the trainer's `save_checkpoint`, gathering the state included."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
 
     def setup(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
-        """Puts the clock around the trainer's method."""
+        """Time the trainer's method."""
         save = trainer.save_checkpoint
 
         def timed(*arguments: Any, **options: Any) -> None:
@@ -50,7 +50,7 @@ class SaveClock(pl.Callback):
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = Arguments(__doc__)
     parser.add_argument("--model", default=BUNDLED_MODEL)
     parser.add_argument("--probe", default="hypernymy_small")
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:
-    """Seconds of a state, and the states' share of the whole fit."""
+    """Return the seconds of a state, and the states' share of the whole fit."""
     records = list(load_probe(chosen.probe, "train", mirror=chosen.mirror).records)
     module = SentenceChoice(chosen.model, head="pooler")
     data = ChoiceDataModule(train=records, evaluation={"probe": records[:1]}, batch_size=BATCH_SIZE)

@@ -11,7 +11,7 @@ import torch
 
 
 def clock() -> float:
-    """Seconds on a clock that is read once everything begun on a GPU is done."""
+    """Return seconds on a clock that waits for everything begun on a GPU."""
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
     return time.perf_counter()
@@ -20,13 +20,10 @@ def clock() -> float:
 def interleave(
     peers: Mapping[str, Callable[[], Any]], rounds: int
 ) -> tuple[dict[str, list[float]], dict[str, Any]]:
-    """Return the seconds of each call of each peer, and what its last call returned.
+    """Return the seconds of each call of each peer, and the result of its last call.
 
-    One call of each that is not counted comes first.
-
-    Args:
-        peers: What is timed, by name. One that returns a float says itself how many seconds count.
-        rounds: Calls of each peer. The order turns by one place per round.
+    One call of each that is not counted comes first, then `rounds` of them, whose order turns by
+    one place per round. A float that a peer returns is its own measure of its seconds.
     """
     names = list(peers)
     answers = {name: peers[name]() for name in names}
@@ -41,7 +38,7 @@ def interleave(
 
 
 def ratios(seconds: Mapping[str, list[float]], ours: str) -> dict[str, float]:
-    """How many times longer than ours each peer takes: the median of the rounds' ratios."""
+    """Return how many times longer than ours each peer takes: the median of the rounds' ratios."""
     return {
         name: median(theirs / own for theirs, own in zip(times, seconds[ours], strict=True))
         for name, times in seconds.items()

@@ -1,4 +1,4 @@
-"""The learning curve of one probe against the loops that one would write first.
+"""The learning curve of one probe compared with the loops that one would write first.
 
     python -m benchmarks.learning_curve [--threads 2] [--quick]
 
@@ -7,7 +7,7 @@ of 16, 4 epochs. Ours encodes every text once and runs the whole grid. The peers
 
 (a) the naive loop: each step encodes its 16 texts again, computes the logits of the whole
     vocabulary and trains the whole decoder with fused AdamW under the masked softmax. Whole runs of
-    the smallest size are measured; the time of the grid is EXTRAPOLATED from their seconds a step.
+    the smallest size are measured; the time of the grid is EXTRAPOLATED from their steps.
 (b) one run after the other on the cached vectors, with the candidates' rows alone. One run of each
     size is measured, and EXTRAPOLATED to the runs of that size; only training and scoring count.
 
@@ -52,7 +52,7 @@ RATES = {"mlp": 1e-3, "linear": 3e-3}
 
 @dataclass(frozen=True)
 class Grid:
-    """What is computed, and with what."""
+    """Sizes of the grid and of its model."""
 
     sizes: Sequence[int] = (62, 125, 250, 500, 1000, 2000, 4000)
     num_seeds: int = 6
@@ -65,7 +65,7 @@ class Grid:
     dtype: torch.dtype = torch.float32
 
     def num_steps(self, size: int) -> int:
-        """Steps of one run."""
+        """Return the steps of one run."""
         plan = HeadPlan("mlp", 0.0)
         return plan.epochs * -(-size // plan.batch_size)
 
@@ -103,19 +103,19 @@ class Probe:
         self.vocabulary = torch.unique(torch.cat(words))
 
     def order(self, size: int, seed: int) -> np.ndarray:
-        """(epochs, size) of one run."""
+        """Return item indices (epochs, size) of one run."""
         return sample_orders(self.grid.num_train, size, HeadPlan("mlp", 0.0).epochs, seed)
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = Arguments(__doc__, quick="a tiny grid")
     parser.add_argument("--max-tokens", type=int, default=1024, help="in a batch that is encoded")
     measure(parser.chosen())
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:
-    """Seconds and ratios.
+    """Return seconds and ratios.
 
     Raises:
         RuntimeError: If a measured run of a peer disagrees with ours.
@@ -144,7 +144,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 
 
 def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
-    """One point of the grid by us, and one run of it by peer (b)."""
+    """Time one point of the grid by us, and one run of it by peer (b)."""
     seeds = range(1, probe.grid.num_seeds + 1)
     cells = [(pair, seed) for pair in probe.cached for seed in seeds]
     plan = HeadPlan(mode, RATES[mode])
@@ -167,7 +167,7 @@ def _one_run(
     order: np.ndarray,
     plan: HeadPlan,
 ) -> Tensor:
-    """Peer (b): scores (M, K) of one run with the rows of its two candidates."""
+    """Return scores (M, K) of one run by peer (b), with the rows of its two candidates."""
     device = head.weight.device
     words = train.candidates[0].sort().values.to(device)
     steps: list[Any] = [copy.deepcopy(step) for step in head.transform_steps()]
@@ -199,7 +199,7 @@ def _one_run(
 
 
 def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
-    """Peer (a): a whole run of the smallest size, and its scores."""
+    """Time a whole run of the smallest size by peer (a), and compare its scores."""
     size, plan = probe.grid.sizes[0], HeadPlan(mode, RATES[mode])
     train, evaluation = probe.records[0]
     order = probe.order(size, 1)
@@ -234,7 +234,7 @@ def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
 
 
 def _naive_logits(module: MaskedChoice, batch: dict[str, Tensor]) -> Tensor:
-    """(B, V): the frozen encoder's output at the mask through the whole head."""
+    """Return logits (B, V): the frozen encoder's output at the mask through the whole head."""
     with torch.no_grad():
         hidden = run_encoder(module.head.encoder, batch).last_hidden_state
     rows = torch.arange(len(hidden), device=hidden.device)
@@ -260,7 +260,7 @@ def _batches(order: np.ndarray, plan: HeadPlan) -> list[Tensor]:
 
 
 def _compare(ours: Tensor, theirs: Tensor, clock: Clock) -> None:
-    """Notes the largest difference; a prediction counts as another one beyond rounding only."""
+    """Note the largest difference; only beyond rounding does a prediction count as another one."""
     difference = float((ours - theirs).abs().max())
     clock.differences.append(difference)
     other = ours.argmax(dim=1) != theirs.argmax(dim=1)
@@ -269,7 +269,7 @@ def _compare(ours: Tensor, theirs: Tensor, clock: Clock) -> None:
 
 
 def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
-    """Train and evaluation rows under standard, no_language and perturbed_language."""
+    """Return train and evaluation rows under standard, no_language and perturbed_language."""
     config = load_probe_config("age_small")
     built = build_ages(
         AgeSettings(num_train=grid.num_train, num_dev=grid.num_evaluation, wording="paper")

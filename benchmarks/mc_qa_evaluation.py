@@ -36,7 +36,7 @@ Scores = list[list[float]]  # (K,) per item
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = Arguments(__doc__, rounds=5)
     parser.add_argument("--model", default=BUNDLED_MODEL)
     parser.add_argument("--probe", default="hypernymy_small:test", help="name:split")
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:
-    """Questions a second of both, and the ratio.
+    """Return the questions per second of both, and the ratio.
 
     Raises:
         RuntimeError: If the two disagree about a prediction.
@@ -71,11 +71,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 
 
 def agreement(ours: Sequence[Sequence[float]], peer: Sequence[Sequence[float]]) -> float:
-    """The largest difference of a score.
-
-    Raises:
-        RuntimeError: If a prediction differs.
-    """
+    """Return the largest difference of a score; refuse predictions that differ."""
     largest = 0.0
     for place, (a, b) in enumerate(zip(ours, peer, strict=True)):
         largest = max(largest, *(abs(x - y) for x, y in zip(a, b, strict=True)))

@@ -55,11 +55,11 @@ class StepClock(pl.Callback):
         self.times: list[float] = []
 
     def on_train_batch_start(self, *_: Any) -> None:
-        """A step begins."""
+        """Note that a step begins."""
         self.times.append(now())
 
     def on_train_end(self, *_: Any) -> None:
-        """The last one has ended."""
+        """Note the end of the last step."""
         self.times.append(now())
 
 
@@ -70,25 +70,25 @@ class HuggingFaceClock(TrainerCallback):
         self.times: list[float] = []
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
-        """A step begins."""
+        """Note that a step begins."""
         self.times.append(now())
 
 
 class PlainModule(pl.LightningModule):
-    """What one writes first: the library's model, its loss, AdamW."""
+    """The module that one writes first: the library's model, its loss, AdamW."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.model = model
 
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
-        """The library's loss."""
+        """Return the library's loss."""
         loss: Tensor = self.model(**batch).loss
         self.log("train/loss", loss, prog_bar=True)
         return loss
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """AdamW as it is by default."""
+        """Return AdamW as it is by default."""
         return torch.optim.AdamW(self.parameters(), lr=RATE, weight_decay=0.1)
 
 
@@ -101,7 +101,7 @@ class InOrder(Trainer):
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = Arguments(__doc__, rounds=12)
     parser.add_argument("--model", default=BUNDLED_MODEL)
     parser.add_argument("--probe", default="hypernymy_small")
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:
-    """Seconds a step, ratios and the largest difference of a gradient."""
+    """Return seconds per step, ratios and the largest difference of a gradient."""
     records = list(load_probe(chosen.probe, "train", mirror=chosen.mirror).records)
     records = records[: chosen.steps * BATCH_SIZE]
     ours = SentenceChoice(chosen.model, head="pooler", learning_rate=RATE, weight_decay=0.1)
@@ -136,9 +136,9 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 
 
 def overhead(records: list[Record], rounds: int, device: str) -> float:
-    """Seconds that a step takes longer than without Lightning, whatever the model.
+    """Return the seconds that Lightning adds to a step, whatever the model.
 
-    With a model of next to nothing they stand out: a large one's steps differ by more.
+    They stand out with a tiny model: a large one's steps differ by more.
     """
     with tempfile.TemporaryDirectory() as folder:
         name = write_random_model(folder, num_layers=1, hidden_size=64)
@@ -149,7 +149,7 @@ def overhead(records: list[Record], rounds: int, device: str) -> float:
 
 
 def peer_of(ours: SentenceChoice, name: str) -> Any:
-    """`AutoModelForMultipleChoice` with the weights of our module."""
+    """Return `AutoModelForMultipleChoice` with the weights of our module."""
     peer = AutoModelForMultipleChoice.from_pretrained(resolve(name), dtype=torch.float32)
     with torch.no_grad():
         for own, other in zip(
@@ -160,7 +160,7 @@ def peer_of(ours: SentenceChoice, name: str) -> Any:
 
 
 def gradient_difference(ours: SentenceChoice, peer: Any, records: Sequence[Record]) -> float:
-    """Largest difference of a gradient between the two models, relative to the largest gradient."""
+    """Return the largest difference of a gradient, relative to the largest gradient."""
     ours.eval()
     peer.eval()
     batch = ours.encoder().encode(records).collate(range(len(records)))
@@ -277,12 +277,12 @@ def _hugging_face(
 
 
 def accelerator_of(device: str) -> str:
-    """Lightning's name of a device."""
+    """Return Lightning's name of a device."""
     return "gpu" if device == "cuda" else "cpu"
 
 
 def features_of(ours: SentenceChoice, records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Items as the library's collator takes them: tokens made beforehand, padded in the batch."""
+    """Return items for the library's collator: tokens made beforehand, padded in the batch."""
     made = []
     for record in records:
         pairs = ours.tokenizer(

@@ -22,16 +22,10 @@ from probelight.models.networks import own_random_state
 def write_random_model(
     folder: str | Path, num_layers: int = 6, hidden_size: int = 384, vocab_size: int = 30000
 ) -> str:
-    """Writes config and tokenizer, to be loaded with `random_weights`.
+    """Write config and tokenizer, to be loaded with `random_weights`, and return the folder.
 
-    Args:
-        folder: Where to.
-        num_layers: Transformer layers.
-        hidden_size: H; an attention head has 64, the feed-forward layer 4 H.
-        vocab_size: V. Rows beyond the tokenizer's are never looked up, but a decoder scores them.
-
-    Returns:
-        The folder.
+    An attention head has 64 numbers, the feed-forward layer 4 H. Rows of the vocabulary beyond the
+    tokenizer's are never looked up, but a decoder scores them.
     """
     tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
     tokenizer.save_pretrained(folder)
@@ -51,13 +45,10 @@ def write_random_model(
 def random_gpt2(
     texts: Iterable[str], num_layers: int = 6, hidden_size: int = 384, vocab_size: int = 50257
 ) -> tuple[GPT2LMHeadModel, PreTrainedTokenizerFast]:
-    """A GPT-2 in eval mode, and a tokenizer whose words are few pieces, as GPT-2's own has them.
+    """Return a GPT-2 in eval mode, and a tokenizer whose words are few pieces, as GPT-2's own.
 
-    Args:
-        texts: What the pieces are made from.
-        num_layers: Transformer layers.
-        hidden_size: H; an attention head has 64.
-        vocab_size: V. Rows beyond the tokenizer's are never looked up, but the head scores them.
+    The pieces are learned from the texts. Rows of the vocabulary beyond the tokenizer's are never
+    looked up, but the head scores them.
     """
     end = "<|endoftext|>"
     pieces = Tokenizer(models.BPE())

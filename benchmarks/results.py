@@ -1,4 +1,4 @@
-"""How a benchmark prints its figures, and the JSON file it may leave."""
+"""Figures of a benchmark as a table, and as a JSON file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probelight.results.record import git_commit, versions
 
 
 def report(title: str, figures: Mapping[str, float], arguments: argparse.Namespace) -> None:
-    """Prints figures, and writes them with what they were measured with to `arguments.output`."""
+    """Print figures, and write them with arguments and versions to `arguments.output`."""
     table = Table(title=title, title_justify="left")
     table.add_column("what")
     table.add_column("value", justify="right")

@@ -1,12 +1,12 @@
-"""What a sweep's machinery costs a cell: 100 cells that do nothing, as many at once as fit.
+"""The cost of a sweep's machinery per run: 100 runs that do nothing, as many at once as fit.
 
     python benchmarks/sweep_overhead.py [NUM_CELLS]
 
-A cell's process has to be started and to import what it runs with. That time is measured with bare
-processes that import the same, as many at once, before and after, and taken off; what is left is
-Ray, the attempts and the files. A cell is counted from the end of one to that of the next, so that
-the start and end of Ray are not in it; what memory a local Ray holds while nothing runs is counted
-by itself. Target: under 0.5 s a cell.
+A run's process has to start and to import its modules. That time is measured with bare processes
+that import the same, as many at once, before and after, and subtracted; what is left is Ray, the
+attempts and the files. A run is counted from the end of one to that of the next, so that the start
+and end of Ray are not in it; the memory of an idle local Ray is counted by itself. Target: under
+0.5 s per run.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ IDLE_SECONDS = 5.0  # until all processes of Ray have started
 
 
 def nothing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """What the cells do."""
+    """Finish a run."""
     run.finish(RunRecord(protocol="nothing"))
 
 
 def main(num_cells: int = 100) -> None:
-    """Prints seconds a cell, and what a local Ray takes by itself."""
+    """Print seconds per run, and what a local Ray takes by itself."""
     runner = "benchmarks.sweep_overhead:nothing"
     jobs = [Job(f"cell{i}", {"number": i}, runner) for i in range(num_cells)]
     with tempfile.TemporaryDirectory() as name:
@@ -78,13 +78,13 @@ def main(num_cells: int = 100) -> None:
 
 
 def run(folder: Path, jobs: tuple[PlannedJob, ...]) -> None:
-    """Runs cells as `sweep run` does, in silence."""
+    """Run jobs as `sweep run` does, in silence."""
     planned = Plan(RunContext(), RaySettings(), jobs)
     drive(folder, planned, RunView(console=Console(file=StringIO())))
 
 
 def idle_ray() -> tuple[int, float]:
-    """Processes of a local Ray that has nothing to do, and their megabytes: PSS, as they share."""
+    """Return how many processes an idle local Ray has, and their megabytes: PSS, as they share."""
     import psutil
 
     cluster = Cluster(None, Path("ray.log"))
@@ -98,18 +98,18 @@ def idle_ray() -> tuple[int, float]:
 
 
 def import_some() -> None:
-    """Processes that import what a cell's process does, as many at once as cells."""
+    """Import what a run's process does, in as many processes at once as there are runs."""
     with ThreadPoolExecutor(own_cpus()) as pool:
         list(pool.map(lambda _: import_alone(), range(NUM_BARE)))
 
 
 def import_alone() -> None:
-    """A process that imports what a cell's process does."""
+    """Start a process that imports what a run's process does."""
     subprocess.run([sys.executable, "-c", BARE], check=True, cwd=ROOT)
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """How long a call takes."""
+    """Return how long a call takes."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start

@@ -1,16 +1,16 @@
-"""Zero-shot scoring of MC-MLM probes against three ways that people use.
+"""Zero-shot scoring of MC-MLM probes compared with three ways that people use.
 
     python -m benchmarks.zero_shot [--mirror FOLDER] [--model FOLDER] [--threads 2] [--quick]
 
-All read the same records and give a score for each candidate, with the same weights; tokenising is
-part of every time. Ours computes the candidates' rows alone, and the last layer at the mask. The
-peers take the order of the file: the `fill-mask` pipeline with `targets`, one call an item; batches
-of 8 through `cloze_distribution` of minicons (left out, and said, where it is not installed; its
+All read the same records and score each candidate with the same weights; tokenising is part of
+every time. Ours computes the candidates' rows alone, and the last layer at the mask. The peers take
+the order of the file: the `fill-mask` pipeline with `targets`, one call per item; batches of 8
+through `cloze_distribution` of minicons (left out, with a message, where it is not installed; its
 `cloze` is wrong when a candidate also is in the stem); and plain batches of 8 with the logits
 of the whole vocabulary. The softmax over the candidates is compared with each of theirs.
 
 The share of GEMM speed is the encoder's number of operations on real tokens, not padding, over its
-time, against matrix products of the encoder's shapes measured in the same rounds.
+time, compared with matrix products of the encoder's shapes measured in the same rounds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Scores = list[Tensor]  # one (K,) an item
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = Arguments(__doc__, rounds=3, quick="tiny")
     parser.add_argument("--model", help="a folder or name; none: 6 layers of 384, random weights")
     parser.add_argument("--mirror", help="the released files; none: the embedded probes")
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:
-    """Items a second of each, ratios, differences and the share of GEMM speed.
+    """Return items per second of each, ratios, differences and the share of GEMM speed.
 
     Raises:
         RuntimeError: If a peer's predictions or scores differ, or ours makes logits of the whole
@@ -97,11 +97,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 
 
 def agreement(ours: Scores, theirs: Scores) -> float:
-    """The largest difference of a log-probability among the candidates.
-
-    Raises:
-        RuntimeError: If it is above 1e-5, or a prediction differs.
-    """
+    """Return the largest difference of a log-probability; refuse 1e-5, or another prediction."""
     largest = 0.0
     for place, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         a, b = a.double().log_softmax(0), b.double().log_softmax(0)
@@ -123,7 +119,7 @@ def _module(chosen: argparse.Namespace) -> MaskedChoice:
 
 
 def _records(module: MaskedChoice, chosen: argparse.Namespace) -> list[Record]:
-    """The items of all probes that this vocabulary can answer."""
+    """Return the items of all probes that this vocabulary can answer."""
     limit = 12 if chosen.quick else chosen.items
     records: list[Record] = []
     for name in RELEASED_PROBES if chosen.mirror else EMBEDDED_PROBES:
@@ -219,9 +215,9 @@ def _ids(module: MaskedChoice, records: Sequence[Record]) -> Scores:
 
 
 def _gemm_speed(module: MaskedChoice, num_tokens: int) -> float:
-    """Operations a second of products (tokens, H) x (H, H), x (H, 4H) and (tokens, 4H) x (4H, H).
+    """Return the operations per second of products of the encoder's shapes.
 
-    In the proportion in which a layer has them: 4 of the first kind to one of the others.
+    A layer has 4 products (tokens, H) x (H, H), and one each of x (H, 4H) and of (4H, H).
     """
     config: Any = module.head.encoder.config
     size, wide = config.hidden_size, getattr(config, "intermediate_size", 4 * config.hidden_size)
@@ -238,7 +234,7 @@ def _gemm_speed(module: MaskedChoice, num_tokens: int) -> float:
 
 
 def num_operations(module: MaskedChoice, lengths: Sequence[int]) -> float:
-    """Operations of our encoder on sequences of so many tokens; its last layer is at the mask."""
+    """Return our encoder's operations on sequences of these lengths; its last layer at the mask."""
     config: Any = module.head.encoder.config
     size, wide = config.hidden_size, getattr(config, "intermediate_size", 4 * config.hidden_size)
     layers, heads = config.num_hidden_layers, config.num_attention_heads
@@ -271,7 +267,7 @@ def _shares(
 
 @contextmanager
 def no_vocabulary_logits(vocab_size: int) -> Iterator[None]:
-    """Fails where an operation makes scores of the whole vocabulary, for one place or many."""
+    """Fail where an operation makes scores of the whole vocabulary, for one place or many."""
     with _Watch(vocab_size):
         yield
 

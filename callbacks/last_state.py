@@ -25,7 +25,6 @@ from probelight.io.process import STOP
 
 LAST_NAME = "last"
 SCORES = "scores"  # in a state: the last value of each metric
-PREVIOUS_SUFFIX = ".previous"
 
 
 class UnreadableCheckpointError(RuntimeError):
@@ -69,7 +68,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
 def previous_of(path: Path) -> Path:
     """Return where the state before the one at `path` is kept."""
-    return path.with_name(path.name + PREVIOUS_SUFFIX)
+    return path.with_name(path.name + ".previous")
 
 
 def read_state(

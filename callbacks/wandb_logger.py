@@ -87,15 +87,9 @@ class WandbGuard(Logger):
     of the run, its folder holds `wandb/pending.json` with the summary so far: with `metrics.csv`
     and `result.json` the run can be recorded again.
 
-    Args:
-        settings: Project and mode.
-        run_id: Fixed id, so that a resumed run continues the same W&B run.
-        config: The run's resolved config.
-        save_dir: The run's folder.
-        before: What earlier starts of the run have logged. It is logged again if W&B does not have
-            it: offline, where a run cannot be resumed, and online if no earlier start got there.
-        client: Returns the wandb package; a parameter for tests.
-        courier: The thread that talks to W&B; by default the one of the process.
+    The id is fixed, so that a resumed run continues the same W&B run. `before`, what earlier starts
+    have logged, is logged again if W&B does not have it: offline, where a run cannot be resumed,
+    and online if no earlier start got there. `client` and `courier` are parameters for tests.
     """
 
     def __init__(

@@ -47,10 +47,6 @@ class ChoiceDataModule(ResumableData):
         seed: Seeds the order of the training items.
         num_workers: Processes that make batches; 0 makes them in the training process.
         cache_dir: Folder in which tokens are kept between runs; None leaves the encoder's own.
-
-    Attributes:
-        train_set: The encoded training records, None without any.
-        evaluation_sets: The encoded evaluation sets by name.
     """
 
     def __init__(
@@ -73,7 +69,7 @@ class ChoiceDataModule(ResumableData):
         self.seed = seed
         self.num_workers = num_workers
         self.cache_dir = cache_dir
-        self.train_set: EncodedSet | None = None
+        self.train_set: EncodedSet | None = None  # the encoded training records
         self.evaluation_sets: dict[str, EncodedSet] = {}
         self._encoder: ChoiceEncoder | None = None
         self._share = ALL

@@ -34,15 +34,12 @@ class ChoiceModule(pl.LightningModule, ABC):
         weight_decay: On everything but biases and norms.
         warmup_share: Share of the steps in which the rate rises; it then falls to 0.
         max_grad_norm: Clip gradients to this norm; None does not clip.
-
-    Attributes:
-        num_choices: Fills questions up to so many choices with empty ones, which compete; None
-            does not. It is saved with the module.
-        why_frozen: The reason in the error if nothing is to be trained.
     """
 
+    # Questions are filled up to so many choices with empty ones, which compete; None leaves them as
+    # they are. It is saved with the module.
     num_choices: int | None = None
-    why_frozen = "all its parameters are frozen"
+    why_frozen = "all its parameters are frozen"  # in the error if nothing is to be trained
 
     def __init__(
         self,

@@ -118,10 +118,7 @@ def cell_name(direction: int, layer: int) -> str:
 def read_weights(path: str | Path, options: ElmoOptions) -> dict[str, Tensor]:
     """Read the datasets that the options describe, by name, as float32.
 
-    Raises:
-        UsageError: If h5py is not installed.
-        WordVectorsError: If the file cannot be read, or a dataset is missing, has another shape
-            than the options say, or holds what is no finite number; file and dataset are named.
+    A refusal names the file and the dataset that is missing, of another shape or not finite.
     """
     try:
         import h5py
@@ -304,16 +301,13 @@ class ElmoVectors(TokenVectors):
     s is the softmax of one number per layer. These numbers and gamma are trained and saved with
     the baseline, ELMo is not; before any training the vectors are the means of the layers.
 
-    Args:
-        files: OPTIONS.json,WEIGHTS.hdf5.
-        dimension: D, if it is known; see `FrozenOrigin`.
-        sha256: Of both files, if it is known.
-
     Raises:
         PretrainedError: If the options are not a JSON object.
         WordVectorsError: If one of the files cannot be used.
         UsageError: If one of them is not named, or h5py is not installed.
     """
+
+    origin: FrozenOrigin[FrozenElmo]
 
     def __init__(self, files: str, dimension: int | None, sha256: str | None) -> None:
         super().__init__()
@@ -321,8 +315,7 @@ class ElmoVectors(TokenVectors):
         if not (options and comma and weights):
             raise UsageError(f"elmo:{files}: two files are wanted, elmo:OPTIONS.json,WEIGHTS.hdf5")
         load = partial(_loaded, options, weights)
-        self._frozen = FrozenOrigin(f"elmo:{files}", load, dimension, sha256)
-        self.origin = self._frozen
+        self.origin = FrozenOrigin(f"elmo:{files}", load, dimension, sha256)
         num_layers = ElmoOptions.load(options).lstm.n_layers + 1  # with the words' own vectors
         self.layer_weights = nn.Parameter(torch.zeros(num_layers))
         self.gamma = nn.Parameter(torch.ones(()))
@@ -336,7 +329,7 @@ class ElmoVectors(TokenVectors):
             notices.append(f"ELMo knows no mask: {MASK} is read as a word of its letters")
         if self._long:
             notices.append(
-                f"{len(self._long)} words are longer than the {self._frozen.model.room} bytes that "
+                f"{len(self._long)} words are longer than the {self.origin.model.room} bytes that "
                 "ELMo reads of a word, and were cut"
             )
         return tuple(notices)
@@ -347,15 +340,15 @@ class ElmoVectors(TokenVectors):
 
     def ids(self, words: Sequence[str]) -> Ids:
         self._masked |= MASK in words
-        room = self._frozen.model.room
+        room = self.origin.model.room
         self._long.update(word for word in words if len(word.encode("utf-8", "ignore")) > room)
-        return self._frozen.model.ids(words)
+        return self.origin.model.ids(words)
 
     def forward(self, ids: Tensor) -> Tensor:
-        layers = self._frozen.model.padded(ids)
+        layers = self.origin.model.padded(ids)
         shares = self.layer_weights.softmax(dim=0)[:, None]
         return self.gamma * (shares * layers).sum(dim=2)
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
-        assert self._frozen.model  # raises if it is missing or another one
+        assert self.origin.model  # raises if it is missing or another one
         return super().encoder(max_length, num_choices)

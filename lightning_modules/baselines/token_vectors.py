@@ -117,13 +117,10 @@ Model = TypeVar("Model", bound=FrozenModel)
 
 
 class FrozenOrigin(Generic[Model]):
-    """Where the states come from; the model is loaded only when it is needed.
+    """The source of states, as `--model.vectors` names it; the model is loaded when it is needed.
 
-    Args:
-        source: As `--model.vectors` names it.
-        load: Loads the model.
-        dimension: Numbers per state, if it is known.
-        sha256: Of the model, if it is known; the model is refused if it differs.
+    `dimension` and `sha256` are those of a saved baseline, which does not load the model to know
+    them; a model with another sha256 is refused.
     """
 
     def __init__(
@@ -137,12 +134,7 @@ class FrozenOrigin(Generic[Model]):
 
     @cached_property
     def model(self) -> Model:
-        """Load the model.
-
-        Raises:
-            PretrainedError: If it cannot be loaded.
-            WordVectorsError: If it has other weights than `sha256` says.
-        """
+        """Load the model."""
         found = self._load()
         if self._wanted not in (None, found.sha256):
             raise WordVectorsError(

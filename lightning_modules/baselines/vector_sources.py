@@ -80,29 +80,29 @@ class EncoderVectors(TokenVectors):
         PretrainedError: If it cannot be loaded.
     """
 
+    origin: FrozenOrigin[FrozenEncoder]
+
     def __init__(self, name_or_path: str, dimension: int | None, sha256: str | None) -> None:
         super().__init__()
-        self._frozen = FrozenOrigin(
-            f"encoder:{name_or_path}", partial(_loaded, name_or_path), dimension, sha256
-        )
-        self.origin = self._frozen
+        load = partial(_loaded, name_or_path)
+        self.origin = FrozenOrigin(f"encoder:{name_or_path}", load, dimension, sha256)
 
     def split(self, text: str) -> list[str]:
-        tokenizer: Any = self._frozen.model.tokenizer
+        tokenizer: Any = self.origin.model.tokenizer
         text = text.replace(MASK, tokenizer.mask_token or MASK)
         ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         pieces: list[str] = tokenizer.convert_ids_to_tokens(ids)
         return pieces
 
     def ids(self, words: Sequence[str]) -> Ids:
-        found: Any = self._frozen.model.tokenizer.convert_tokens_to_ids(list(words))
+        found: Any = self.origin.model.tokenizer.convert_tokens_to_ids(list(words))
         return np.array(found, dtype=np.int64) + 1  # 0 is padding
 
     def forward(self, ids: Tensor) -> Tensor:
-        return self._frozen.model.padded(ids)
+        return self.origin.model.padded(ids)
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
-        return super().encoder(min(max_length, self._frozen.model.room), num_choices)
+        return super().encoder(min(max_length, self.origin.model.room), num_choices)
 
 
 # By the prefix in `--model.vectors`: makes vectors from the text after the colon, and from the
@@ -132,8 +132,7 @@ def token_vectors(
         trainable: Train vectors that can be trained.
 
     Raises:
-        WordVectorsError: If the vectors cannot be read.
-        PretrainedError: If an encoder cannot be loaded.
+        WordVectorsError, PretrainedError: If the vectors cannot be read.
     """
     kind, name = vectors_kind(source)
     if kind:

@@ -36,15 +36,8 @@ class FrozenFeatures(nn.Module):
 
     Mode `linear` begins with `head`, the rows of `Scorer.word_rows`. Mode `mlp` begins with
     `fresh_head`: a seeded dense map (H to H), GELU and a norm before the same rows, since these
-    models have no pre-trained transform there as masked LMs have.
-
-    Args:
-        scorer: The model; it is used, not copied.
-        words: (U,) all candidates that records will have, each once.
-
-    Raises:
-        UsageError: If the scorer has no features.
-        RecordError: If its tokenizer makes nothing of a word.
+    models have no pre-trained transform there as masked LMs have. `words` (U,) are all candidates
+    that records will have.
     """
 
     def __init__(self, scorer: Scorer, words: Sequence[str]) -> None:

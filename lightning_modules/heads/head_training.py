@@ -35,21 +35,13 @@ _GPU_STATE_SHARE = 0.5  # of the memory that is free
 
 @dataclass(frozen=True)
 class HeadPlan:
-    """How heads are trained; the same for every run of a stack.
+    """How heads are trained; the same for every run of a stack."""
 
-    Attributes:
-        mode: "mlp" trains transform and decoder, "linear" the decoder alone.
-        learning_rate: Peak rate of AdamW.
-        epochs: Passes over a run's sample.
-        batch_size: Items per step of each run.
-        weight_decay: On everything but biases and norms.
-    """
-
-    mode: HeadMode
-    learning_rate: float
-    epochs: int = 4
-    batch_size: int = 16
-    weight_decay: float = 0.1
+    mode: HeadMode  # "mlp" trains transform and decoder, "linear" the decoder alone
+    learning_rate: float  # peak rate of AdamW
+    epochs: int = 4  # passes over a run's sample
+    batch_size: int = 16  # items per step of each run
+    weight_decay: float = 0.1  # on everything but biases and norms
 
 
 @dataclass(frozen=True)
@@ -57,15 +49,12 @@ class PlateauPlan(HeadPlan):
     """How heads that begin at random are trained: as Talmor et al. 2020 train their baseline.
 
     Adam with its penalty on the square of every weight, at a constant rate that is halved after
-    each epoch that is not better on held-out items than all before it.
-
-    Attributes:
-        max_grad_norm: Clip each run's gradient to this norm; None does not clip.
-        patience: End a run after so many epochs without a better one, and go back to the best;
-            None trains all epochs at the full rate and keeps the last.
+    each epoch that is not better on held-out items than all before it. A run ends after `patience`
+    epochs without a better one, with its best; None trains all epochs at the full rate and keeps
+    the last.
     """
 
-    max_grad_norm: float | None = 10.0
+    max_grad_norm: float | None = 10.0  # of each run's gradient; None does not clip
     patience: int | None = 10
 
 
@@ -300,12 +289,7 @@ class TrainingRuns:
 
 
 class RunProgress:
-    """The rate and the end of one run, by its accuracy on held-out items.
-
-    Attributes:
-        scale: Its rate as a share of the full one; 0 when it has ended.
-        best_epoch: The first epoch with the best accuracy, counted from 1; 0 before there is one.
-    """
+    """The rate and the end of one run, by its accuracy on held-out items."""
 
     def __init__(self, plan: PlateauPlan) -> None:
         self._plan = plan
@@ -313,8 +297,8 @@ class RunProgress:
         self._rate = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=plan.learning_rate)
         self._scheduler = halving(self._rate)
         self._best = -1.0
-        self.scale = 1.0
-        self.best_epoch = 0
+        self.scale = 1.0  # of the full rate; 0 when the run has ended
+        self.best_epoch = 0  # the first one with the best accuracy, counted from 1
 
     def judge(self, epoch: int, accuracy: float) -> bool:
         """Update rate and end; return whether the epoch's accuracy is better than all before it."""

@@ -87,9 +87,6 @@ class StackedHeads:
         vocabulary: (U,) sorted vocabulary items of all candidates.
         num_runs: R.
         mode: What is trained.
-
-    Attributes:
-        copies: The place in `parameters` of each run's transform.
     """
 
     def __init__(
@@ -104,7 +101,8 @@ class StackedHeads:
         self.num_runs = num_runs
         transforms = [StackedTransform(head.transform_steps()) for head in distinct]
         self.transform = transforms[0]
-        # In mode linear no run changes its transform: one copy serves all that begin with it.
+        # The place in `parameters` of each run's transform. In mode linear no run changes its
+        # transform: one copy serves all that begin with it.
         self.copies = list(range(num_runs)) if mode == "mlp" else places
         sources = places if mode == "mlp" else range(len(distinct))
         self.parameters = {
@@ -159,23 +157,16 @@ class StackedHeads:
 
 
 class StackedTransform:
-    """A chain of modules and functions, applied with other parameters for each run.
+    """A chain of modules and functions (..., H) to (..., E), with other parameters for each run.
 
     Linear maps and layer norms are batched products, which need fewer and faster kernels than
-    `torch.vmap`; any other module with parameters goes through `vmap`.
-
-    Args:
-        steps: Modules and functions from (..., H) to (..., E), one after the other. A function
-            works on the last dimension alone.
-
-    Attributes:
-        initial: The parameters of one copy by name.
-        plain: Names of the parameters without weight decay: biases and those of norms.
+    `torch.vmap`; any other module with parameters goes through `vmap`. A function works on the last
+    dimension alone.
     """
 
     def __init__(self, steps: Iterable[Callable[[Tensor], Tensor]]) -> None:
-        self.initial: dict[str, Tensor] = {}
-        self.plain: set[str] = set()
+        self.initial: dict[str, Tensor] = {}  # parameters of one copy by name
+        self.plain: set[str] = set()  # names of those without weight decay: biases, and of norms
         self._steps: list[_Step] = []
         for step in steps:
             for part in _unfolded(step):
