@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from probelight.encoding.encoded_set import Ids
 from probelight.io.atomic import remove_leftovers, write_bytes_atomic
 
 _FORMAT = "probelight-tokens-1"
@@ -146,9 +147,6 @@ def _read(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
     if len(ids) and (ids.min() < 0 or ids.max() >= vocab_size):
         raise ValueError("it holds ids that are not in the vocabulary")
     return store
-
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

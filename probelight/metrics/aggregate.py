@@ -63,13 +63,16 @@ def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoi
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the indices of the points that none dominates, by rising first score; more is better.
+    """Return the points that none dominates; more is better in both scores.
 
     A point is dominated by one that is at least as good in both scores and better in one. Points
     that tie in both are all on the front, or none of them.
 
     Args:
         points: Two scores of each checkpoint, such as original-task and probe accuracy.
+
+    Returns:
+        Indices of the front, by rising first score, ties in the order given.
 
     Raises:
         ValueError: If a score is not a number.

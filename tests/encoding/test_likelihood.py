@@ -15,14 +15,12 @@ QA = Record("q", "which one", ("the cat", "dog"), 0)
 MLM = Record("m", "a cat is [MASK] , not really .", ("much larger", "smaller"), 1)
 
 
-def _answers(tokenizer: Any, encoded: Any, item: int) -> list[str]:
-    """The text that is scored of each choice of an item."""
-    batch = encoded.collate([item])
-    exists = batch["choice_mask"][0]
-    rows = batch["pair_index"][0][exists]
-    return [
-        tokenizer.decode(batch["input_ids"][row][batch["answer_mask"][row]]).strip() for row in rows
-    ]
+def _answers(tokenizer: Any, encoded: Any) -> list[str]:
+    """The text that is scored of each choice of the only item."""
+    batch = encoded.collate([0])
+    rows = zip(batch["input_ids"], batch["answer_mask"], strict=True)
+    texts = [tokenizer.decode(ids[mask]).strip() for ids, mask in rows]
+    return [texts[i] for i in batch["pair_index"][0]]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +35,7 @@ def test_the_tokens_are_those_of_the_running_text(
     record: Record, texts: list[str], tokenizer: Any
 ) -> None:
     encoded = LikelihoodEncoder(tokenizer).encode([record])
-    assert _answers(tokenizer, encoded, 0) == list(record.choices)
+    assert _answers(tokenizer, encoded) == list(record.choices)
     assert encoded.notices == ()
     batch = encoded.collate([0])
     assert encoded.num_sequences.tolist() == [int(batch["answer_mask"].sum())]
@@ -64,7 +62,7 @@ def test_a_long_text_is_cut_around_its_answer(tokenizer: Any) -> None:
     encoded = encoder.encode([Record("l", stem, ("cat", "older"), 0)])
     batch = encoded.collate([0])
     assert batch["input_ids"].shape[1] == 12
-    assert _answers(tokenizer, encoded, 0) == ["cat", "older"]
+    assert _answers(tokenizer, encoded) == ["cat", "older"]
     assert encoded.notices == ("2 of 2 texts were cut to 12 tokens around their answer",)
     kept = tokenizer.decode(batch["input_ids"][0], skip_special_tokens=True).split()
     assert abs(kept.count("the") - kept.count("dog")) <= 1
