@@ -18,6 +18,7 @@ from probelight.reports.page.items import MOST_IN_PAGE, items_of
 from probelight.reports.sections import made_sections
 from probelight.results.load import Results, load_results
 from tests.fixtures.items import HOSTILE, lines, write_lines
+from tests.fixtures.report import present
 from tests.fixtures.results import write_run, zero_shot_rows
 
 pytestmark = pytest.mark.browser
@@ -66,6 +67,10 @@ class Tab:
         return self.page.locator("#items .about > a").all_inner_texts()
 
     @property
+    def verdicts(self) -> list[str]:
+        return self.page.locator("#items .verdict").all_inner_texts()
+
+    @property
     def kinds(self) -> list[str]:
         """What there is to show, with the numbers of items."""
         return self.page.locator("#items [name=show] option").all_inner_texts()
@@ -73,17 +78,15 @@ class Tab:
 
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Tab]:
-    page = browser.new_page()
-    tab = Tab(page)
+    tab = Tab(browser.new_page())
     yield tab
-    page.close()
+    tab.page.close()
     assert tab.errors == []
 
 
 def written(results: Results, folder: Path, most_in_page: int = MOST_IN_PAGE) -> Path:
     """The page of results, with its files next to it."""
-    items = items_of(results, most_in_page)
-    assert items is not None
+    items = present(items_of(results, most_in_page))
     for name, text in items.files.items():
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -91,6 +94,12 @@ def written(results: Results, folder: Path, most_in_page: int = MOST_IN_PAGE) ->
     sections = [made for made in made_sections(results) if made.name == "provenance"]
     (folder / "report.html").write_text(to_html(results, sections, items), encoding="utf-8")
     return folder / "report.html"
+
+
+@pytest.fixture
+def path(answered: Results, tmp_path: Path) -> Path:
+    """The page of `answered`."""
+    return written(answered, tmp_path / "out")
 
 
 @pytest.mark.parametrize("most_in_page", [MOST_IN_PAGE, 0])
@@ -102,26 +111,22 @@ def test_before_and_after(answered: Results, tmp_path: Path, tab: Tab, most_in_p
     assert tab.kinds == ["all (4)", "right (2)", "wrong (1)", "tied (1)", "lost (2)", "gained (2)"]
     tab.choose("show", "lost")
     assert tab.shown == ["q0@1", "q2@3"]
-    verdicts = tab.page.locator("#items .verdict").all_inner_texts()
-    assert verdicts == ["wrong, lost", "tied, lost, counts 0.5"]
+    assert tab.verdicts == ["wrong, lost", "tied, lost, counts 0.5"]
     rows = tab.page.locator("#items .item >> nth=0 >> tbody tr").all_inner_texts()
     assert [" ".join(row.split()) for row in rows] == [
         "✓ a right answer 1.23 answer −∞", "b −2 0.5 answer",
     ]  # fmt: skip
     tab.choose("show", "wrong")
     tab.choose("run", next(v for v in tab.values("run") if v.startswith("z-")))
-    assert tab.page.locator("#items .verdict").all_inner_texts() == [
-        "wrong",
-        "wrong, lost, no answer",
-    ]
+    assert tab.verdicts == ["wrong", "wrong, lost, no answer"]
     tab.choose("show", "lost")
     tab.choose("against", "none")
     assert tab.kinds == ["all (4)", "right (1)", "wrong (2)", "tied (1)"]
     assert "Nothing is lost" in tab.text("[role=alert]")
 
 
-def test_filters_search_and_the_back_button(answered: Results, tmp_path: Path, tab: Tab) -> None:
-    tab.open(written(answered, tmp_path / "out"), "probe=hypernymy")
+def test_filters_search_and_the_back_button(path: Path, tab: Tab) -> None:
+    tab.open(path, "probe=hypernymy")
     tab.choose("hops", "1")
     assert tab.shown == ["q1@2", "q3@4"]
     tab.choose("cluster", "C1")
@@ -144,8 +149,7 @@ def test_filters_search_and_the_back_button(answered: Results, tmp_path: Path, t
     assert tab.text("[role=status]") == "0 of 4 items"
 
 
-def test_a_link_says_what_is_searched_for(answered: Results, tmp_path: Path, tab: Tab) -> None:
-    path = written(answered, tmp_path / "out")
+def test_a_link_says_what_is_searched_for(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=hypernymy")
     tab.choose("q", "question 1?")
     tab.choose("cluster", "c0")
@@ -180,8 +184,7 @@ def test_a_page_begins_with_a_few_items(tmp_path: Path, tab: Tab) -> None:
     assert tab.text("[role=status]") == "40 of 40 items, 26 to 40 shown"
 
 
-def test_a_link_to_one_item(answered: Results, tmp_path: Path, tab: Tab) -> None:
-    path = written(answered, tmp_path / "out")
+def test_a_link_to_one_item(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=hypernymy&model=m&item=q3@4")
     assert tab.shown == ["q3@4"]
     every = tab.page.locator("#items .item table >> nth=1 >> tbody tr").all_inner_texts()
@@ -195,8 +198,7 @@ def test_a_link_to_one_item(answered: Results, tmp_path: Path, tab: Tab) -> None
     assert "has no item q9@9" in tab.text("[role=alert]")
 
 
-def test_what_is_not_there_is_said(answered: Results, tmp_path: Path, tab: Tab) -> None:
-    path = written(answered, tmp_path / "out")
+def test_what_is_not_there_is_said(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=hypernmy&model=n&show=losts&run=x")
     said = tab.text("[role=alert]")
     for part in ("no probe “hypernmy”", "“n”", "“losts” is none of", "no answers “x”"):
@@ -208,8 +210,8 @@ def test_what_is_not_there_is_said(answered: Results, tmp_path: Path, tab: Tab) 
     assert tab.text("[role=alert]") == "No item of hypernymy has “7” hops."
 
 
-def test_contexts_show_words(answered: Results, tmp_path: Path, tab: Tab) -> None:
-    tab.open(written(answered, tmp_path / "out"), "probe=role")
+def test_contexts_show_words(path: Path, tab: Tab) -> None:
+    tab.open(path, "probe=role")
     card = " ".join(tab.text(".item").split())
     assert card.startswith("right @1 every run’s answer He is not a … expected: cat")
     assert "</script><img src=x onerror=alert(1)>\\u2028" in card
@@ -244,10 +246,8 @@ def test_hostile_names_are_text(answered: Results, tmp_path: Path, tab: Tab) -> 
 
 
 @pytest.mark.parametrize("query", ["probe=hypernymy", "probe=hypernymy&item=q2@3", "probe=role"])
-def test_axe_finds_nothing_in_it(
-    answered: Results, tmp_path: Path, tab: Tab, axe: str, query: str
-) -> None:
-    tab.open(written(answered, tmp_path / "out"), query)
+def test_axe_finds_nothing_in_it(path: Path, tab: Tab, axe: str, query: str) -> None:
+    tab.open(path, query)
     tab.page.evaluate(axe)
     for scheme in ("light", "dark"):
         tab.page.emulate_media(color_scheme=scheme)
@@ -255,9 +255,9 @@ def test_axe_finds_nothing_in_it(
         assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
 
 
-def test_on_a_phone_and_on_paper(answered: Results, tmp_path: Path, tab: Tab) -> None:
+def test_on_a_phone_and_on_paper(path: Path, tab: Tab) -> None:
     tab.page.set_viewport_size({"width": 375, "height": 800})
-    tab.open(written(answered, tmp_path / "out"), "probe=hypernymy&item=q2@3")
+    tab.open(path, "probe=hypernymy&item=q2@3")
     boxes = "[...document.querySelectorAll('#items *')].map((one) => one.getBoundingClientRect())"
     assert tab.page.evaluate(f"Math.max(...{boxes}.map((box) => box.right))") <= 375
     tab.page.emulate_media(media="print")
@@ -266,8 +266,8 @@ def test_on_a_phone_and_on_paper(answered: Results, tmp_path: Path, tab: Tab) ->
     assert not tab.page.locator("#items form").is_visible()
 
 
-def test_with_the_keyboard_alone(answered: Results, tmp_path: Path, tab: Tab) -> None:
-    tab.open(written(answered, tmp_path / "out"), "probe=hypernymy")
+def test_with_the_keyboard_alone(path: Path, tab: Tab) -> None:
+    tab.open(path, "probe=hypernymy")
     tab.page.focus("#items [name=show]")
     tab.page.keyboard.press("l")  # the kind that begins with it
     tab.settled()

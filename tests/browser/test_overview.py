@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probelight.reports.build import build_report
+from tests.fixtures.items import write_lines
 from tests.fixtures.results import write_run, zero_shot_rows
 
 pytestmark = pytest.mark.browser
@@ -30,8 +30,7 @@ def test_the_first_screen_holds_the_grid_and_the_plot(browser: Any, demo_folder:
 
 def test_an_example_leads_to_its_item(browser: Any, tmp_path: Path) -> None:
     run = write_run(tmp_path, "a", zero_shot_rows("p", 40, 100, 2))
-    text = "".join(json.dumps(one) + "\n" for one in (ITEM, {**ITEM, "position": 2}))
-    (run / "predictions.jsonl").write_text(text)
+    write_lines(run, [ITEM, {**ITEM, "position": 2}])
     page = browser.new_page()
     page.goto(build_report(tmp_path).as_uri())
     assert page.locator("#overview td.example").inner_text().startswith("What is <b>it</b>?")

@@ -52,7 +52,7 @@ function viewOf(query) {
     against = wanted.find((each) => each.told && each.model === model)
       || wanted.find((each) => each.told) || null;
     if (!against && get("against") !== "none") {
-      problems.push(`There are no answers “${get("against")}” to put beside them.`);
+      problems.push(`There are no answers “${get("against")}” to compare with.`);
     }
   }
   let show = get("show") || "all";
@@ -61,7 +61,7 @@ function viewOf(query) {
     show = "all";
   }
   if (!against && (show === "lost" || show === "gained")) {
-    problems.push(`Nothing is ${show} where no other answers are beside.`);
+    problems.push(`Nothing is ${show} without other answers to compare with.`);
     show = "all";
   }
   return {

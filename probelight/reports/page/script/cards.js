@@ -11,7 +11,7 @@ function make(tag, attributes = {}, ...children) {
   return node;
 }
 
-// The answers, or others beside them; models that differ are named.
+// The answers, or those they are compared with; models that differ are named.
 function called(view, other) {
   const { model, told } = other || { model: view.model, told: view.run };
   return view.against && view.against.model !== view.model ? `${model.name}, ${told.label}` : told.label;

@@ -1,4 +1,4 @@
-// The data: packed texts, in the page or in files beside it, each unpacked once.
+// The data: packed texts, in the page or in files next to it, each unpacked once.
 
 const index = JSON.parse(document.getElementById("items-index").textContent);
 
@@ -13,7 +13,7 @@ function packed(number) {
     script.src = `${index.folder}/${number}.js`;
     script.onerror = () => {
       script.remove();
-      reject(new Error(`The file ${index.folder}/${number}.js is not beside this page.`));
+      reject(new Error(`The file ${index.folder}/${number}.js is not next to this page.`));
     };
     document.head.append(script);
   });

@@ -103,7 +103,7 @@ async function render(isTyped) {
     const linked = ({ run, protocol }, other) =>
       [make("a", { href: `#run-${run}` }, called(view, other)), ` (${protocol})`];
     section.querySelector(".answers").replaceChildren("Answers: ", ...linked(view.run),
-      ...(view.against ? [", beside: ", ...linked(view.against.told, view.against)] : []), ".");
+      ...(view.against ? [", compared with: ", ...linked(view.against.told, view.against)] : []), ".");
     list.replaceChildren(...some.map((row) => card(view, columns, row)));
     section.querySelector(".pages").replaceChildren(...pageLinks(view, found.length, isFirst));
     if (!isFirst && !isTyped) {
