@@ -106,10 +106,7 @@ def log_report(report_dir: Path, run: Any, wandb: Any) -> None:
 
 
 def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:
-    """Return columns and rows of a report's csv file, each column all numbers or all text.
-
-    W&B refuses mixed columns, and draws numbers only from numbers.
-    """
+    """Return columns and rows of a csv file; for W&B each column is all numbers or all text."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     columns: list[list[float | str | None]] = []
@@ -153,22 +150,14 @@ def make_workspace(
 
 @dataclass(frozen=True, kw_only=True)
 class PanelTemplate:
-    """A panel: `lines` over the steps of each run, or `points`, one per run.
-
-    Attributes:
-        title: Heading.
-        x: Metric of the horizontal axis.
-        lines: Metrics drawn against it.
-        points: Metric of each run's summary drawn against it.
-        log_x: Whether the horizontal axis is logarithmic.
-    """
+    """A panel: `lines` over the steps of each run, or `points`, one per run."""
 
     __pydantic_config__: ClassVar = STRICT
 
     title: str
-    x: str = STEP
-    lines: tuple[str, ...] = ()
-    points: str = ""
+    x: str = STEP  # metric of the horizontal axis
+    lines: tuple[str, ...] = ()  # metrics drawn against it
+    points: str = ""  # metric of each run's summary drawn against it
     log_x: bool = False
 
     def built(self) -> LinePlot | ScatterPlot:

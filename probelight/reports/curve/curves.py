@@ -240,10 +240,7 @@ class Curve:
 
 
 def summed(terms: Sequence[tuple[float, Point]]) -> Estimate:
-    """Return a weighted sum of points, with its interval over groups of items and seeds.
-
-    There is no interval if a point has no hits or the points were measured on different items.
-    """
+    """Return a weighted sum of points, with an interval if all have hits on the same items."""
     value = sum(weight * point.mean for weight, point in terms)
     groups = terms[0][1].groups
     if not all(point.hits and point.groups == groups for _, point in terms):
@@ -264,11 +261,7 @@ def weighted_gap(line: Line, other: Line) -> Estimate | None:
 
 @lru_cache(maxsize=2)
 def curves(results: Results) -> tuple[Curve, ...]:
-    """Return all learning curves, by probe, model and mode.
-
-    Runs with other train rows or with a first stage are other curves: a folder may hold several
-    commands.
-    """
+    """Return all learning curves, by probe, model, mode, split, train rows and stages."""
     found: dict[tuple[str, str, str, str, str, bool], list[tuple[Row, Run]]] = {}
     for run in results.of("curve"):
         details = run.detail(CurveDetails) or CurveDetails()

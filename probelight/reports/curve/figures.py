@@ -65,10 +65,7 @@ def models_figure(results: Results) -> Figure | None:
 
 
 def control_figures(results: Results) -> list[Figure]:
-    """Draw each model with its controls, its random weights and the baselines.
-
-    Talmor et al. 2020, figures 1, 2 and 4.
-    """
+    """Draw models with controls and rivals (Talmor et al. 2020, figures 1, 2 and 4)."""
     found = standard_curves(results)
     # What is drawn in a model's panel needs no panel.
     lower = {other for s in found if s.role == "model" for other in _others(s, found)}

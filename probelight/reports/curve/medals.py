@@ -116,10 +116,7 @@ def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
 
 
 def judgement(curve: Curve, others: Sequence[Curve], rule: MedalRule) -> dict[str, Any]:
-    """Judge a curve against the others of its probe.
-
-    `medal` is one of `MARKS`; the `CONDITIONS` are None and `lacking` says why if it is not judged.
-    """
+    """Return a `medal`, the `CONDITIONS` (None if not judged) and what is `lacking` to judge it."""
     chance, weighted, language = curve.chance, curve.weighted_sum, curve.lang_gap(NO_LANGUAGE)
     hurdles = rivals(curve, others)
     roles = [rival.role for rival in hurdles]

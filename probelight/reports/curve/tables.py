@@ -255,11 +255,7 @@ def against_table(results: Results) -> Table | None:
 
 
 def parts_table(results: Results) -> Table | None:
-    """Make the table of parts of a probe, before training and at the largest N.
-
-    Talmor et al. 2020, table 6: by template, by set of choices, and for items of groups without a
-    train row.
-    """
+    """Make the table of parts, untrained and at the largest N (Talmor et al. 2020, table 6)."""
     records = [record for curve in curves(results) for record in _part_records(curve)]
     note = (
         "Accuracy by template and by set of choices, before training and at the largest N (mean "

@@ -170,11 +170,7 @@ def _inoculation(results: Results, run: Run) -> Inoculation | None:
 
 
 def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:
-    """Return whether the original task was above chance before inoculation.
-
-    `measured` has the rows of the task or of a part by metric; `otherwise` is returned where the
-    score or chance is not known.
-    """
+    """Return whether the original task was above chance before; `otherwise` if it is not known."""
     before = measured.get("original_accuracy_before")
     chance = measured.get("floor_original") or measured.get("chance_original")
     if before is None or chance is None:

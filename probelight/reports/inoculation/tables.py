@@ -243,10 +243,7 @@ def _spread(metric: str, group: str) -> Column:
 
 
 def _parts(cell: Inoculation, pooled_from: float = inf) -> Iterator[dict[str, object]]:
-    """Yield a row for each part, without those of the heat maps.
-
-    Clusters of `pooled_from` or more questions are pooled.
-    """
+    """Yield a row per part but heat maps'; clusters of `pooled_from` or more items are pooled."""
     by_name: dict[str, list[Mapping[str, Row]]] = {}
     for part, rows in cell.parts.items():
         is_large = part.kind == "clusters" and part["size"] >= pooled_from

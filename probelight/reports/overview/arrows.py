@@ -40,10 +40,7 @@ def ends_of(dose: Dose) -> tuple[Point, Point] | None:
 
 
 def whiskers_of(dose: Dose, before: Point) -> list[tuple[int, float, float, bool]]:
-    """Return the intervals of cost and gain, where known.
-
-    Each is an axis (0: cost), both ends as scores in per cent, and whether the change is real.
-    """
+    """Return (axis, low, high, is real) of cost (axis 0) and gain, in per cent, where known."""
     lost = dose.estimate("inoculation_cost") if dose.interpretable else None
     whiskers = []
     for axis, change in enumerate((lost and lost.negative, dose.gain)):

@@ -96,10 +96,7 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
 
 
 def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _Answer]:
-    """Return the answers of the verdict's first run that kept any, by question.
-
-    Unreadable files are skipped: the list of all items names them.
-    """
+    """Return answers by question, of the first run that left readable ones."""
     skill, found = verdict.skill, dict[Hashable, _Answer]()
     for run in verdict.runs[:: -1 if learned else 1]:
         with suppress(UnreadableResultError):

@@ -40,10 +40,7 @@ def to_html(
     items: Items | None = None,
     target: Path | None = None,
 ) -> str:
-    """Return the whole page.
-
-    With the folder `target` that it is for, links lead from it to the runs' folders.
-    """
+    """Return the whole page, with links from its folder `target` to those of the runs."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.loader, environment.lstrip_blocks = FileSystemLoader(TEMPLATES), True
     environment.filters |= {

@@ -37,22 +37,13 @@ Notes = tuple[str | int | None, ...]  # one of each of `NOTES`; None where no ru
 
 @dataclass(frozen=True)
 class Items:
-    """The data of the section "Every item".
+    """The data of the section "Every item"."""
 
-    Attributes:
-        index: Of each probe the number of the part with its items; of each of its models the number
-            of the part with its answers, and their labels.
-        parts: Base64 texts that the page holds; empty if they are in files.
-        files: Texts of files by path from the page's folder, if the page cannot hold the parts.
-        num_items: How many items there are.
-        unread: Sentences about runs whose items are missing.
-    """
-
-    index: Mapping[str, Any]
-    parts: tuple[str, ...]
-    files: Mapping[str, str]
+    index: Mapping[str, Any]  # names, labels and numbers of parts, of each probe and its models
+    parts: tuple[str, ...]  # base64; empty if they are in files
+    files: Mapping[str, str]  # by path from the page's folder, if the page cannot hold the parts
     num_items: int
-    unread: tuple[str, ...]
+    unread: tuple[str, ...]  # sentences about runs whose items are missing
 
 
 class Item(NamedTuple):
@@ -257,10 +248,7 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
 
 
 def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
-    """Return sheets by number of training examples, those of the standard items first.
-
-    Equal ones are kept once: each dose repeats the answers before inoculation.
-    """
+    """Return sheets by size, unchanged items first; equal ones once: doses repeat those before."""
 
     def order(sheet: Sheet) -> tuple[object, ...]:
         is_changed = sheet.control not in WHOLE
