@@ -70,13 +70,9 @@ def outcome(world: World, name: str) -> dict[str, Table]:
 
 
 def assert_committed(world: World, name: str, *, update: bool) -> None:
-    """Compares the tables of a run with the committed ones, or writes those anew.
-
-    Raises:
-        AssertionError: They differ; each difference is a line.
-    """
+    """Compares the tables of a run with the committed ones, or writes those anew."""
     tables, folder = outcome(world, name), EXPECTED / name
-    expected = {path.stem: from_csv(path.read_text("utf-8")) for path in folder.glob("*.csv")}
+    expected = {path.stem: _read(path) for path in folder.glob("*.csv")}
     if update:
         for old in folder.glob("*.csv"):
             old.unlink()
@@ -103,10 +99,6 @@ def to_csv(table: Table) -> str:
     writer.writeheader()
     writer.writerows(table)
     return text.getvalue()
-
-
-def from_csv(text: str) -> Table:
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 def differences(name: str, expected: Table, actual: Table) -> Iterator[str]:
@@ -162,12 +154,9 @@ def _by_identity(name: str, table: Table) -> dict[tuple[Any, ...], dict[str, str
     """Rows by what tells them apart; by their number where that is everything."""
     rows: dict[tuple[Any, ...], dict[str, str]] = {}
     for number, row in enumerate(table):
-        known = MEASURED.get(name)
-        identity = (
-            (number,)
-            if known is None
-            else tuple(sorted((c, v) for c, v in row.items() if v and c not in known))
-        )
+        identity: tuple[Any, ...] = (number,)
+        if (known := MEASURED.get(name)) is not None:
+            identity = tuple(sorted((c, v) for c, v in row.items() if v and c not in known))
         while identity in rows:
             identity = (*identity, "again")
         rows[identity] = row
@@ -180,11 +169,10 @@ def _show(row: Mapping[str, str]) -> str:
 
 
 def _normal(row: Mapping[str, str], world: World) -> dict[str, str]:
-    normal = {}
-    for column, text in row.items():
-        text = text.replace(str(world.root), "WORLD").replace(str(ROOT), "CHECKOUT")
-        normal[column] = _HASH.sub("", text)
-    return normal
+    def normal(text: str) -> str:
+        return _HASH.sub("", text.replace(str(world.root), "WORLD").replace(str(ROOT), "CHECKOUT"))
+
+    return {column: normal(text) for column, text in row.items()}
 
 
 def _prediction(part: Path, row: Mapping[str, Any], is_centred: bool) -> dict[str, str]:
@@ -252,4 +240,5 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _read(path: Path) -> Table:
-    return from_csv(path.read_text(encoding="utf-8"))
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

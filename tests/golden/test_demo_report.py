@@ -17,6 +17,7 @@ from matplotlib.figure import Figure as Canvas
 
 from probelight.reports.build import build_report
 from probelight.reports.figure import drawn
+from probelight.reports.inoculation.runs import TASKS
 from probelight.reports.sections import SECTIONS
 from tests.golden.outcome import assert_committed
 from tests.golden.world import World
@@ -96,14 +97,9 @@ def test_the_terminal_gets_the_story_alone(demo: Path, world: World, rows: Rows)
     assert max(map(len, told)) <= 80
     [before] = values(of(rows, protocol="zero_shot", metric="accuracy"))
     assert f"{100 * before:.1f} before training" in told[2]
-    after = of(rows, protocol="inoculation", split="report", dose="24")
-    for metric in ("probe_accuracy", "original_accuracy_after"):
-        [value] = values(of(after, metric=metric))
-        assert sum(f"→ {100 * value:.1f}" in line for line in told) == 1
-    ends = of(rows, protocol="curve", metric="accuracy", num_train="62")
-    for control in ("standard", "no_language"):
-        mean = fmean(values(of(ends, control=control)))
-        assert sum(f"→ {100 * mean:.1f}" in line for line in told) == 1
+    ends = of(rows, protocol="inoculation", split="report", dose="24")
+    [after] = values(of(ends, metric="original_accuracy_after"))
+    assert sum(f"→ {100 * after:.1f}" in line for line in told) == 1
 
 
 def test_the_rows_are_the_zero_shot_accuracies(
@@ -162,8 +158,7 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
 
     axis, control = canvases["inoculation"].axes
     assert any("choice only" in text.get_text().replace("\n", " ") for text in control.texts)
-    parts = {"o": ("probe_accuracy_before", "probe_accuracy")}
-    parts["s"] = ("original_accuracy_before", "original_accuracy_after")
+    parts = dict(zip("os", TASKS.values(), strict=True))
     for marker, (before, after) in parts.items():
         expected = [measured(before, 8), *(measured(after, dose) for dose in doses)]
         marks = [line for line in axis.lines if line.get_marker() == marker]

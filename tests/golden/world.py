@@ -30,33 +30,15 @@ CUTS = {
 ANIMALS = """
 entity | | a thing with an existence of its own
 animal | entity | a living thing
-invertebrate | animal | an animal without a backbone
-worm | invertebrate | it crawls
-leech | worm | it sucks
-mollusk | invertebrate | it has a shell
-clam | mollusk | it digs
-oyster | mollusk | it makes pearls
-arthropod | invertebrate | it has jointed legs
-insect | arthropod | it has six legs
-flea | insect | it jumps
-bug | insect | it stings
-louse | insect | it sucks blood
-cicada | insect | it sings
 canine | animal | it has a muzzle
 wolf | canine | it howls
-coyote | wolf | it howls at night
-dog | canine | it barks
-hound | dog | it hunts
-terrier | dog | it digs
 ungulate | animal | it has hooves
 ruminant | ungulate | it chews twice
 bovid | ruminant | it has horns
 buffalo | bovid | it wallows
 antelope | bovid | it leaps
-gnu | antelope | it migrates
 sheep | bovid | it gives wool
 deer | ruminant | it has antlers
-stag | deer | it has large antlers
 equine | ungulate | it has one toe
 horse | equine | it is ridden
 mare | horse | it has foals
@@ -67,7 +49,7 @@ QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false", "--trainer
 
 @dataclass
 class World:
-    """A folder in which each run is made when it is first asked for, with those it needs."""
+    """A folder in which each run is made on first use, with those it needs."""
 
     root: Path
     printed: dict[str, str] = field(default_factory=dict)  # what each run printed
@@ -114,23 +96,16 @@ Commands = Callable[[World, Path], list[list[str]]]
 
 @dataclass(frozen=True)
 class Run:
-    """What is run, in one folder, and the runs it reads.
+    """What is run, in one folder, and the runs it reads."""
 
-    Attributes:
-        commands: The arguments of `cli.main`, one list a command.
-        needs: Names of runs that are made before.
-        fine_tunes: It trains whole networks. Their scores are kept as distances from their mean:
-            the bias of the one logit of a choice has no gradient but rounding, of which Adam makes
-            steps, so another CPU moves all scores of an item alike.
-        predictions: Those are kept too; else its rows alone, where the items are many.
-        says: Printed lines with these words are kept; None keeps none, "" all.
-    """
-
-    commands: Commands
-    needs: tuple[str, ...] = ()
+    commands: Commands  # the arguments of `cli.main`, one list per command
+    needs: tuple[str, ...] = ()  # runs that are made before
+    # Of whole networks, scores are kept as distances from their mean: the bias of a choice's one
+    # logit has no gradient but rounding, of which Adam makes steps, so another CPU moves all scores
+    # of an item alike.
     fine_tunes: bool = False
-    predictions: bool = True
-    says: str | None = None
+    predictions: bool = True  # kept too; else its rows alone, where the items are many
+    says: str | None = None  # printed lines with these words are kept: None for none, "" for all
 
 
 def command(text: str, out: Path) -> list[list[str]]:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -21,37 +22,14 @@ SETTINGS = WandbSettings(project="p", mode="offline")
 ONLINE = WandbSettings(project="p", mode="online")
 
 
-class Client:
-    """What the wandb package is, for one run."""
-
-    def __init__(self) -> None:
-        self.logged: dict[str, Any] = {}
-        self.summary: dict[str, Any] = {}
-        self.arguments: dict[str, Any] = {}
-        self.files: list[str] = []
-        self.finished = False
-
-    def init(self, **arguments: Any) -> Any:
-        self.arguments = arguments
-        run = {"log": self.logged.update, "summary": self.summary, "finish": self.finish}
-        return SimpleNamespace(**run, log_artifact=lambda artifact: None)
-
-    def Artifact(self, name: str, type: str) -> Any:
-        def add(path: str, name: str) -> None:
-            assert Path(path).exists()
-            self.files.append(name)
-
-        assert (name, type) == ("report", "report")
-        return SimpleNamespace(add_file=add, add_dir=add)
-
-    def finish(self) -> None:
-        self.finished = True
-
-    def Image(self, path: str) -> tuple[str, bytes]:
-        return ("image", Path(path).read_bytes())
-
-    def Table(self, columns: list[str], data: list[Any]) -> tuple[list[str], list[Any]]:
-        return (columns, data)
+def package() -> Any:
+    """What is used of the wandb package, for one run."""
+    wandb = Mock(spec_set=["init", "Artifact", "Image", "Table"])
+    wandb.Image.side_effect = lambda path: ("image", Path(path).read_bytes())
+    wandb.Table.side_effect = lambda columns, data: (columns, data)
+    wandb.init.return_value = Mock(spec_set=["log", "log_artifact", "summary", "finish"])
+    wandb.init.return_value.summary = {}
+    return wandb
 
 
 @pytest.fixture
@@ -78,24 +56,28 @@ def test_figures_tables_and_costs_are_one_small_run(
     report_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("WANDB_MODE", raising=False)
-    client = Client()
-    assert publish(report_dir, SETTINGS, client=lambda: client)
+    wandb = package()
+    assert publish(report_dir, SETTINGS, client=lambda: wandb)
     expected = {"group": "released", "job_type": "report", "mode": "offline"}
-    assert expected.items() <= client.arguments.items()
-    assert client.logged["figures/inoculation"] == ("image", b"plot")
-    columns, data = client.logged["tables/inoculation_seeds"]
+    assert expected.items() <= wandb.init.call_args.kwargs.items()
+    run = wandb.init.return_value
+    [logged] = run.log.call_args.args
+    assert logged["figures/inoculation"] == ("image", b"plot")
+    columns, data = logged["tables/inoculation_seeds"]
     assert columns[2:4] == ["dose", "num_seeds"]
     assert data[0] == ["dictionary-lm", "hypernymy", 100.0, 3.0, "True", 0.012, "definitions"]
-    assert set(client.logged) == {
-        "figures/arrows", "figures/inoculation", "tables/inoculation_seeds",
-    }  # fmt: skip
-    assert client.files == ["report.html", "items"]
+    assert {*logged} == {"figures/arrows", "figures/inoculation", "tables/inoculation_seeds"}
+    wandb.Artifact.assert_called_once_with("report", type="report")
+    page = report_dir / "report.html", report_dir / "items"
+    added = [call(str(path), name=path.name) for path in page]
+    artifact = wandb.Artifact.return_value
+    assert artifact.add_file.mock_calls + artifact.add_dir.mock_calls == added
     # A cost that cannot be read is not in the summary.
-    assert client.summary == {
+    assert run.summary == {
         "inoculation_cost/hypernymy/definitions/dictionary-lm/k=100": 0.012,
         "inoculation_cost/hypernymy/science/dictionary-lm/k=100": -0.01,
     }
-    assert client.finished
+    run.finish.assert_called_once()
 
 
 def test_the_costs_of_one_seed_are_those_of_the_chosen_runs(report_dir: Path) -> None:
@@ -113,11 +95,12 @@ def test_a_report_made_again_is_the_same_run(
 ) -> None:
     monkeypatch.delenv("WANDB_MODE", raising=False)
     monkeypatch.setattr("probelight.io.wandb.check_server", lambda wandb: None)
-    first, again = Client(), Client()
-    for client in (first, again):
-        publish(report_dir, WandbSettings("p", group="g", mode="online"), client=lambda c=client: c)
-    assert first.arguments == again.arguments
-    assert (first.arguments["resume"], first.arguments["group"]) == ("allow", "g")
+    wandb, settings = package(), WandbSettings("p", group="g", mode="online")
+    for _ in range(2):
+        publish(report_dir, settings, client=lambda: wandb)
+    first, again = wandb.init.call_args_list
+    assert first == again
+    assert (first.kwargs["resume"], first.kwargs["group"]) == ("allow", "g")
 
 
 def test_a_column_is_all_numbers_or_all_text(tmp_path: Path) -> None:
@@ -135,11 +118,11 @@ def test_a_report_that_cannot_be_online_is_written_to_disk(
         raise ConnectionError("https://w.example does not answer")
 
     monkeypatch.setattr("probelight.io.wandb.check_server", refuse)
-    client, template = Client(), WorkspaceTemplate(name="n", sections=())
+    wandb, template = package(), WorkspaceTemplate(name="n", sections=())
     with pytest.warns(RuntimeWarning, match="does not answer.*`wandb sync` sends it"):
-        assert publish(report_dir, ONLINE, template, client=lambda: client)
-    assert client.arguments["mode"] == "offline"
-    assert client.finished
+        assert publish(report_dir, ONLINE, template, client=lambda: wandb)
+    assert wandb.init.call_args.kwargs["mode"] == "offline"
+    wandb.init.return_value.finish.assert_called_once()
     assert "workspace n: not made" in capsys.readouterr().out
 
 
