@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -19,7 +19,9 @@ from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.protocols.jobs.fencing import AttemptLostError
 from probelight.protocols.jobs.job import (
+    EngineSettings,
     Job,
+    RaySettings,
     RunContext,
     TrainerSettings,
     kept,
@@ -30,6 +32,7 @@ from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import METRICS_FILE, RunFolder, run_key, write_metrics
 from tests.fixtures.wandb_offline import fresh_environment, points_of, read_offline_runs
+from tests.protocols.conftest import Refused
 from tests.protocols.jobs.tiny_training import NUM_STEPS
 from tests.protocols.jobs.trivial import RUNNER
 from tests.protocols.jobs.wandb_kills import PLACES
@@ -195,3 +198,49 @@ def test_a_batch_that_cannot_be_divided_is_refused() -> None:
     assert TrainerSettings(accumulate=4).micro_batch(16) == 4
     with pytest.raises(UsageError, match=r"batch_size 16 is not a multiple of .*accumulate 3"):
         TrainerSettings(accumulate=3).micro_batch(16)
+
+
+PLAN = ["sweep", "plan", "--config=configs/sweep/released.yaml"]
+RUN = ["sweep", "run"]
+CURVE, ZERO_SHOT = ([name, "--probes=age_small"] for name in ("curve", "zero-shot"))
+
+
+FRACTION = "2.0001 is more than one and no whole number"
+ADVICE = "choose a fraction below 1, or a whole"
+RAY = "is for Ray alone; add --engine.kind ray"
+# Command, option, words of what it answers next to the option's name.
+REFUSED = [
+    (PLAN, "trainer.devices=-1", ["-1: a cell is given its devices by Ray"]),
+    (PLAN, "engine.adress=1", ["--engine.address?"]),
+    (RUN, "engine.takeover=1", ["--engine.take_over?"]),
+    (RUN, "engine.max_retries=-1", [" error: --engine", " -1: give "]),
+    (RUN, "engine.memory_per_cell=8GB", ["8GB"]),
+    (RUN, "engine.cpus_per_cell=2.0001", [FRACTION, ADVICE]),
+    (RUN, "engine.gpus_per_cell=2.0001", [FRACTION, ADVICE]),
+    (CURVE, "engine.kind=rey", ["rey: give one of here, ray (did you mean 'ray'?)"]),
+    (CURVE, "engine.kid=ray", ["there is no option", "(did you mean --engine.kind?)"]),
+    (CURVE, "engine.adress=auto", ["there is no option", "(did you mean --engine.address?)"]),
+    (CURVE, "engine.address=auto", [f"{RAY}, or leave"]),
+    (CURVE, "engine.gpus_per_cell=1", [RAY]),
+    (CURVE, "engine.max_retries=0", [RAY]),
+    (CURVE, "engine.max_retries=-1", ["-1: give "]),
+    (ZERO_SHOT, "engine.take_over=true", [RAY]),
+]
+
+
+@pytest.mark.parametrize(("command", "option", "words"), REFUSED)
+def test_an_option_that_cannot_be_used_is_refused_by_name(
+    command: list[str], option: str, words: list[str], refused: Refused, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    line = refused([*command, f"--output_dir={folder}", f"--{option}"])
+    assert [word for word in (option.split("=")[0], *words) if word not in line] == []
+    assert not folder.exists()
+
+
+def test_both_engines_take_the_same_options() -> None:
+    names = {item.name for item in fields(RaySettings)}
+    assert {item.name for item in fields(EngineSettings)} == {*names, "kind"}
+    given: dict[str, Any] = {"cpus_per_cell": 0.25, "gpus_per_cell": 8, "take_over": True}
+    assert RaySettings(**given) == RaySettings(**{**given, "gpus_per_cell": 8.0})
+    assert EngineSettings(kind="ray", **given).take_over
