@@ -86,7 +86,7 @@ def not_online(what: str, folder: Path, problem: Exception) -> str:
 def open_run(
     settings: WandbSettings, wandb: Any, offline: bool, **about: Any
 ) -> tuple[Any, Exception | None]:
-    """Begin a run in W&B, offline where it cannot be online; return it and the reason for that.
+    """Begin a run in W&B, offline where it cannot be online; return it, and the error if so.
 
     The mode is given to the client itself: from the environment alone, a client that was set up
     before does not see it, wants a key and records nothing. `about` goes to `wandb.init`.

@@ -20,7 +20,7 @@ from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.job import Job, RunContext, TrainerSettings
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
-from tests.protocols.jobs.harness import results
+from tests.protocols.jobs.harness import log_lines, results
 from tests.protocols.jobs.trivial import note_when_finished
 
 NUM_STEPS = 12  # three epochs of four steps
@@ -57,13 +57,15 @@ def run(
     )
 
 
-def undisturbed(folder: Path, jobs: Sequence[Job]) -> dict[str, Any]:
+def check_finished(folder: Path, jobs: Sequence[Job]) -> None:
+    """Each job has finished once, with the bits of jobs one after another in this process."""
     torch.set_num_threads(1)
     settings = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
     for job in jobs:
-        made = RunFolder(folder / "runs", job.name, job.config)
+        made = RunFolder(folder / "undisturbed" / "runs", job.name, job.config)
         made.finish(run(made, job.config, RunContext(settings), 0.0))
-    return results(folder)
+    assert sorted(log_lines(folder)) == sorted(job.key for job in jobs)
+    assert results(folder) == results(folder / "undisturbed")
 
 
 class Points(ResumableData):

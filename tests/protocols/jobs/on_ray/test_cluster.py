@@ -21,7 +21,7 @@ import pytest
 from probelight.protocols.jobs.fencing import newest_attempt
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs import tiny_training
-from tests.protocols.jobs.harness import log_lines, planned, results, said, start_run, wait_until
+from tests.protocols.jobs.harness import planned, said, start_run, wait_until
 from tests.protocols.jobs.on_ray.processes import alive, cells_of, family, is_cell
 
 pytestmark = pytest.mark.slow
@@ -136,8 +136,7 @@ def test_the_cells_of_a_killed_node_go_on_on_the_other_one(tmp_path: Path) -> No
         cluster.other.kill()
         assert run.wait(timeout=600) == 0, said(folder)
     assert newest_attempt(lost).number == 2
-    assert sorted(log_lines(folder)) == sorted(job.key for job in jobs)
-    assert results(folder) == tiny_training.undisturbed(tmp_path / "undisturbed", jobs)
+    tiny_training.check_finished(folder, jobs)
 
 
 def test_a_node_that_wakes_up_when_its_cells_are_finished_writes_nothing(tmp_path: Path) -> None:
@@ -162,8 +161,7 @@ def test_a_node_that_wakes_up_when_its_cells_are_finished_writes_nothing(tmp_pat
     attempt = newest_attempt(lost)
     assert attempt.number == 2
     assert attempt.left is not None
-    assert sorted(log_lines(folder)) == sorted(job.key for job in jobs)
-    assert results(folder) == tiny_training.undisturbed(tmp_path / "undisturbed", jobs)
+    tiny_training.check_finished(folder, jobs)
 
 
 def submitted(folder: Path, job: int) -> subprocess.Popen[str]:
@@ -214,6 +212,5 @@ def test_a_stopped_job_goes_back_into_the_queue_and_then_finishes(tmp_path: Path
 
     assert submitted(folder, job).wait(timeout=300) == 0, said(folder)
     assert all(newest_attempt(run_dir).number == 2 for run_dir in stopped)
-    assert sorted(log_lines(folder)) == sorted(cell.key for cell in cells)
-    assert results(folder) == tiny_training.undisturbed(tmp_path / "here", cells)
+    tiny_training.check_finished(folder, cells)
     assert not Path(f"/tmp/ray-{job}").exists()
