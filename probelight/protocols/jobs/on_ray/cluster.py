@@ -142,8 +142,8 @@ class Cluster:
         nodes: list[dict[str, float]] = self._ask("nodes")
         return nodes
 
-    # What follows is asked while jobs run. A Ray that is lost answers nothing, which `is_alive`
-    # tells: its jobs are put on the next one.
+    # The requests below are made while jobs run. A lost Ray answers none: `is_alive` tells, and its
+    # jobs are put on the next one.
 
     def lost_nodes(self) -> set[str]:
         """Return the nodes that Ray considers dead; a local Ray has one node, and ends with it."""
