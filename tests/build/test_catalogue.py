@@ -1,5 +1,3 @@
-"""The builders as one function, and what the shipped files promise."""
-
 from __future__ import annotations
 
 from collections import Counter

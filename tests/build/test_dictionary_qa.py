@@ -1,5 +1,3 @@
-"""Built questions, held to a dictionary of some words, in both of its forms."""
-
 from __future__ import annotations
 
 from collections import Counter

@@ -12,7 +12,6 @@ from probelight.build.giveaways import (
     commonness,
     most_telling,
     surface_rules,
-    told_by,
     whole,
     word_frequency,
     words_of,
@@ -59,10 +58,6 @@ def test_whole_answers() -> None:
     assert (found["yes"].num_items, found["yes"].num_right, found["yes"].expected) == (3, 2, 1.5)
     assert set(found) == {"yes", "no"}
     assert set(associations([item(0, "+", "-")], whole)) == {"+", "-"}
-
-
-def test_an_item_of_one_part_in_all_choices_tells_nothing() -> None:
-    assert told_by(item(0, "the a", "The b")) == {"a": (True, 0.5), "b": (False, 0.5)}
 
 
 def test_the_most_telling_of_both_ends() -> None:

@@ -1,5 +1,3 @@
-"""Each check on items made to break it, and on near misses that do not."""
-
 from __future__ import annotations
 
 import pytest

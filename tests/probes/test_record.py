@@ -9,7 +9,8 @@ from probelight.probes.record import Record, Setup, group_of, validate
 def test_a_record_knows_its_gold_and_a_name_of_its_own() -> None:
     record = Record("x", "Is it [MASK]?", ("a", "b"), 1, {"hops": 2}, 7)
     assert (record.gold, record.name, record.where) == ("b", "x@7", "x@7")
-    assert validate(record, "mc_mlm") is record
+    pair = Record("x", "", ("Cats sleep.", "Cats sleeps."), 0)
+    assert (validate(record, "mc_mlm"), validate(pair, "minimal_pair")) == (record, pair)
     read = Record("x", "Is it [MASK]?", ("a", "b"), 1, {"hops": 2}, 7, "my/file.jsonl")
     assert (read.where, read.name, read) == ("my/file.jsonl:7", "x@7", record)
     assert hash(record) == hash(Record("x", "Is it [MASK]?", ("a", "b"), 1, {}, 7))
@@ -21,23 +22,17 @@ def test_a_record_knows_its_gold_and_a_name_of_its_own() -> None:
         ("mc_mlm", "[MASK]", ("a",), 0, r"1 choice\(s\)"),
         ("mc_mlm", "[MASK]", ("a", "b"), 2, "the answer 2 is not one of 2 choices"),
         ("mc_mlm", "[MASK]", ("a", "b"), -1, "the answer -1"),
+        (None, "", ("Cats sleep.", "Cats sleeps."), 0, "the stem is empty"),
         ("minimal_pair", "Cats", ("sleep.", "sleeps."), 0, "has no stem .* here is one: 'Cats'"),
         ("minimal_pair", "", ("Cats sleep.",), 0, r"1 sentence\(s\)"),
         ("minimal_pair", "", ("Cats sleep", "Cats sleep "), 0, "twice: 'Cats sleep'"),
     ],
 )
 def test_what_is_wrong_is_said(
-    setup: Setup, stem: str, choices: tuple[str, ...], answer: int, message: str
+    setup: Setup | None, stem: str, choices: tuple[str, ...], answer: int, message: str
 ) -> None:
     with pytest.raises(RecordError, match=message):
         validate(Record("x", stem, choices, answer), setup)
-
-
-def test_a_minimal_pair_is_whole_sentences_that_differ() -> None:
-    pair = Record("x", "", ("Cats sleep.", "Cats sleeps."), 0)
-    assert validate(pair, "minimal_pair") is pair
-    with pytest.raises(RecordError, match="the stem is empty"):
-        validate(pair)
 
 
 def test_groups() -> None:

@@ -1,5 +1,3 @@
-"""Overlaps worked by hand, and against nested loops over random texts."""
-
 from __future__ import annotations
 
 import gzip

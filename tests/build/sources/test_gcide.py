@@ -1,5 +1,3 @@
-"""The GCIDE reader on a page in dictd's format."""
-
 from __future__ import annotations
 
 import gzip

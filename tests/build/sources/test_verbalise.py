@@ -1,5 +1,3 @@
-"""What the training text says about the tiny WordNet and about two dictionary entries."""
-
 from __future__ import annotations
 
 from typing import Any

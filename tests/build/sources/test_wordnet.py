@@ -1,5 +1,3 @@
-"""The reader and the walks of the taxonomy, on the tiny database of tests/probes/conftest.py."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""Built probes, held item by item to NLTK's own walks over the same database."""
-
 from __future__ import annotations
 
 from collections import Counter

@@ -1,5 +1,3 @@
-"""The graph as lists of numbers, against walks over NLTK's own synsets."""
-
 from __future__ import annotations
 
 from pathlib import Path
