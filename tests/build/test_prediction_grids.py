@@ -34,13 +34,13 @@ def test_every_ordered_pair_once_without_the_diagonal() -> None:
     assert sum(record.gold == "older" for record in grid.records) == 91 * 90 // 2
 
 
-def test_the_released_wording_is_that_of_the_released_files() -> None:
+def test_sentences_are_those_of_the_released_files_or_of_the_paper() -> None:
     record = age_grids(ages=(15, 16), wording="released")[0].records[0]
     assert record.stem == "A 15 year old person age is [MASK] than a 16 year old person ."
-    sizes = grid_of(SIZES, ("nail", "house plant"), "released")
-    assert sizes.records[0].stem == (
-        "The size of a nail is usually much [MASK] than the size of a house plant ."
-    )
+    stem = "The size of a nail is usually much [MASK] than the size of a house plant"
+    for wording, end in (("released", " ."), ("paper", ".")):
+        sizes = grid_of(SIZES, ("nail", "house plant"), wording)
+        assert (sizes.records[0].stem, sizes.records[0].gold) == (stem + end, "smaller")
 
 
 @pytest.mark.parametrize("wording", ["paper", "released"])
@@ -53,17 +53,6 @@ def test_the_patterns_of_the_probes_find_the_arguments(wording: Wording) -> None
             assert found is not None
             said = [record.stem[start:end] for start, end in found.spans]
             assert said == [str(value) for value in record.meta["arguments"]]
-
-
-def test_sizes_are_smaller_above_the_diagonal() -> None:
-    grid = grid_of(SIZES, OBJECTS, "paper")
-    assert len(grid.records) == 56
-    for record in grid.records:
-        first, second = (OBJECTS.index(value) for value in record.meta["arguments"])
-        assert record.gold == ("smaller" if first < second else "larger")
-    assert grid.records[0].stem == (
-        "The size of a nail is usually much [MASK] than the size of a pen."
-    )
 
 
 @pytest.mark.parametrize("values", [(), (20,), (20, 20)])

@@ -130,18 +130,6 @@ variants: {v: {arguments: (b), key_words: *words}}
     assert list(config.variants["v"].arguments) == ["1"]  # patterns without names are counted
 
 
-@pytest.mark.parametrize(
-    ("base_url", "read"),
-    [("https://a.b/c", "https://a.b/c"), ("embedded", "embedded"), ("d/e", "FOLDER/d/e")],
-)
-def test_files_lie_at_an_address_in_the_checkout_or_beside_the_config(
-    base_url: str, read: str, config_file: Callable[..., Path]
-) -> None:
-    path = config_file(f"{MINIMAL}base_url: {base_url}\n")
-    assert read_config(path).base_url == read.replace("FOLDER", str(path.parent))
-    assert read_config(config_file(MINIMAL)).base_url == str(path.parent)
-
-
 MISTAKES = {
     "unknown key": ("num_choice: 2", r"`num_choice` is no key \(did you mean 'num_ch"),
     "a number as text": ("citation: 2020", "`citation` must be text in quotes, not 2020"),

@@ -236,15 +236,6 @@ def test_a_second_verb_is_negated_behind_it_and_two_properties_are_needed() -> N
         but_not(other, CONFIG)
 
 
-def test_the_controls_fit_the_variant() -> None:
-    data = vary(ProbeData(CONFIG, (PEN,), (), ()), "but_not")
-    assert data.config.name == "property_conjunction_but_not"
-    [record] = data.records
-    assert no_language(record, data.config, {}).stem == "located at hand used for writing"
-    perturbed = perturbed_language(record, data.config, {"but": "foo", "not": "ya"})
-    assert perturbed.stem == "What is usually located at hand foo ya used for writing?"
-
-
 def test_a_variant_that_a_probe_does_not_declare_is_refused() -> None:
     data = ProbeData(load_probe_config("age_comparison"), (), (), ())
     with pytest.raises(ConfigError, match="age_comparison has no variant 'but_not'; it has none"):

