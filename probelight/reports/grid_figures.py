@@ -120,7 +120,7 @@ def size_grid_figure(results: Results) -> figure.Figure | None:
 
 def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
     """Draw a model's answers, or the paper's, of which only the decision is known."""
-    pairs, size, first = grid.pairs(), len(grid.values), grid.candidates[0]
+    pairs, size, first = [*grid.pairs()], len(grid.values), grid.candidates[0]
     shade = np.full((size, size), np.nan)
     right = 0.0
     for pair in pairs:

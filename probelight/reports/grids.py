@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, product
@@ -94,16 +95,15 @@ class Grid(GridFile):
             return "" if score is None else f"{100 * score:.0f}"
         return PAPER_PANELS.get(self.name, "") if model == PAPER_SIZES_MODEL else ""
 
-    def pairs(self) -> list[dict[str, Any]]:
-        """Return a record per pair that was asked; a tie counts 1/2."""
-        found = []
+    def pairs(self) -> Iterator[dict[str, Any]]:
+        """Yield a record per pair that was asked; a tie counts 1/2."""
         wrong_in_paper = published_size_errors() if self.in_table_4 else ()
         for (i, first), (j, second) in product(enumerate(self.values), repeat=2):
             p, choice, answer = self.probability[i][j], self.prediction[i][j], self.answer[i][j]
             if answer is None or (p is None and choice is None):
                 continue
             paper = self.candidates[answer != ((first, second) in wrong_in_paper)]
-            record = {
+            yield {
                 "_row": i,
                 "_column": j,
                 "first": first,
@@ -114,8 +114,6 @@ class Grid(GridFile):
                 "correct": 0.5 if choice is None else float(choice == answer),
                 "paper": paper if wrong_in_paper else None,
             }
-            found.append(record)
-        return found
 
 
 def grids(results: Results) -> list[Grid]:

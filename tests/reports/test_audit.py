@@ -41,21 +41,6 @@ def test_a_transformer_that_saw_the_choices_alone_is_called_so() -> None:
     assert row["verdict"] == "gives itself away"
 
 
-def counted() -> Run:
-    shared = {"protocol": "audit", "probe": "hypernymy"}
-    rows = [
-        Row(**shared, split="test", metric="chance", value=0.2),
-        Row(**shared, split="test", metric="accuracy", scoring="the longest answer", value=0.3),
-        Row(**shared, split="test", metric="accuracy", scoring="the rarest words", value=0.4),
-    ]
-    for number, pmi in enumerate([1.5, 1.25, 1.0, 0.75, 0.5, 0.25, -1.0]):
-        own = {**shared, "split": "all", "subset": subsets.answer_part("word", f"w{number}")}
-        rows.append(Row(**own, metric="right_share", value=0.5, num_items=20))
-        rows.append(Row(**own, metric="chance", value=0.25))
-        rows.append(Row(**own, metric="pmi", value=pmi))
-    return Run(protocol="audit", model="the answers alone", probe="hypernymy", rows=tuple(rows))
-
-
 def test_ours_are_next_to_the_papers() -> None:
     results = Results("x", (run("choice_only", 0.41, 0.36), run("question_to_choice", 0.5, 0.4)))
     table = audit_table(results)
@@ -130,7 +115,18 @@ def test_the_paragraph_names_what_is_given_away() -> None:
 
 
 def test_what_is_counted() -> None:
-    results = Results("x", (counted(),))
+    shared = {"protocol": "audit", "probe": "hypernymy"}
+    rows = [
+        Row(**shared, split="test", metric="chance", value=0.2),
+        Row(**shared, split="test", metric="accuracy", scoring="the longest answer", value=0.3),
+        Row(**shared, split="test", metric="accuracy", scoring="the rarest words", value=0.4),
+    ]
+    for number, pmi in enumerate([1.5, 1.25, 1.0, 0.75, 0.5, 0.25, -1.0]):
+        own = {**shared, "split": "all", "subset": subsets.answer_part("word", f"w{number}")}
+        rows.append(Row(**own, metric="right_share", value=0.5, num_items=20))
+        rows.append(Row(**own, metric="chance", value=0.25))
+        rows.append(Row(**own, metric="pmi", value=pmi))
+    results = Results("x", (Run(**shared, model="the answers alone", rows=tuple(rows)),))
     looks, words = present(rules_table(results)), present(words_table(results))
     assert [row[1].text for row in looks.rows] == ["the rarest words", "the longest answer"]
     assert [row[2].text for row in words.rows] == ["w0", "w1", "w2", "w3", "w6"]
