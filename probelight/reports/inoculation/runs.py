@@ -150,7 +150,7 @@ def _inoculation(results: Results, run: Run) -> Inoculation | None:
     after = measured.get("probe_accuracy")
     if after is None or after.dose is None:
         return None
-    details = _details(run)
+    details = run.detail(InoculationDetails) or InoculationDetails()
     recorded = details.cost_interpretable
     return Inoculation(
         run=run,
@@ -184,7 +184,7 @@ def series_by_path(results: Results) -> dict[str, Series]:
     found = {}
     setups: dict[Series, set[str]] = {}
     for run in results.runs:
-        details = _details(run)
+        details = run.detail(InoculationDetails) or InoculationDetails()
         split = "held-out train" if details.report_split is None else details.report_split
         control = next((row.control for row in run.rows if row.control not in WHOLE), "")
         names = Series(
@@ -196,10 +196,6 @@ def series_by_path(results: Results) -> dict[str, Series]:
         path: series if len(setups[series._replace(setup="")]) > 1 else series._replace(setup="")
         for path, series in found.items()
     }
-
-
-def _details(run: Run) -> InoculationDetails:
-    return run.detail(InoculationDetails) or InoculationDetails()
 
 
 @dataclass(frozen=True)

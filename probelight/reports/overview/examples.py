@@ -102,8 +102,8 @@ def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Has
         with suppress(UnreadableResultError):
             is_diagnosed = skill.kind == "diagnosed"
             answers = _words(results, run, skill) if is_diagnosed else _choices(results, run)
-            for asked, answer in answers:
-                found.setdefault(asked, answer)  # of several seeds the first one's
+            for question, answer in answers:
+                found.setdefault(question, answer)  # of several seeds the first one's
         if found:
             break
     return found
@@ -111,7 +111,7 @@ def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Has
 
 def _words(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable, _Answer]]:
     contexts = list(enumerate(read_context_lines(results, run), start=1))
-    if skill.about in POLARITIES:  # the two are asked about in turn
+    if skill.about in POLARITIES:  # the two alternate
         contexts = contexts[POLARITIES.index(skill.about) :: len(POLARITIES)]
     for number, line in contexts:
         question = cut(line.context, LONGEST_QUESTION) + " ___"

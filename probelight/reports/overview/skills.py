@@ -238,12 +238,12 @@ def _of_row(run: Run, kind: Kind, row: Any, about: str, **more: Any) -> Point:
     return Point(**score, when=BEFORE, **place, model=row.model, runs=(run,), **more)
 
 
-def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
+def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
     """Judge a model and a skill, by the first of several curves."""
-    curves = list(dict.fromkeys(point.curve for point in asked if point.curve))
-    asked = [point for point in asked if point.curve in (None, *curves[:1])]
-    first, last = asked[0], asked[-1]
-    start = next((point for point in reversed(asked) if point.when and not point.size), None)
+    curves = list(dict.fromkeys(point.curve for point in own if point.curve))
+    own = [point for point in own if point.curve in (None, *curves[:1])]
+    first, last = own[0], own[-1]
+    start = next((point for point in reversed(own) if point.when and not point.size), None)
     end = last if last.size else None
     least_gain = _least_gap(end, start) if start and end else None
     gain = cost = ""
@@ -266,7 +266,7 @@ def _verdict(asked: list[Point], points: list[Point]) -> SkillVerdict:
         skill=last.skill,
         model=last.model,
         case=case,
-        points=tuple(asked),
+        points=tuple(own),
         section=next(s.name for s in SECTIONS if last.runs[-1].protocol in s.protocols),
         gain=gain,
         cost=cost,
@@ -296,12 +296,7 @@ def _lacking(point: Point, other: Point) -> str:
     if (other.among or other.skill) != (point.among or point.skill):
         return ""
     if other.model == point.model:
-        runs = [
-            inoculation.run
-            for dose in (point.dose, other.dose)
-            if dose
-            for inoculation in dose.runs
-        ]
+        runs = (*point.runs, *other.runs)
         sides = [run.sides["original"] for run in runs if "original" in run.sides]
         began = {(side.items, side.scores["before"]) for side in sides}
         return other.how if len(began) < 2 else ""  # with the same original model

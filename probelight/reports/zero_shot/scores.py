@@ -16,14 +16,14 @@ from probelight.reports.words import BY_GROUPS, INTERVAL, listed, way
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
 
-PLACE = ["path", "name", "probe", "split"]  # what a model was asked in a run
+PLACE = ["path", "name", "probe", "split"]  # identifies a model on a set
 LEVELS = [
     "chance", "floor", "majority_accuracy", "macro_accuracy", "tied_share", "near_tied_share"
 ]  # fmt: skip
 IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
 MOST_MODELS = 6  # in the paragraph
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast
-STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
+STUCK = 0.95  # from this share of one answer on, a model "almost always" gives it
 
 
 def zero_shot_rows(results: Results) -> pd.DataFrame:
@@ -43,7 +43,7 @@ def zero_shots(results: Results) -> pd.DataFrame:
     Added to the columns of results: `accuracy` and, as fractions, `chance` (one over all choices
     scored, empty padding included), `floor` (one over the real ones, which verdicts use), the other
     `LEVELS`, and `against_chance`, the verdict. `model` has the weights or the run in brackets if
-    several of one name were asked the same.
+    several models share a name.
     """
     rows = zero_shot_rows(results)
     whole = rows[rows.is_whole & (rows.scoring == "")].drop_duplicates([*PLACE, "metric"])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,21 +15,18 @@ from probelight.reports.curve.medals import (
 from probelight.reports.sections import made_sections
 from probelight.reports.table import Cell
 from probelight.results.load import load_results
+from tests.fixtures.curves import levels
 from tests.fixtures.report import named, present, records
 from tests.fixtures.results import curve_rows, write_curve, write_run
 
 BASELINE = "MLM-baseline (word_vectors)"
 
 
-def line(standard: float, no_language: float) -> Callable[[str, int, int], float]:
-    return lambda control, num_train, seed: standard if control == "standard" else no_language
-
-
 def write_both(
     folder: Path, standard: float, no_language: float = 0.5, baseline: float = 0.6
 ) -> None:
-    write_curve(folder, line(standard, no_language), sizes=(62,))
-    write_curve(folder, line(baseline, 0.5), model=BASELINE, sizes=(62,))
+    write_curve(folder, levels(standard, no_language), sizes=(62,))
+    write_curve(folder, levels(baseline, 0.5), model=BASELINE, sizes=(62,))
 
 
 def medal(folder: Path, rule: MedalRule | None = None) -> tuple[str, tuple[bool | None, ...]]:
@@ -63,18 +59,15 @@ def test_medals_by_hand(
 
 
 def test_zero_shot_alone_may_be_high(tmp_path: Path) -> None:
-    def shares(control: str, num_train: int, seed: int) -> float:
-        return 0.95 if num_train == 0 and control == "standard" else 0.6
-
-    write_curve(tmp_path, shares, sizes=(0, 62))
-    write_curve(tmp_path, line(0.5, 0.5), model=BASELINE, sizes=(0, 62))
+    write_curve(tmp_path, levels(0.6, 0.6, untrained=0.95), sizes=(0, 62))
+    write_curve(tmp_path, levels(0.5, 0.5), model=BASELINE, sizes=(0, 62))
     assert medal(tmp_path)[1][0] is True
 
 
 def test_random_weights_are_a_hurdle_where_they_are_there(tmp_path: Path) -> None:
     write_both(tmp_path, 0.9)
     assert medal(tmp_path, MedalRule(need_random=True))[0] == "not judged"
-    write_curve(tmp_path, line(0.92, 0.5), model="dictionary-lm (random weights)", sizes=(62,))
+    write_curve(tmp_path, levels(0.92, 0.5), model="dictionary-lm (random weights)", sizes=(62,))
     assert medal(tmp_path) == ("partial", (True, False, True))
 
 
@@ -87,7 +80,7 @@ def test_thresholds_are_the_rules(tmp_path: Path) -> None:
 
 
 def test_what_lacks_a_control_or_a_baseline_is_not_judged(tmp_path: Path) -> None:
-    write_curve(tmp_path, line(0.9, 0.5), controls=["standard"], sizes=(62,))
+    write_curve(tmp_path, levels(0.9, 0.5), controls=["standard"], sizes=(62,))
     write_run(tmp_path, "old", curve_rows("other", "standard", {62: [50, 60]}, 100))
     results = load_results(tmp_path)
     lacking = [one["lacking"] for one in judgements(results, MedalRule())]
@@ -105,15 +98,15 @@ def test_what_lacks_a_control_or_a_baseline_is_not_judged(tmp_path: Path) -> Non
 
 
 def test_baselines_of_other_items_do_not_count(tmp_path: Path) -> None:
-    write_curve(tmp_path, line(0.9, 0.5), sizes=(62,))
-    write_curve(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,), num_items=80)
+    write_curve(tmp_path, levels(0.9, 0.5), sizes=(62,))
+    write_curve(tmp_path, levels(0.6, 0.5), model=BASELINE, sizes=(62,), num_items=80)
     (found,) = judgements(load_results(tmp_path), MedalRule())
     assert found["lacking"] == "the baselines' curves on the same items and points"
 
 
 def test_table_says_the_rule_and_what_was_met(tmp_path: Path) -> None:
     write_both(tmp_path, 0.9)
-    write_curve(tmp_path, line(0.9, 0.5), sizes=(62,), mode="linear")
+    write_curve(tmp_path, levels(0.9, 0.5), sizes=(62,), mode="linear")
     rule = tmp_path / "rule.yaml"
     rule.write_text("high: 0.25\n")
     table = present(medals_table(load_results(tmp_path), rule))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from probelight.reports.curve.curves import Curve
 from probelight.reports.curve.scores import difference, is_alike, rivals, standard_curves, summary
 from probelight.reports.published import ScoreKey, published_scores
 from probelight.results.load import Results, load_results
-from tests.fixtures.curves import shares
+from tests.fixtures.curves import levels, shares
 from tests.fixtures.report import present
 from tests.fixtures.results import SIZES, curve_rows, write_curve, write_run, zero_shot_rows
 
@@ -113,25 +112,18 @@ def test_langsense_stands_beside_the_papers_mode_and_whole_control(tmp_path: Pat
     assert beside_paper(part, WS) == 0.98
 
 
-def line(untrained: float, standard: float, control: float) -> Callable[[str, int, int], float]:
-    def shares(name: str, num_train: int, seed: int) -> float:
-        return untrained if num_train == 0 else standard if name == "standard" else control
-
-    return shares
-
-
 def test_the_paragraph_names_what_was_known_and_learned(tmp_path: Path) -> None:
     sizes = {"sizes": (0, 62), "controls": ("standard", "no_language")}
-    write_curve(tmp_path, line(0.8, 0.9, 0.5), probe="known", **sizes)
-    write_curve(tmp_path, line(0.8, 0.9, 0.5), probe="known", mode="linear", **sizes)
-    write_curve(tmp_path, line(0.5, 0.9, 0.5), probe="new", **sizes)
-    write_curve(tmp_path, line(0.5, 0.2, 0.5), probe="wrong", **sizes)
+    write_curve(tmp_path, levels(0.9, 0.5, 0.8), probe="known", **sizes)
+    write_curve(tmp_path, levels(0.9, 0.5, 0.8), probe="known", mode="linear", **sizes)
+    write_curve(tmp_path, levels(0.9, 0.5, 0.5), probe="new", **sizes)
+    write_curve(tmp_path, levels(0.2, 0.5, 0.5), probe="wrong", **sizes)
     # A majority of 62% is within the interval of 63%; chance is below it.
-    write_curve(tmp_path, line(0.63, 0.9, 0.9), probe="frequent", **sizes, num_items=240)
+    write_curve(tmp_path, levels(0.9, 0.9, 0.63), probe="frequent", **sizes, num_items=240)
     for path in tmp_path.glob("runs/curve-frequent*/result.json"):
         path.write_text(path.read_text().replace('"value": 0.52', '"value": 0.62'))
     random = {"model": "dictionary-lm (random weights)"}
-    write_curve(tmp_path, line(0.9, 0.6, 0.5), probe="new", **sizes, **random)
+    write_curve(tmp_path, levels(0.6, 0.5, 0.9), probe="new", **sizes, **random)
     before, after = summary(load_results(tmp_path)).split(" At its largest N, ")
     assert before == (
         "Before any training, dictionary-lm was no better than always giving the most frequent "

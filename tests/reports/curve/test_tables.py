@@ -9,7 +9,7 @@ from probelight.reports.sections import printed
 from probelight.reports.table import Cell, Table
 from probelight.results.load import load_results
 from tests.fixtures import subsets
-from tests.fixtures.curves import shares
+from tests.fixtures.curves import levels, shares
 from tests.fixtures.report import labels, named, present, records
 from tests.fixtures.results import curve_rows, write_curve, write_run
 
@@ -73,11 +73,8 @@ def test_learning_rates_have_a_row_each(tmp_path: Path) -> None:
 
 
 def test_langsense_is_told_of_every_control(tmp_path: Path) -> None:
-    def lines(control: str, num_train: int, seed: int) -> float:
-        return 0.9 if control == "standard" else 0.6
-
     controls = ("standard", "no_language", "word_salad")
-    write_curve(tmp_path, lines, controls=controls, sizes=(62, 125))
+    write_curve(tmp_path, levels(0.9, 0.6), controls=controls, sizes=(62, 125))
     table = summary_table(tmp_path)
     row = named(table, 0)
     assert row["LangSense nolang: unclipped"].text == "+30.0"

@@ -14,6 +14,7 @@ from probelight.reports.overview.skills import Skill, verdicts
 from probelight.reports.overview.verdicts import HELD
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
+from tests.fixtures.curves import levels
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.grids import write_grid
 from tests.fixtures.results import (
@@ -45,12 +46,9 @@ def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> N
     assert inoculated.cost == "cost +3.8 points (+0.8 to +6.8)"
 
 
-def rising(control: str, num_train: int, seed: int) -> float:
-    return 0.5 if num_train == 0 else 0.9
-
-
 def test_a_control_that_learns_as_much_leaves_it_open(tmp_path: Path) -> None:
-    write_curve(tmp_path, rising, sizes=(0, 62), controls=("standard", "no_language"))
+    more: dict[str, Any] = {"sizes": (0, 62), "controls": ("standard", "no_language")}
+    write_curve(tmp_path, levels(0.9, 0.9, untrained=0.5), **more)
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
     level = pytest.approx(0.9)
@@ -70,8 +68,8 @@ def test_random_weights_that_learn_as_much_leave_it_open(
     tmp_path: Path, best: float, word: str
 ) -> None:
     more: dict[str, Any] = {"sizes": (0, 62), "controls": ("standard",)}
-    write_curve(tmp_path, rising, **more)
-    write_curve(tmp_path, lambda _, num_train, __: best if num_train else 0.5, model=RANDOM, **more)
+    write_curve(tmp_path, levels(0.9, untrained=0.5), **more)
+    write_curve(tmp_path, levels(best, untrained=0.5), model=RANDOM, **more)
     (found,) = verdicts(load_results(tmp_path))
     assert (found.model, found.word) == ("dictionary-lm", word)
     assert found.evidence[1] == ("with random weights", pytest.approx(best))
