@@ -1,5 +1,3 @@
-"""The bundled model's vocabulary on a network that takes no time."""
-
 from __future__ import annotations
 
 from pathlib import Path

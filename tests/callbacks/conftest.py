@@ -1,5 +1,3 @@
-"""What a callback is called with, without a fit around it."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,8 +11,6 @@ from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
 
 
 class Logger:
-    """Keeps what it is given to log."""
-
     def __init__(self) -> None:
         self.logged: list[tuple[dict[str, float], int]] = []
 

@@ -1,5 +1,3 @@
-"""The smallest module that trains, with the batches for it."""
-
 from __future__ import annotations
 
 import pytorch_lightning as pl
@@ -28,5 +26,4 @@ class Line(pl.LightningModule):
 
 
 def batches(number: int) -> DataLoader[list[torch.Tensor]]:
-    """Batches of one item."""
     return DataLoader(TensorDataset(torch.ones(number, 1)), batch_size=1)

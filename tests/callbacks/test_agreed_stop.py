@@ -1,5 +1,3 @@
-"""SIGTERM to a fit of several processes, and to all its processes at once."""
-
 from __future__ import annotations
 
 import os

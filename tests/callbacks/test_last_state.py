@@ -1,5 +1,3 @@
-"""When the state is saved that a run goes on from, and what it holds besides Lightning's own."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,8 +24,6 @@ from tests.callbacks.line import Line, batches
 
 
 class Noted(LastState):
-    """Notes the step of every state."""
-
     def __init__(self, dirpath: Path, *settings: Any, **more: Any) -> None:
         super().__init__(str(dirpath), *settings, **more)
         self.saved: list[int] = []
@@ -45,8 +41,6 @@ class Validated(Line):
 
 
 class Ends(Line):
-    """A fit that ends behind its third step."""
-
     def __init__(self, end: Callable[[pl.Trainer], None]) -> None:
         super().__init__()
         self.end = end

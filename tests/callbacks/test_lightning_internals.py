@@ -1,5 +1,3 @@
-"""What is used of Lightning's private parts is there, in a release that it was read in."""
-
 from __future__ import annotations
 
 import ast

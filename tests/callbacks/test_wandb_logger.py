@@ -1,5 +1,3 @@
-"""The logger of Weights & Biases: failures, offline runs, resuming, and how its runs end."""
-
 from __future__ import annotations
 
 import json
@@ -34,8 +32,6 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Run:
-    """What `wandb.init` returns."""
-
     def __init__(self, offline: bool = False, resumed: bool = False) -> None:
         self.offline, self.resumed = offline, resumed
         self.summary: dict[str, Any] = {}
@@ -60,8 +56,6 @@ class Run:
 
 
 class Client:
-    """What the wandb package is, for one run."""
-
     def __init__(self, kind: type[Run] = Run, **more: Any) -> None:
         self.kind, self.more = kind, more
         self.modes: list[str] = []
@@ -327,8 +321,6 @@ WANDB = WandbSettings(project="p")
 
 
 class Guard:
-    """What `WandbGuard` is told."""
-
     def __init__(self, *arguments: Any) -> None:
         self.arguments = arguments
         self.summary: dict[str, Any] = {}

@@ -1,5 +1,3 @@
-"""A module that is quick to train, and records for it."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -10,6 +8,7 @@ from torch import Tensor, nn
 
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.encoding.masked import MaskedChoiceEncoder
+from probelight.models.answering import batch_scores
 from probelight.probes.record import Record
 
 WORDS = ("cat", "dog", "older", "younger", "size", "word", "rest")
@@ -61,7 +60,7 @@ class Bag(pl.LightningModule):
     def predict_step(
         self, batch: dict[str, Tensor], batch_idx: int, dataloader_idx: int = 0
     ) -> dict[str, Tensor]:
-        return {"item": batch["item"], "scores": self(batch)}
+        return batch_scores(batch, self(batch))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return torch.optim.Adam(self.parameters(), lr=0.1)

@@ -1,5 +1,3 @@
-"""Tokenizers of each family, and modules over them."""
-
 from __future__ import annotations
 
 from tests.fixtures.tokenizers import kind, make_module, make_tokenizer, tokenizer

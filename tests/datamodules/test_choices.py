@@ -1,5 +1,3 @@
-"""The datamodule under a real Trainer: binding, order, shards, what is left out and said."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 
+from probelight.callbacks.prediction_writer import PredictionWriter
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.encoding.encoded_set import PADDING_ITEM
 from probelight.probes.record import Record
@@ -86,36 +84,15 @@ def test_two_processes_get_the_batches_of_one(make_module: Callable[..., Bag]) -
 def test_two_real_processes_give_bit_for_bit_the_same_scores(
     make_module: Callable[..., Bag], tmp_path: Path, quiet_trainer: Callable[..., Any]
 ) -> None:
-    """Thirteen items in batches of uneven size, by one process and by two."""
+    def predict(name: str, **options: Any) -> list[str]:
+        data = ChoiceDataModule(None, {"probe": records(13)}, max_eval_tokens=40)  # uneven batches
+        trainer = quiet_trainer(callbacks=[PredictionWriter(tmp_path / name)], **options)
+        trainer.predict(make_module(), datamodule=data, return_predictions=False)
+        return (tmp_path / name).read_text().splitlines()
 
-    def predict(name: str, **options: Any) -> dict[int, list[float]]:
-        module, folder = make_module(), tmp_path / name
-        data = ChoiceDataModule(None, {"probe": records(13)}, max_eval_tokens=40)
-        trainer = quiet_trainer(callbacks=[SavePredictions(folder)], **options)
-        trainer.predict(module, datamodule=data, return_predictions=False)
-        rows = [row for path in sorted(folder.iterdir()) for row in torch.load(path)]
-        assert len(rows) == 13
-        return dict(rows)
-
-    assert predict("two", devices=2, strategy="ddp_fork") == predict("one")
-
-
-class SavePredictions(pl.Callback):
-    """Each process writes the scores of its real items."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.rows: list[tuple[int, list[float]]] = []
-
-    def on_predict_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *_: Any
-    ) -> None:
-        pairs = zip(outputs["item"].tolist(), outputs["scores"].tolist(), strict=True)
-        self.rows += [pair for pair in pairs if pair[0] != PADDING_ITEM]
-
-    def on_predict_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self.folder.mkdir(exist_ok=True)
-        torch.save(self.rows, self.folder / f"{trainer.global_rank}.pt")
+    found = predict("two", devices=2, strategy="ddp_fork")
+    assert found == predict("one")
+    assert len(found) == 13
 
 
 def test_lightning_must_not_shard_again_and_no_set_is_called_train(

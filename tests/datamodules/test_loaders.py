@@ -1,5 +1,3 @@
-"""Batches as a function of seed and epoch, shards and budgets."""
-
 from __future__ import annotations
 
 import os
@@ -161,7 +159,6 @@ def test_a_loader_outlives_a_signal_to_the_whole_run() -> None:
 
 
 def is_pending(pid: int, number: signal.Signals) -> bool:
-    """Whether a signal to a process waits to be taken."""
     status = Path(f"/proc/{pid}/status").read_text()
     pending = next(line for line in status.splitlines() if line.startswith("ShdPnd:"))
     return bool(int(pending.split()[1], 16) >> (number - 1) & 1)
@@ -320,8 +317,6 @@ class Killed(BaseException):
 
 
 class KillAfter(pl.Callback):
-    """Kills the run once a number of steps are done and saved."""
-
     def __init__(self, steps: int) -> None:
         self.steps = steps
 

@@ -1,5 +1,3 @@
-"""ProbeDataModule: one's own files and probes of a config, through the same reader."""
-
 from __future__ import annotations
 
 import json
@@ -46,7 +44,6 @@ def _attach(data: ProbeDataModule, tokenizer: Any, stage: str) -> ProbeDataModul
 
 @pytest.fixture
 def tokenizer(make_tokenizer: Callable[..., Any]) -> Any:
-    """One kind is enough here."""
     return make_tokenizer("wordpiece")
 
 

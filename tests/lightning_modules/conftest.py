@@ -1,5 +1,3 @@
-"""Tiny models of each architecture."""
-
 from __future__ import annotations
 
 from tests.fixtures.architectures import (

@@ -1,5 +1,3 @@
-"""The smallest module that chooses: a table of logits, and batches of its items."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

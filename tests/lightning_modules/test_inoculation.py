@@ -1,5 +1,3 @@
-"""The inoculation objective: both tasks scored, the aggregate logged, the task's own form kept."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,8 +12,6 @@ from tests.lightning_modules.table import ROWS, Table, batch, loader
 
 
 class Rows(Table):
-    """It remembers how it was saved."""
-
     def __init__(self) -> None:
         super().__init__(ROWS)
         self.saved: tuple[str | Path, dict[str, Any]] | None = None

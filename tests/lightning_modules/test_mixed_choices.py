@@ -1,5 +1,3 @@
-"""Questions with two to five choices in one set: each is scored, and counts, as it does alone."""
-
 from __future__ import annotations
 
 import random

@@ -1,5 +1,3 @@
-"""Models that transformers saved for multiple choice are scored, trained and saved as they are."""
-
 from __future__ import annotations
 
 import inspect

@@ -1,5 +1,3 @@
-"""A question goes through Lightning's predict loop, and leaves the scorer as it was."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

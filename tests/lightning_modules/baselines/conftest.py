@@ -1,5 +1,3 @@
-"""A small file of word vectors."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""ELMo's vectors against plain loops over files in the released format, written here."""
-
 from __future__ import annotations
 
 import json

@@ -1,8 +1,5 @@
-"""ESIM against a plain rewriting of its equations, and through training, saving and inoculation."""
-
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +14,6 @@ from probelight.lightning_modules.baselines.esim import (
     ESIM,
     BiLSTM,
     SequenceDropout,
-    pool,
-    soft_alignment,
 )
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
@@ -183,39 +178,3 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     notices = loaded.encoder().encode(records).notices
     assert "is not there" in notices[0]
     assert notices[1].endswith(": yak")
-
-
-LN3 = math.log(3)
-
-
-def _column(*values: float) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.float32)[None, :, None]
-
-
-def test_soft_alignment_by_hand_in_which_padding_takes_no_part() -> None:
-    """a = (1, 0), b = (ln 3, 0), so e = ((ln 3, 0), (0, 0)), and e^ln 3 : e^0 = 3 : 1.
-
-    a~_1 = 3/4 ln 3 + 1/4 0; a~_2 = 1/2 ln 3 + 1/2 0; b~_1 = 3/4 1 + 1/4 0; b~_2 = 1/2 1 + 1/2 0.
-    """
-    first_mask = torch.tensor([[True, True, False]])
-    second_mask = torch.tensor([[True, False, True]])
-    first, second = _column(1, 0, 90), _column(LN3, -70, 0)
-    aligned, other = soft_alignment(first, second, first_mask, second_mask)
-    torch.testing.assert_close(aligned[:, :2], _column(0.75 * LN3, 0.5 * LN3))
-    torch.testing.assert_close(other[:, ::2], _column(0.75, 0.5))
-
-
-def test_nothing_is_aligned_to_nothing() -> None:
-    nothing, something = torch.zeros(1, 2, dtype=torch.bool), torch.ones(1, 2, dtype=torch.bool)
-    first = _column(1, 2).requires_grad_()
-    aligned, other = soft_alignment(first, _column(3, 4), something, nothing)
-    assert aligned.flatten().tolist() == [0, 0]
-    (aligned.sum() + other.sum()).backward()
-    assert first.grad is not None
-    assert torch.isfinite(first.grad).all()
-
-
-def test_pooling_by_hand() -> None:
-    tokens = torch.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]], [[5.0, 5.0]] * 3])
-    mask = torch.tensor([[True, True, False], [False, False, False]])
-    assert pool(tokens, mask).tolist() == [[2, -3, 3, -2], [0, 0, 0, 0]]

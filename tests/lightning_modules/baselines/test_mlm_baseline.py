@@ -1,5 +1,3 @@
-"""The MLM-baseline: its input and its head by hand, and in the place of a masked LM."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Partial-input baselines against their equations, and what each can and cannot learn."""
-
 from __future__ import annotations
 
 import random
@@ -83,15 +81,6 @@ def test_logits_are_those_of_the_equations(kind: type[PartialInput], vectors: st
     for row, record in zip(found, RECORDS, strict=True):
         alone = scores(module, [record])[0]
         torch.testing.assert_close(row[: len(alone)], alone, rtol=1e-5, atol=1e-6)
-
-
-def test_attention_worked_by_hand(vectors: str) -> None:
-    module = QuestionToChoice(vectors, hidden_size=1)
-    with torch.no_grad():
-        module.weigh.weight.copy_(torch.tensor([[1.0, 0, 0, 2, 1, 1, 0, 3]]))
-    first, second = torch.tensor([1.0, 2.0]), torch.tensor([3.0, -1.0])
-    # 1 of u, 2 * -1 of v, 3 - 2 of u * v, 3 * 3 of |u - v|
-    assert module.attend(first, second).item() == 1 - 2 + 1 + 9
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,5 +1,3 @@
-"""VecSimilarity against a loop over all pairs of words, worked by hand, and through zero-shot."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""A frozen encoder's states as the vectors of a baseline, against a plain AutoModel."""
-
 from __future__ import annotations
 
 import shutil

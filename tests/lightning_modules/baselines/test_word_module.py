@@ -1,5 +1,3 @@
-"""What a folder of a module over word vectors says, and which folder is refused."""
-
 from __future__ import annotations
 
 import hashlib

@@ -1,5 +1,3 @@
-"""Rows with words for names: made by name, grown, saved and found again by name."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -45,13 +43,6 @@ def test_seeded_rows_are_as_large_as_the_vectors(tmp_path: Path) -> None:
     rows, known = maker([f"word{i}" for i in range(500)])
     assert rows.pow(2).mean().sqrt().item() == pytest.approx((30 / 4) ** 0.5, rel=0.05)
     assert not any(known)
-
-
-def test_making_rows_leaves_the_random_state_alone() -> None:
-    torch.manual_seed(3)
-    before = torch.get_rng_state()
-    WordRows(SeededRows(4, 0.02, 0), trainable=True).ids(["a", "b"])
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_saved_rows_are_found_by_name() -> None:

@@ -1,5 +1,3 @@
-"""The words of the file of vectors, and scores of records over them."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-"""Heads over words on the features of a scorer, here one whose numbers are known by heart."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

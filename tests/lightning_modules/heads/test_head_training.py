@@ -1,5 +1,3 @@
-"""Stacked heads against runs one by one."""
-
 from __future__ import annotations
 
 import copy
@@ -176,8 +174,6 @@ def test_a_plan_of_another_mode_is_an_error(model: BertForMaskedLM) -> None:
 
 
 class PlainHead:
-    """A head that is no masked LM's: functions and modules of one's own."""
-
     def __init__(self) -> None:
         torch.manual_seed(0)
         self.dense = nn.Linear(HIDDEN, HIDDEN).double()

@@ -1,5 +1,3 @@
-"""Stacked runs that halve their rate and stop, against a plain loop of torch for each of them."""
-
 from __future__ import annotations
 
 import copy
@@ -67,8 +65,6 @@ def items(seed: int, number: int) -> CachedItems:
 
 @dataclass
 class Alone:
-    """What one run gives when it is trained by itself."""
-
     head: FreshHead
     best_epoch: int
     last_epoch: int
