@@ -298,7 +298,6 @@ def plan_lines(jobs: Sequence[Job], output_dir: Path, device: str = "cpu") -> li
     sizes_are_known = all(job.weights_bytes for job in left if job.num_steps)
     unknown = "not known before a cell is finished, as the weights of a model are not here yet"
 
-    steps = counted(sum(job.num_steps for job in left), "step")
     seconds = progress.seconds_of([job.num_steps for job in left])
     source = f"as {counted(len(done), 'finished cell')} took"
     if seconds is None and sizes_are_known:
@@ -311,34 +310,27 @@ def plan_lines(jobs: Sequence[Job], output_dir: Path, device: str = "cpu") -> li
             f"{FLOP_PER_SECOND[device] / 1e9:,.0f} billion operations a second; "
             "evaluation not counted"
         )
-    if seconds is None:
-        lines.append(f"time: {steps}; {unknown}")
-    else:
-        lines.append(f"time: {steps}, {duration(seconds)} one after the other ({source})")
+    time_left = f"; {unknown}"
+    if seconds is not None:
+        time_left = f", {duration(seconds)} one after the other ({source})"
 
+    memory = disk = unknown
     if sizes_are_known:
-        largest = max(job.weights_bytes for job in left)
-        lines.append(
-            f"memory: {_size(COPIES_IN_MEMORY * largest)} a cell for weights, gradients and "
-            "AdamW's moments; activations come on top"
-        )
-    else:
-        lines.append(f"memory: {unknown}")
+        copies = _size(COPIES_IN_MEMORY * max(job.weights_bytes for job in left))
+        moments = "AdamW's moments; activations come on top"
+        memory = f"{copies} a cell for weights, gradients and {moments}"
 
-    trained = [status.job.key for status in progress.done if status.job.num_steps]
-    found = [
-        sum(p.stat().st_size for p in (output_dir / "runs" / key).rglob("*") if p.is_file())
-        for key in trained
-    ]
+    trained = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
+    found = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]
     sizes = [job.weights_bytes for job in left if job.num_steps]
-    if not found and not sizes_are_known:
-        return [*lines, f"disk: {unknown}"]
-    if found:
-        total, source = len(sizes) * fmean(found), f"as {counted(len(found), 'finished cell')}"
-    else:
+    if found or sizes_are_known:
         total, source = float(sum(sizes)), "the best model of each cell that trains"
-    states = _size(COPIES_OF_STATES * max(sizes, default=0))
-    return [*lines, f"disk: {_size(total)} ({source}), and {states} a cell while it trains"]
+        if found:
+            total, source = len(sizes) * fmean(found), f"as {counted(len(found), 'finished cell')}"
+        states = _size(COPIES_OF_STATES * max(sizes, default=0))
+        disk = f"{_size(total)} ({source}), and {states} a cell while it trains"
+    steps = counted(sum(job.num_steps for job in left), "step")
+    return [*lines, f"time: {steps}{time_left}", f"memory: {memory}", f"disk: {disk}"]
 
 
 def _size(num_bytes: float) -> str:
