@@ -16,13 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probelight.build.builder import SPLITS, Builder, BuildSettings, Draft, Probe, Source, finish
-from probelight.build.dictionary_entries import (
-    Distinct,
-    Entry,
-    check_senses,
-    read_entries,
-    spells,
-)
+from probelight.build.dictionary_entries import Distinct, Entry, check_senses, read_entries, spells
 from probelight.build.progress import tracked
 from probelight.build.sources import gcide
 from probelight.build.sources.gcide import Sense

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Unpack, get_args
@@ -116,30 +116,6 @@ def locate(
     return Located(path, None if url.startswith("file:") else url)
 
 
-@contextmanager
-def reading(found: Located, source: FileSource, offline: bool | None) -> Iterator[Path]:
-    """Give a block the path of a released file to read.
-
-    If a download without a checksum cannot be read, the RecordError has its address; the file is
-    renamed in the cache, so that the next start fetches it anew, but not without a network.
-    """
-    try:
-        yield found.path
-    except RecordError as error:
-        if found.url is None or source.sha256:
-            raise
-        aside = found.path.with_name(f"{found.path.name}.unreadable")
-        if is_offline(offline):
-            advice = f"without offline mode, remove {found.path} and it is fetched anew"
-        else:
-            with suppress(FileNotFoundError):  # another process was faster
-                found.path.replace(aside)
-            advice = f"the next start fetches it anew, and this one is kept as {aside}"
-        raise RecordError(
-            f"{found.url}: what was downloaded cannot be read ({error}); {advice}"
-        ) from error
-
-
 def _either(path: str) -> tuple[str, str]:
     """Return a path, and that of the same file with or without gzip."""
     return path, path.removesuffix(".gz") if path.endswith(".gz") else f"{path}.gz"
@@ -228,19 +204,33 @@ def _read_released(
         raise ConfigError(f"{config.name}: no released file of its {split!r} split; leave --mirror")
     source = config.files[split]
     found = locate(config, source, mirror, cache_dir, offline)
-    with reading(found, source, offline) as path:
+    try:
         read = read_file(
-            path,
+            found.path,
             config.setup,
             config.candidates,
             name=config.name,
             leave_out=config.leave_out.get(split, ()),
             ids_repeat=config.ids_repeat,
         )
+    except RecordError as error:
+        if found.url is None or source.sha256:
+            raise
+        # Set aside, so that the next start fetches it anew; but not what no network could replace.
+        aside = found.path.with_name(f"{found.path.name}.unreadable")
+        if is_offline(offline):
+            advice = f"without offline mode, remove {found.path} and it is fetched anew"
+        else:
+            with suppress(FileNotFoundError):  # another process was faster
+                found.path.replace(aside)
+            advice = f"the next start fetches it anew, and this one is kept as {aside}"
+        raise RecordError(
+            f"{found.url}: what was downloaded cannot be read ({error}); {advice}"
+        ) from error
     notices = read.notices
     if source.sha256 not in (None, sha256 := read.files[0].sha256):
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
-        notices += (f"{path} is not the released file: its sha256 is {sha256}",)
+        notices += (f"{found.path} is not the released file: its sha256 is {sha256}",)
     for record in read.records:
         if len(record.choices) > config.num_choices:
             raise RecordError(

@@ -136,8 +136,6 @@ class AntonymSettings(OlmpicsSettings):
 
     Args:
         num_train: Items of train at most; WordNet has fewer opposites than are asked for.
-        num_dev: Items of dev at most.
-        num_test: Items of test at most; 0 for none, as in the paper.
         wordnet_dir: Folder of a WordNet 3.0 database.
         num_words: Both words are among this many of the most frequent ones.
     """

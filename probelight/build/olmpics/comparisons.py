@@ -45,7 +45,6 @@ class AgeSettings(OlmpicsSettings):
     Args:
         num_train: Items of train at most; ages give 6,006, birth years 3,192.
         num_dev: Items of dev at most; dev and test share 552.
-        num_test: Items of test at most; 0 for none, as in the paper.
         perturbation: Panel of figure 3: A ages, B birth years in the birth-year sentence, C birth
             years in the age sentence, D ages in the birth-year sentence.
         wording: Of the age sentence: as it is released, or as the paper has it.
@@ -62,7 +61,6 @@ class MultihopSettings(OlmpicsSettings):
     Args:
         num_train: Items of train at most; there are 76,076 triples of ages.
         num_dev: Items of dev at most; dev and test share 2,024.
-        num_test: Items of test at most; 0 for none, as in the paper.
     """
 
 

@@ -28,12 +28,7 @@ _LITERAL = re.compile(r'"(.*)"(?:@[\w-]+|\^\^\S+)?')
 
 @dataclass
 class Facts:
-    """What Wikidata says by some properties.
-
-    Attributes:
-        objects: By property and subject; an object is an id, or the text of a date.
-        labels: English names by id.
-    """
+    """What Wikidata says: objects (ids or dates) by property and subject, and labels by id."""
 
     objects: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)

@@ -98,10 +98,7 @@ class Graph:
 
 
 def levels(
-    start: Sequence[int],
-    steps: Sequence[tuple[int, ...]],
-    most: int,
-    without: Collection[int] = (),
+    start: Sequence[int], steps: Sequence[tuple[int, ...]], most: int, without: Collection[int] = ()
 ) -> list[list[int]]:
     """Return the concepts reached from `start` after 1, 2, ... steps, each once, without `without`.
 

@@ -35,10 +35,7 @@ def settings(tiny_wordnet_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Taxonom
     monkeypatch.setattr(taxonomy, "frequent_words", lambda count: WORDS)
     monkeypatch.setattr(taxonomy, "countable_words", lambda _, words: words)
     return TaxonomySettings(
-        num_train=2,
-        num_dev=2,
-        wordnet_dir=str(tiny_wordnet_dir),
-        evaluation_roots=("animal.n.01",),
+        num_train=2, num_dev=2, wordnet_dir=str(tiny_wordnet_dir), evaluation_roots=("animal.n.01",)
     )
 
 
