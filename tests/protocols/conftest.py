@@ -59,6 +59,7 @@ def write_bert(
     layers: int,
     seed: int = 0,
     max_length: int = 32,
+    initializer_range: float = 0.02,
 ) -> Path:
     """Write a random BERT whose vocabulary is a list of words; returns its folder."""
     folder.mkdir()
@@ -71,6 +72,7 @@ def write_bert(
         num_attention_heads=2,
         intermediate_size=2 * hidden_size,
         max_position_embeddings=max_length,
+        initializer_range=initializer_range,
     )
     torch.manual_seed(seed)
     BertForMaskedLM(config).save_pretrained(folder)

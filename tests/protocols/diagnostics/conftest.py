@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+from tests.protocols.conftest import SPECIAL, write_bert
+
 # "monopoly" and "vegetable" are split, "tipped" and "dangerous" are not known.
 WORDS = (
     "he caught the pass . loved football baseball mono ##poly she lit a candle ate cake cookies "
@@ -21,25 +22,10 @@ WORDS = (
 
 @pytest.fixture(scope="session")
 def asked_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its folder."""
-    import torch
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
-
+    """Its folder; weights are so large that contexts differ in what they say."""
     folder = tmp_path_factory.mktemp("models") / "asked"
-    vocabulary = [*SPECIAL, *WORDS]
-    BertTokenizer(vocab={word: i for i, word in enumerate(vocabulary)}).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        initializer_range=1.0,  # so that contexts differ in what they say
-    )
-    torch.manual_seed(0)
-    BertForMaskedLM(config).save_pretrained(folder)
-    return folder
+    size = {"hidden_size": 16, "layers": 1, "max_length": 64}
+    return write_bert(folder, [*SPECIAL, *WORDS], **size, initializer_range=1.0)
 
 
 @pytest.fixture(scope="session")
