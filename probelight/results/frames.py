@@ -74,11 +74,7 @@ def with_columns(
 
 @lru_cache(maxsize=2)
 def items_frame(results: Results) -> pd.DataFrame:
-    """Return a row for each item that a run answered, with the columns of `ITEMS`.
-
-    Raises:
-        UnreadableResultError: If the predictions of a run are damaged; the message names the line.
-    """
+    """Return a row for each item that a run answered, with the columns of `ITEMS`."""
     found = [
         {
             "run": run.key,

@@ -48,11 +48,7 @@ def written_hits(scores: Sequence[float]) -> str | list[float]:
 
 
 def read_hits(value: object, num_train: int, name: str) -> Hits:
-    """Check and read the hits.json of a curve; `name` is what messages call it.
-
-    Raises:
-        ValueError: If it is anything else, or its items differ in number.
-    """
+    """Check and read a curve's hits.json, which messages call `name`; else a ValueError."""
     table = value.get("hits") if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping) or not isinstance(table, Mapping):
         raise ValueError(f"{name}: it has no `groups` and `hits`")
@@ -85,11 +81,7 @@ def runs_by_place(hits: Hits) -> Mapping[Place, Mapping[int, Floats]]:
 
 
 def read_sides(value: object, name: str) -> dict[str, Side]:
-    """Check and read the hits.json of an inoculation; `name` is what messages call it.
-
-    Raises:
-        ValueError: If it is anything else, or its items differ in number.
-    """
+    """Check and read an inoculation's hits.json, which messages call `name`; else a ValueError."""
     if not isinstance(value, Mapping) or not all(isinstance(value.get(s), Mapping) for s in SIDES):
         raise ValueError(f"{name}: it has no `probe` and `original`")
     sides = {}

@@ -151,11 +151,7 @@ def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
 
 
 def read_item_file(path: Path) -> tuple[ItemLine, ...]:
-    """Return the items of a predictions.jsonl whose run was not loaded.
-
-    Raises:
-        UnreadableResultError: If the file or a line is damaged; the message names file and line.
-    """
+    """Return the items of a predictions.jsonl whose run was not loaded; errors as above."""
     try:
         lines = read_json(path)
     except ValueError as error:
@@ -178,11 +174,7 @@ def _item_lines(lines: Iterable[Any], path: str) -> tuple[ItemLine, ...]:
 
 
 def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
-    """Return the contexts of a diagnostic run, in the order of its file.
-
-    Raises:
-        UnreadableResultError: If the file or a line is damaged; the message names file and line.
-    """
+    """Return the contexts of a diagnostic run, in the order of its file; errors as above."""
     lines, path = results.read(run, PREDICTIONS) or [], f"{run.path}/{PREDICTIONS}"
     return tuple(line for _, line in _typed_lines(ContextLine, lines, path))
 

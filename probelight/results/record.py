@@ -139,11 +139,7 @@ def artifacts_of(run: Path) -> dict[str, FileState]:
 
 
 def read_result(path: Path) -> Mapping[str, Any]:
-    """Read the result.json of a run.
-
-    Raises:
-        ValueError: If it is damaged; the message says what to remove.
-    """
+    """Read the result.json of a run; the ValueError of a damaged one says what to remove."""
     try:
         result = read_json(path)
     except ValueError as error:
@@ -159,9 +155,6 @@ def check_artifact(run: Path, part: str) -> None:
     """Refuse a file or folder (such as `MODEL`) of a finished run that has changed since.
 
     Nothing is known of a run that has not ended, or ended before checksums were recorded.
-
-    Raises:
-        ValueError: If a file is missing or has changed.
     """
     if not (run / RESULT).is_file():
         return
@@ -194,11 +187,7 @@ def remedy(run: Path) -> str:
 
 
 def check_model(folder: str | Path) -> None:
-    """Refuse a model that a finished run kept (RUN/checkpoints/best) if it has changed since.
-
-    Raises:
-        ValueError: If a file of it is missing or has changed.
-    """
+    """Refuse a model that a finished run kept (RUN/checkpoints/best) if it has changed since."""
     path = user_path(folder).absolute()
     run = path.parent.parent
     if path == run / MODEL:
@@ -291,11 +280,7 @@ class RunRecord:
 
     @staticmethod
     def read(path: Path) -> RunRecord:
-        """Read the record in a file.
-
-        Raises:
-            ValueError: If it is damaged, or of another version of the program.
-        """
+        """Read the record in a file; a ValueError if it is damaged or of another version."""
         return RunRecord.from_json(read_result(path), str(path))
 
 

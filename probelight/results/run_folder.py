@@ -207,11 +207,7 @@ class RunFolder:
         return RunRecord.read(self.result_path) if self.result_path.exists() else None
 
     def read(self, name: str) -> Any | None:
-        """Read a JSON file that an interrupted run left; None if there is none.
-
-        Raises:
-            ValueError: If it is damaged; the message says what to remove.
-        """
+        """Read a JSON file that an interrupted run left; None if there is none."""
         path = self.path / name
         if not path.exists():
             return None

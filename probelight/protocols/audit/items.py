@@ -106,10 +106,6 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
 
     A train file is trained on, and all else is measured; without one, dev is trained on and test
     measured. Of a probe with one file a share of the groups is trained on, the rest measured.
-
-    Raises:
-        UsageError: If the groups cannot be divided so.
-        NotThereError: If there are no files of it.
     """
     config = probe if isinstance(probe, ProbeConfig) else load_probe_config(probe)
     parts: dict[str, ProbeData] = {}

@@ -80,11 +80,7 @@ def explain(
 
 
 def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
-    """Return the item with an id, `id@line` or `@line`, and its set.
-
-    Raises:
-        UsageError: If there is none, with the nearest ids, or more than one.
-    """
+    """Return the item with an id, `id@line` or `@line`, and its set; else name the nearest ids."""
     records = [(one, record) for one in sets for record in one.data.records]
     wanted = item.strip()
     found: list[tuple[LoadedSet, Record]] = []

@@ -40,12 +40,7 @@ BEST_WORDS = 10
 def explained(
     model: ModelSettings, setup: Setup, record: Record, trainer: TrainerSettings
 ) -> Explained:
-    """Return how a model reads and answers a record.
-
-    Raises:
-        UsageError: If its type does not answer the setup.
-        PretrainedError: If there is no such model.
-    """
+    """Return how a model reads and answers a record."""
     scorer = scorer_for(model, setup)
     view = _ItemView(scorer, record, trainer)
     row = replace(model.row, mode=scorer.mode)

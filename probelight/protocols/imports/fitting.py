@@ -167,12 +167,7 @@ def refuse_other_questions(files: Sequence[Imported]) -> None:
 
 
 def items_of_file(found: Imported) -> ProbeData:
-    """Return the items of a file as a probe, with the setup that they show.
-
-    Raises:
-        RecordError: If an item has no question, candidates or gold, or is malformed; the message
-            names file and line.
-    """
+    """Return the items of a file as a probe, with the setup that they show."""
     questions = [answer.texts[0] for answer in found.answers if answer.texts]
     setup: Setup = "mc_qa"
     if not any(question.strip() for question in questions):
@@ -217,10 +212,6 @@ def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answe
 
     That is the logarithm of a probability, the score per character of its choice (as `acc_norm` of
     lm-evaluation-harness), or the score as it is.
-
-    Raises:
-        RecordError: If a score is no probability, or choices are not known; the message names file
-            and line.
     """
     if what == "as_given":
         return tuple(answers)

@@ -165,13 +165,7 @@ class LoadedSet(NamedTuple):
 def load_sets(
     probes: Sequence[str], data: settings.FileSettings, split: str | None, mirror: str | None
 ) -> list[LoadedSet]:
-    """Load the wanted splits of probes, or the user's file.
-
-    Raises:
-        UsageError: If neither or both of `probes` and `data.path` are given, `data.path` comes
-            without `data.setup` and is no table, `data.name` comes without `data.path`, or two
-            probes have one name.
-    """
+    """Load the wanted splits of probes, or the user's file."""
     if bool(probes) == bool(data.path):
         raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
     choices = settings.distinct_choices(data.choices)

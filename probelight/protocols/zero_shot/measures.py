@@ -195,10 +195,8 @@ def panel_of(
 ) -> Panel:
     """Return a model's predictions by each rule; compute what its own scores do not give.
 
-    `domain_stem` is the stem that `pmi` compares with.
-
-    Raises:
-        UsageError: If its type has no log-likelihoods, or skips some of the items.
+    `domain_stem` is the stem that `pmi` compares with. A model type without log-likelihoods, or one
+    that skips some of the items, is refused.
     """
     if not rules:
         return Panel(own, {})

@@ -79,11 +79,7 @@ def score_of(value: object, what: str = "the score") -> float:
 
 
 def place_of(text: str, choices: Sequence[str]) -> int:
-    """Return the index of a choice by its text, white space aside.
-
-    Raises:
-        RecordError: If it is none of them, or several.
-    """
+    """Return the index of a choice by its text, white space aside; there must be just one."""
     found = [place for place, choice in enumerate(choices) if plain(choice) == plain(text)]
     if len(found) != 1:
         raise RecordError(
