@@ -151,7 +151,7 @@ def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
 
 
 def read_item_file(path: Path) -> tuple[ItemLine, ...]:
-    """Return the items of a predictions.jsonl whose run was not loaded; errors as above."""
+    """Return the items of a predictions.jsonl whose run was not loaded."""
     try:
         lines = read_json(path)
     except ValueError as error:
@@ -174,7 +174,7 @@ def _item_lines(lines: Iterable[Any], path: str) -> tuple[ItemLine, ...]:
 
 
 def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
-    """Return the contexts of a diagnostic run, in the order of its file; errors as above."""
+    """Return the contexts of a diagnostic run, in the order of its file."""
     lines, path = results.read(run, PREDICTIONS) or [], f"{run.path}/{PREDICTIONS}"
     return tuple(line for _, line in _typed_lines(ContextLine, lines, path))
 

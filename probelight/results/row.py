@@ -209,7 +209,7 @@ def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def write_results(path: Path, rows: Iterable[Row]) -> None:
-    """Write results.csv atomically: the columns in their order, floats in full; none may be infinite."""
+    """Write results.csv atomically: the columns in their order, finite floats in full."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(RESULT_COLUMNS)

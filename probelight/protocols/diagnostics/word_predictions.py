@@ -68,7 +68,7 @@ class WordPredictions:
 
 
 def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> WordPredictions:
-    """Return a model's best words after each context, and the probabilities of the context's words."""
+    """Return a model's best words after each context, and the probabilities of the wanted words."""
     # Only now: they import torch.
     from probelight.models.vocabulary import best_entries, entries_of, read_out, tokenizer_of
 
@@ -130,7 +130,7 @@ def write_recorded_files(
 
     The files have no ending, as the programs of Ettinger (2020) look for them, but for the lists of
     Shivagunde et al. (2023). A missing probability is `nan`, as the authors' program writes for a
-    word that is not in the vocabulary. A context without any prediction has no form, and is refused.
+    word that is not in the vocabulary. A context without any prediction is refused: it has no form.
     """
     words = [line["predictions"] for line in lines]
     if not all(words):

@@ -11,7 +11,6 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoTokenizer,
-    T5Config,
     T5ForConditionalGeneration,
 )
 
@@ -27,7 +26,6 @@ from probelight.protocols.explain.explanation import Explained
 from probelight.protocols.explain.model_view import explained
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.command import LoadedSet
-from tests.models.test_seq2seq import t5_tokenizer
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 MASKED = Record("1", "the grass is [MASK] .", ("green", "red"), 0)
@@ -108,28 +106,22 @@ def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str],
 
 
 @torch.no_grad()
-def test_an_encoder_decoder_model_shows_both_of_its_texts(tmp_path: Path) -> None:
-    tokenizer = t5_tokenizer()
-    config = T5Config(
-        vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2,
-        initializer_factor=0.5, decoder_start_token_id=0,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    model = T5ForConditionalGeneration(config).eval()
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    one = Record("5", "a cat is [MASK] than a dog .", ("smaller", "antelope"), 0)
-    said = explained(ModelSettings(str(tmp_path), kind="seq2seq"), "mc_mlm", one, QUIET)
-    encoded = tokenizer("a cat is <extra_id_0> than a dog .", return_tensors="pt")
+def test_an_encoder_decoder_model_shows_both_of_its_texts(curve_lm: Callable[[str], Path]) -> None:
+    folder = curve_lm("t5")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = T5ForConditionalGeneration.from_pretrained(folder).eval()
+    one = Record("5", "a w3 is [MASK] than a w4 .", ("red", "green"), 0)
+    said = explained(ModelSettings(str(folder), kind="seq2seq"), "mc_mlm", one, QUIET)
+    encoded = tokenizer("a w3 is <extra_id_0> than a w4 .", return_tensors="pt")
     given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
     reads = {name: [piece.id for piece in pieces] for name, pieces in said.reads}
     assert reads == {"reads": encoded.input_ids[0].tolist(), "decoder is given": given}
     logits = model(**encoded, decoder_input_ids=torch.tensor([given])).logits[0, -1]
-    [entry] = tokenizer("smaller", add_special_tokens=False).input_ids
+    [entry] = tokenizer("red", add_special_tokens=False).input_ids
     check_place(said, logits, {0: entry})
     shown = [[piece.text for piece in own.pieces] for own in said.candidates]
-    assert shown == [["▁smaller", "<extra_id_1>"], ["▁ante", "lope", "<extra_id_1>"]]
-    assert [own.space for own in said.candidates] == ["in its first piece"] * 2
+    assert shown == [["red", "<extra_id_1>"], ["gre", "##en", "<extra_id_1>"]]
+    assert [own.space for own in said.candidates] == ["left out by the tokenizer"] * 2
 
 
 def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> None:
