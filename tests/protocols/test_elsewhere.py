@@ -18,7 +18,7 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.jobs.job import Job, RunContext, Runner, make_run
+from probelight.protocols.jobs.job import Job, RunContext, make_run
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -59,14 +59,13 @@ for path, runner, told in json.load(sys.stdin):
 
 
 class World:
-    """The folders of all commands and what their jobs were told."""
+    """The folders of all commands."""
 
     def __init__(self, folder: Path, model: Path, probes: Path, original: Path) -> None:
         self.folder = folder
         self.pairs, self.asked = probes / "pairs.yaml", probes / "asked.yaml"
         self.mirror = f"--mirror={probes / 'mirror'}"
         self.model, self.original = f"--model.name_or_path={model}", original
-        self.told: list[tuple[str, str, dict[str, Any]]] = []
 
     def out(self, name: str, where: str = "here") -> Path:
         return self.folder / where / name
@@ -136,18 +135,6 @@ class World:
                 run.finish(RunRecord(**about, rows=(row,)))
         return folder
 
-    def run(self, name: str, command: list[str]) -> None:
-        """Runs a command, and leaves the configs of its runs elsewhere."""
-        trainer = [] if command[0] in ("taxonomy-distance", "unigrams") else QUIET
-        assert cli.main([*command, *trainer, f"--output_dir={self.out(name)}"]) == 0
-
-    def note(self, runner: Runner | str, run: RunFolder, context: RunContext) -> None:
-        """Keeps what another process is told of a run, and makes its folder there."""
-        runs_dir = self.out(run.path.parents[1].name, "elsewhere") / "runs"
-        found = RunFolder(runs_dir, run.key.rpartition("-")[0], run.config)
-        name = Job("", {}, runner).runner_name
-        self.told.append((str(found.path), name, context.to_json()))
-
 
 @pytest.fixture(scope="module")
 def world(
@@ -159,16 +146,22 @@ def world(
     """All commands have been run, and their jobs again by another process."""
     found = World(tmp_path_factory.mktemp("world"), curve_model, curve_probes, tiny_probes)
 
+    told: list[tuple[str, str, dict[str, Any]]] = []
+
     def noted(runner: Any, run: RunFolder, config: Any, context: RunContext) -> None:
-        found.note(runner, run, context)
+        """Keeps what another process is told of a run, and makes its folder there."""
+        runs_dir = found.out(run.path.parents[1].name, "elsewhere") / "runs"
+        other = RunFolder(runs_dir, run.key.rpartition("-")[0], run.config)
+        told.append((str(other.path), Job("", {}, runner).runner_name, context.to_json()))
         make_run(runner, run, config, context)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("probelight.protocols.jobs.run.make_run", noted)
         for name, command in found.commands().items():
-            found.run(name, command)
+            trainer = [] if command[0] in ("taxonomy-distance", "unigrams") else QUIET
+            assert cli.main([*command, *trainer, f"--output_dir={found.out(name)}"]) == 0
     process = [sys.executable, "-c", ELSEWHERE]
-    subprocess.run(process, cwd=ROOT, input=json.dumps(found.told), text=True, check=True)
+    subprocess.run(process, cwd=ROOT, input=json.dumps(told), text=True, check=True)
     return found
 
 

@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from probelight.results.load import (
-    Run,
-    UnreadableResultError,
-    distinct_ends,
-    load_results,
-    unfinished_notices,
-    with_distinct_models,
-)
+from probelight.results import load
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
 from probelight.results.run_folder import PLANNED, planned_cells
@@ -42,12 +35,12 @@ def test_several_output_folders_are_read_together(tmp_path: Path, put: Put) -> N
     put("a", model="m1")
     put("deep/b", correct=6, model="m2")  # the same key of another model is another run
     (tmp_path / "result.json").write_text("not of a run")
-    results = load_results(tmp_path)
+    results = load.load_results(tmp_path)
     assert [run.model for run in results.of("zero_shot")] == ["m1", "m2"]
     assert results.runs[1].path.startswith("deep/b/runs/one-")
     assert results.left_out == ()
     assert len(results.rows) == 2 * 6
-    assert len(load_results(tmp_path / "a" / "runs").runs) == 1
+    assert len(load.load_results(tmp_path / "a" / "runs").runs) == 1
 
 
 def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, put: Put) -> None:
@@ -55,7 +48,7 @@ def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, 
         put(place, place.partition("/")[2], correct)
     planned(tmp_path / "old" / "seed", "next")
     old, new = tmp_path / "old" / "seed", tmp_path / "new" / "seed"
-    results = load_results([old, new])
+    results = load.load_results([old, new])
     assert results.name == "old/seed and new/seed"
     assert results.folder == tmp_path
     (run,) = results.runs
@@ -64,7 +57,7 @@ def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, 
     assert twice.startswith("old/seed/runs/seed-")
     assert waiting == "old/seed/runs/next: not finished yet, so not in this report"
     # A folder in another one, or given twice, adds nothing and is nothing to be told.
-    both = load_results([tmp_path / "new", new, tmp_path / "old" / ".." / "new"])
+    both = load.load_results([tmp_path / "new", new, tmp_path / "old" / ".." / "new"])
     assert (both.name, len(both.runs), both.left_out) == ("new and seed", 2, ())
 
 
@@ -85,13 +78,13 @@ def test_a_folder_without_results_is_named(
     (tmp_path / "c" / "runs" / "bad").mkdir(parents=True)
     (tmp_path / "c" / "runs" / "bad" / "result.json").write_text(json.dumps({"key": "bad"}))
     with pytest.raises(FileNotFoundError, match=message):
-        load_results([tmp_path / name for name in names])
+        load.load_results([tmp_path / name for name in names])
 
 
 def test_same_run_twice_counts_once(tmp_path: Path, put: Put) -> None:
     for folder, correct in (("a", 5), ("b", 5), ("c", 7)):
         put(folder, correct=correct)
-    results = load_results(tmp_path)
+    results = load.load_results(tmp_path)
     (run,) = results.runs
     assert run.path.startswith("a/")
     assert run.rows[0].value == 0.5
@@ -103,13 +96,13 @@ def test_same_run_twice_counts_once(tmp_path: Path, put: Put) -> None:
 
 def test_files_next_to_a_result_are_read(tmp_path: Path, put: Put) -> None:
     folder = put("out")
-    results = load_results(tmp_path)
+    results = load.load_results(tmp_path)
     (run,) = results.runs
     assert results.read(run, "grid.json") is None
     (folder / "grid.json").write_text('{"values": [1, 2]}')
     assert results.read(run, "grid.json") == {"values": [1, 2]}
     (folder / "grid.json").write_text('{"values": [1,')
-    with pytest.raises(UnreadableResultError, match=r"grid\.json: not a whole JSON file"):
+    with pytest.raises(load.UnreadableResultError, match=r"grid\.json: not a whole JSON file"):
         results.read(run, "grid.json")
     (folder / "predictions.jsonl").write_text('{"a": "\u2028"}\n{"a": 2}\n')
     assert results.read(run, "predictions.jsonl") == [{"a": "\u2028"}, {"a": 2}]
@@ -119,35 +112,35 @@ def test_a_file_that_is_not_that_of_the_record_is_refused(tmp_path: Path, put: P
     text = '{"values": [1]}'
     left = {"grid.json": {"size": 15, "sha256": hashlib.sha256(text.encode()).hexdigest()}}
     folder = put(files=left)
-    results = load_results(tmp_path)
+    results = load.load_results(tmp_path)
     (run,) = results.runs
     (folder / "grid.json").write_text(text)
     assert results.read(run, "grid.json") == {"values": [1]}
     (folder / "grid.json").write_text('{"values": [2]}')
     again = f"remove runs/{folder.name} and give the command that made it again"
     said = rf"grid\.json: changed since the run ended; {again}$"
-    with pytest.raises(UnreadableResultError, match=said):
+    with pytest.raises(load.UnreadableResultError, match=said):
         results.read(run, "grid.json")
 
 
-def run(key: str, model: str, source: str | None) -> Run:
+def run(key: str, model: str, source: str | None) -> load.Run:
     known = ModelSource(loaded_from=source or "")
     rows = tuple(Row(value=0.5, metric="accuracy", model=name) for name in (model, "published"))
-    return Run(path=key, key=key, protocol="zero_shot", model=model, rows=rows, source=known)
+    return load.Run(path=key, key=key, protocol="zero_shot", model=model, rows=rows, source=known)
 
 
 def test_the_shortest_end_of_a_path_that_differs() -> None:
-    found = distinct_ends(["runs/a/checkpoints/best", "runs/b/checkpoints/best", "/x/a/other"])
+    found = load.distinct_ends(["runs/a/checkpoints/best", "runs/b/checkpoints/best", "/x/a/other"])
     assert list(found.values()) == ["a/checkpoints/best", "b/checkpoints/best", "x/a/other"]
-    assert distinct_ends(["org/bert", "bert"]) == {"org/bert": "org/bert", "bert": "bert"}
+    assert load.distinct_ends(["org/bert", "bert"]) == {"org/bert": "org/bert", "bert": "bert"}
     for same in (["bert@one", "bert@two"], ["a/b", "a/b/"]):
-        assert distinct_ends(same) == {name: name for name in same}
+        assert load.distinct_ends(same) == {name: name for name in same}
 
 
 def test_models_of_one_name_from_two_places_are_two_and_others_stay() -> None:
     sources = ["one/best", "two/best", "one/best", "lm", "lm"]
     runs = [run(str(n), source.split("/")[-1], source) for n, source in enumerate(sources)]
-    found = with_distinct_models([*runs, run("5", "best", None)])  # before its place was noted
+    found = load.with_distinct_models([*runs, run("5", "best", None)])  # before its place was noted
     names = ["best (one/best)", "best (two/best)", "best (one/best)", "lm", "lm", "best"]
     assert [one.model for one in found] == names
     assert [[row.model for row in one.rows] for one in found] == [[n, "published"] for n in names]
@@ -159,14 +152,14 @@ def test_a_control_is_still_that_of_its_renamed_model() -> None:
     own = replace(
         run("3", label, "one/best"), source=ModelSource(loaded_from="one/best", control_of="best")
     )
-    *_, control = with_distinct_models([*runs, own])
+    *_, control = load.with_distinct_models([*runs, own])
     assert (control.model, control.source.control_of) == (label, "best (one/best)")
 
 
 def test_what_the_last_plan_does_not_hold_is_left_out_and_said(tmp_path: Path, put: Put) -> None:
     first, _ = put(key="first"), put(key="second")
     (tmp_path / PLANNED).write_text(json.dumps({"cells": [{"key": first.name}]}))
-    results = load_results(tmp_path)
+    results = load.load_results(tmp_path)
     assert [run.path for run in results.runs] == [f"runs/{first.name}"]
     assert any("second" in line and "earlier plan" in line for line in results.left_out)
 
@@ -192,7 +185,7 @@ def test_failed_and_unfinished_runs_are_named(tmp_path: Path) -> None:
     planned(tmp_path, "c")
     # Failed once, finished when it was tried again.
     planned(tmp_path, "d", "error.txt", "result.json")
-    assert unfinished_notices([tmp_path], tmp_path) == [
+    assert load.unfinished_notices([tmp_path], tmp_path) == [
         "runs/b: failed, so not in this report (ValueError: too few examples)",
         "runs/c: not finished yet, so not in this report",
     ]
@@ -202,7 +195,7 @@ def test_many_are_counted(tmp_path: Path) -> None:
     for number in range(20):
         planned(tmp_path, f"f{number:02}", "error.txt")
         planned(tmp_path, f"w{number:02}")
-    said = unfinished_notices([tmp_path], tmp_path)
+    said = load.unfinished_notices([tmp_path], tmp_path)
     assert len(said) == 14
     assert said[12] == "8 more runs failed; each has its error.txt"
     assert said[13].startswith("20 runs are not finished yet: runs/w00, runs/w01,")
@@ -214,5 +207,5 @@ def test_a_commands_folder_in_a_folder_named_runs_is_not_a_run(tmp_path: Path) -
     planned(tmp_path, "curve")
     planned(command, "a")
     for root, run in ((command, "runs/a"), (tmp_path, "runs/curve/runs/a")):
-        said = unfinished_notices([root], root)
+        said = load.unfinished_notices([root], root)
         assert said == [f"{run}: not finished yet, so not in this report"]

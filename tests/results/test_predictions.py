@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -143,37 +142,28 @@ def test_a_context_is_written_and_read_again(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def rows_of(
-    name: str,
-    records: Sequence[Record],
-    scores: Sequence[Sequence[float]],
-    groups: Sequence[Hashable] | None = None,
-) -> list[dict[str, Any]]:
-    """The lines of a set, as they are written."""
-    return [line_as_json(line) for line in prediction_lines(name, records, scores, groups)]
-
-
 def test_a_prediction_can_be_read_without_the_file_of_its_item() -> None:
-    (row,) = rows_of("dev", [WHALE], [[-1.5, -0.25]])
-    assert (row["question"], row["choices"]) == (WHALE.stem, ("larger", "smaller"))
-    assert row["choices"][row["prediction"]] == "smaller"
-    assert (row["tied"], row["correct"]) == (1, 0.0)
-    (padded,) = rows_of("dev", [WHO], [[0.0, 1.0, 2.0, 0.5]])
-    assert padded["choices"] == ("a", "b", "", "")
-    assert padded["choices"][padded["prediction"]] == ""
+    [line] = prediction_lines("dev", [WHALE], [[-1.5, -0.25]])
+    assert (line.question, line.choices) == (WHALE.stem, ("larger", "smaller"))
+    assert (line.prediction, line.tied, line.correct) == (1, 1, 0.0)
+    [padded] = prediction_lines("dev", [WHO], [[0.0, 1.0, 2.0, 0.5]])
+    assert (padded.choices, padded.prediction) == (("a", "b", "", ""), 2)
     known = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "random", "template": "a"}
-    plain, row = rows_of("dev", [WHO, replace(WHO, meta=known)], [[0.0, 1.0]] * 2)
+    lines = prediction_lines("dev", [WHO, replace(WHO, meta=known)], [[0.0, 1.0]] * 2)
+    plain, row = map(line_as_json, lines)
     assert {name: row[name] for name in row.keys() - plain.keys()} == {
         "group": "whale.n.01", "hops": 0, "distractor_type": "random",
     }  # fmt: skip
 
 
-def test_items_that_intervals_do_not_divide_are_numbered_and_others_are_not() -> None:
-    scores = [[0.0, 1.0]] * 3
-    rows = rows_of("dev", [WHO] * 3, scores, ["ant", "bee", "ant"])
-    assert [row["interval_group"] for row in rows] == [0, 1, 0]
-    alone = rows_of("dev", [WHO] * 2, scores[:2], ["a", "b"])
-    assert not any("interval_group" in row for row in alone)
+@pytest.mark.parametrize(
+    ("groups", "numbers"), [(["ant", "bee", "ant"], [0, 1, 0]), (["a", "b"], [None, None])]
+)
+def test_items_that_intervals_do_not_divide_are_numbered_and_others_are_not(
+    groups: list[str], numbers: list[int | None]
+) -> None:
+    lines = prediction_lines("dev", [WHO] * len(groups), [[0.0, 1.0]] * len(groups), groups)
+    assert [line.interval_group for line in lines] == numbers
 
 
 @pytest.mark.parametrize(
@@ -190,5 +180,5 @@ def test_items_that_intervals_do_not_divide_are_numbered_and_others_are_not() ->
 def test_a_tie_is_credited_in_parts_and_a_nan_with_nothing(
     scores: list[float], prediction: int | None, tied: int, correct: float
 ) -> None:
-    (row,) = rows_of("dev", [WHO], [scores])
-    assert (row["prediction"], row["tied"], row["correct"]) == (prediction, tied, correct)
+    [line] = prediction_lines("dev", [WHO], [scores])
+    assert (line.prediction, line.tied, line.correct) == (prediction, tied, correct)

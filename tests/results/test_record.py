@@ -13,14 +13,7 @@ import numpy
 import pytest
 
 from probelight.io.files import DataFile
-from probelight.results import record
-from probelight.results.details import (
-    ComparisonDetails,
-    CurveDetails,
-    InoculationDetails,
-    OriginalParts,
-    UnigramDetails,
-)
+from probelight.results import details, record
 from probelight.results.record import (
     MODEL,
     ModelSource,
@@ -163,9 +156,9 @@ WHOLE = RunRecord(
     source=ModelSource(loaded_from="x", hub_id="x"),
     seconds=1.5,
     details=(
-        OriginalParts(sets=("arc", "sciq"), train_items=100),
-        CurveDetails(train="train of p", control_words={"no_language": {"a": "foo"}}),
-        InoculationDetails(
+        details.OriginalParts(sets=("arc", "sciq"), train_items=100),
+        details.CurveDetails(train="train of p", control_words={"no_language": {"a": "foo"}}),
+        details.InoculationDetails(
             original_task="arc",
             report_split=None,
             setting={"dose": 3},
@@ -173,8 +166,8 @@ WHOLE = RunRecord(
             cost_interpretable=False,
             candidates=("k1",),
         ),
-        UnigramDetails(models=("a", "b"), measure="max"),
-        ComparisonDetails(answered="zero shot", setting="", num_runs={"a": 1}, num_pairs=1),
+        details.UnigramDetails(models=("a", "b"), measure="max"),
+        details.ComparisonDetails(answered="zero shot", setting="", num_runs={"a": 1}, num_pairs=1),
     ),
     facts={"anything": [1, None]},
     key="k",
@@ -226,7 +219,7 @@ def test_rules_that_older_files_have_as_modes_are_read_as_scoring(
 
 
 def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
-    written = RunRecord(protocol="p", details=(CurveDetails(train="t"),)).to_json()
+    written = RunRecord(protocol="p", details=(details.CurveDetails(train="t"),)).to_json()
     assert {"seconds", "key", "source", "inoculation"}.isdisjoint(written)
     assert "first_stage" not in written["curve"]
     assert {"python", "torch"} <= written["versions"].keys()

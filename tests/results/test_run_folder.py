@@ -13,17 +13,9 @@ from probelight.io.errors import ConfigError
 from probelight.io.files import DataFile
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.source import ProbeData
+from probelight.results import run_folder
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import (
-    CommandFolder,
-    ConfigConflictError,
-    FolderClaim,
-    RunFolder,
-    read_metrics,
-    run_key,
-    write_metrics,
-)
 from tests.fixtures import subsets
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
@@ -32,10 +24,10 @@ RECORD = RunRecord(protocol="p")
 
 
 def test_a_run_is_finished_when_its_result_is_there(tmp_path: Path) -> None:
-    run = CommandFolder(tmp_path, {"command": "x"}).run("my run", {"dose": 3})
+    run = run_folder.CommandFolder(tmp_path, {"command": "x"}).run("my run", {"dose": 3})
     assert run.result() is None
     run.finish(replace(RECORD, rows=(Row(metric="accuracy", value=0.5),)))
-    again = CommandFolder(tmp_path, {"command": "x"}).run("my run", {"dose": 3})
+    again = run_folder.CommandFolder(tmp_path, {"command": "x"}).run("my run", {"dose": 3})
     assert again.key == run.key
     result = again.result()
     assert result is not None
@@ -45,19 +37,19 @@ def test_a_run_is_finished_when_its_result_is_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["a: [", "a: 1\na: 2", "\x00"])
 def test_a_damaged_config_is_named(text: str, tmp_path: Path) -> None:
-    run = CommandFolder(tmp_path, {"command": "x"}).run("my run", {"dose": 3})
+    run = run_folder.CommandFolder(tmp_path, {"command": "x"}).run("my run", {"dose": 3})
     run.finish(RECORD)
     (run.path / "config.yaml").write_text(text)
     with pytest.raises(ValueError, match=f"^{run.path / 'config.yaml'}: changed since"):
-        RunFolder.at(run.path)
+        run_folder.RunFolder.at(run.path)
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(ConfigError, match=f"^{tmp_path / 'config.yaml'}") as refused:
-        CommandFolder(tmp_path, {"command": "x"})
+        run_folder.CommandFolder(tmp_path, {"command": "x"})
     assert "\n" not in str(refused.value)
 
 
 def test_a_finished_run_keeps_its_best_model_and_no_training_states(tmp_path: Path) -> None:
-    run = RunFolder(tmp_path, "curve", {})
+    run = run_folder.RunFolder(tmp_path, "curve", {})
     (run.checkpoint_dir / "best").mkdir(parents=True)
     for name in ("last.ckpt", "last.ckpt.previous", "best/model.safetensors"):
         (run.checkpoint_dir / name).touch()
@@ -67,31 +59,33 @@ def test_a_finished_run_keeps_its_best_model_and_no_training_states(tmp_path: Pa
 
 
 def test_the_key_names_the_run_and_changes_with_its_config() -> None:
-    first, second = (run_key("a b/c", {"dose": dose, "b": 1}) for dose in (3, 4))
+    first, second = (run_folder.run_key("a b/c", {"dose": dose, "b": 1}) for dose in (3, 4))
     assert first.startswith("a-b-c-")
     assert first != second
-    assert first == run_key("a b/c", {"b": 1, "dose": 3})
+    assert first == run_folder.run_key("a b/c", {"b": 1, "dose": 3})
 
 
 def test_another_config_is_refused_and_the_difference_shown(tmp_path: Path) -> None:
     config = {"command": "zero-shot", "model": {"revision": None, "n": 1}}
-    CommandFolder(tmp_path, config).run("done", {}).finish(RECORD)
-    CommandFolder(tmp_path, config)
-    with pytest.raises(ConfigConflictError, match=r"-  n: 1\n\+  n: 2"):
-        CommandFolder(tmp_path, {"command": "zero-shot", "model": {"revision": None, "n": 2}})
+    run_folder.CommandFolder(tmp_path, config).run("done", {}).finish(RECORD)
+    run_folder.CommandFolder(tmp_path, config)
+    with pytest.raises(run_folder.ConfigConflictError, match=r"-  n: 1\n\+  n: 2"):
+        run_folder.CommandFolder(
+            tmp_path, {"command": "zero-shot", "model": {"revision": None, "n": 2}}
+        )
 
 
 def test_a_data_file_that_has_changed_is_named(tmp_path: Path) -> None:
     config = ProbeConfig("mine", "mc_qa", 2, 0.5)
 
-    def folder(*sha256: str) -> CommandFolder:
+    def folder(*sha256: str) -> run_folder.CommandFolder:
         asked = {"command": "zero-shot", "probes": [{"sha256": [one]} for one in sha256]}
         files = zip(("a.jsonl", "my/b.jsonl"), sha256, strict=True)
         read = [ProbeData(config, (), files=(DataFile(*file, 3),), notices=()) for file in files]
-        return CommandFolder(tmp_path, asked, read)
+        return run_folder.CommandFolder(tmp_path, asked, read)
 
     folder("0a", "1b").run("done", {}).finish(RECORD)
-    with pytest.raises(ConfigConflictError) as caught:
+    with pytest.raises(run_folder.ConfigConflictError) as caught:
         folder("0a", "2c")
     first = str(caught.value).splitlines()[0]
     assert "or data (my/b.jsonl is not what it was made with); choose another" in first
@@ -99,7 +93,7 @@ def test_a_data_file_that_has_changed_is_named(tmp_path: Path) -> None:
 
 
 def test_results_are_the_rows_of_the_finished_runs(tmp_path: Path) -> None:
-    folder = CommandFolder(tmp_path, {})
+    folder = run_folder.CommandFolder(tmp_path, {})
     folder.run("unfinished", {"a": 1})
     for value in (0.25, 0.75):
         record = replace(RECORD, rows=(Row(metric="m", value=value),))
@@ -110,7 +104,7 @@ def test_results_are_the_rows_of_the_finished_runs(tmp_path: Path) -> None:
 
 
 def test_metrics_of_a_run_without_training(tmp_path: Path) -> None:
-    run = CommandFolder(tmp_path, {}).run("r", {})
+    run = run_folder.CommandFolder(tmp_path, {}).run("r", {})
     row = Row(metric="accuracy", value=0.5, subset=subsets.answered("older"), control="standard")
     run.write_metrics([row])
     written = (run.path / "metrics.csv").read_text().splitlines()
@@ -128,11 +122,11 @@ def config_of(folder: Path) -> dict[str, object]:
 def test_a_config_that_computed_nothing_gives_way(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = CommandFolder(tmp_path, FIRST).run("a", {"n": 1})
+    run = run_folder.CommandFolder(tmp_path, FIRST).run("a", {"n": 1})
     run.checkpoint_dir.mkdir()
     (run.path / ".config.yaml.77-0a0b0c0d.tmp").touch()  # of a write that was killed
     (tmp_path / "nohup.out").touch()
-    CommandFolder(tmp_path, SECOND)
+    run_folder.CommandFolder(tmp_path, SECOND)
     assert config_of(tmp_path) == SECOND
     said = f"{tmp_path / 'config.yaml'}: replaced, as the config before computed nothing"
     assert said in capsys.readouterr().out
@@ -149,11 +143,11 @@ def test_a_config_that_computed_nothing_gives_way(
     ],
 )
 def test_states_results_and_plans_keep_their_config(tmp_path: Path, left: str) -> None:
-    CommandFolder(tmp_path, FIRST)
+    run_folder.CommandFolder(tmp_path, FIRST)
     (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / left).touch()
-    with pytest.raises(ConfigConflictError, match="was made with another config"):
-        CommandFolder(tmp_path, SECOND)
+    with pytest.raises(run_folder.ConfigConflictError, match="was made with another config"):
+        run_folder.CommandFolder(tmp_path, SECOND)
     assert config_of(tmp_path) == FIRST
     assert (tmp_path / left).exists()
 
@@ -175,23 +169,23 @@ def test_a_process_that_has_not_computed_yet_keeps_its_config(tmp_path: Path) ->
         try:
             assert other.stdout is not None
             assert other.stdout.readline() == b"there\n"
-            with pytest.raises(ConfigConflictError, match="another process is at work"):
-                CommandFolder(tmp_path, SECOND)
-            CommandFolder(tmp_path, FIRST)  # the same command may be there twice
+            with pytest.raises(run_folder.ConfigConflictError, match="another process is at work"):
+                run_folder.CommandFolder(tmp_path, SECOND)
+            run_folder.CommandFolder(tmp_path, FIRST)  # the same command may be there twice
             assert config_of(tmp_path) == FIRST
         finally:
             other.kill()
-    CommandFolder(tmp_path, SECOND)
+    run_folder.CommandFolder(tmp_path, SECOND)
     assert config_of(tmp_path) == SECOND
 
 
 def test_who_replaces_a_config_keeps_others_out_until_it_is_written(tmp_path: Path) -> None:
-    first, second = FolderClaim(tmp_path), FolderClaim(tmp_path)
+    first, second = run_folder.FolderClaim(tmp_path), run_folder.FolderClaim(tmp_path)
     assert not first.lock(exclusive=True)
     second.close()
     assert first.lock(exclusive=True)
     first.lock(exclusive=False)
-    assert not FolderClaim(tmp_path).lock(exclusive=True)
+    assert not run_folder.FolderClaim(tmp_path).lock(exclusive=True)
 
 
 LOGGED = [(0, "0", "train/loss", 0.1), (3, "", "=1+1", -2.5), (4, "1", "a,b\n'x'", 1e-300)]
@@ -199,12 +193,12 @@ LOGGED = [(0, "0", "train/loss", 0.1), (3, "", "=1+1", -2.5), (4, "1", "a,b\n'x'
 
 def test_metrics_come_back_to_the_last_digit_and_no_cell_is_a_formula(tmp_path: Path) -> None:
     path = tmp_path / "run" / "metrics.csv"
-    write_metrics(path, LOGGED)
+    run_folder.write_metrics(path, LOGGED)
     lines = path.read_text().splitlines()
     assert lines[:3] == ["step,epoch,metric,value", "0,0,train/loss,0.1", "3,,'=1+1,-2.5"]
-    assert read_metrics(path) == LOGGED
-    write_metrics(path, [])
-    assert read_metrics(path) == []
+    assert run_folder.read_metrics(path) == LOGGED
+    run_folder.write_metrics(path, [])
+    assert run_folder.read_metrics(path) == []
 
 
 HEAD = "step,epoch,metric,value\n"
@@ -219,5 +213,5 @@ def test_a_damaged_file_is_named_with_what_to_do(text: str, tmp_path: Path) -> N
     path = tmp_path / "metrics.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"^{path}: its lines .*; remove {tmp_path} ") as refused:
-        read_metrics(path)
+        run_folder.read_metrics(path)
     assert "\n" not in str(refused.value)

@@ -17,14 +17,7 @@ from probelight.probes.source import ProbeData
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
-from probelight.protocols.zero_shot.command import (
-    LoadedSet,
-    load_sets,
-    own_configs,
-    read_set,
-    score_set,
-    zero_shot_jobs,
-)
+from probelight.protocols.zero_shot import command
 from probelight.protocols.zero_shot.measures import rank_rows, zero_shot_rows
 from probelight.results.record import checksums
 from probelight.results.row import Row
@@ -90,13 +83,15 @@ def test_an_empty_choice_that_wins_is_an_answer_without_a_text() -> None:
     assert any("choice 5" in text for text in shares)
 
 
-def test_a_set_that_changed_behind_the_plan_is_refused(age: LoadedSet, tmp_path: Path) -> None:
+def test_a_set_that_changed_behind_the_plan_is_refused(
+    age: command.LoadedSet, tmp_path: Path
+) -> None:
     context = RunContext(TRAINER)
-    [job] = zero_shot_jobs([age], [ModelSettings()], TRAINER)
+    [job] = command.zero_shot_jobs([age], [ModelSettings()], TRAINER)
     config = {**job.config, "data": ["0" * 64]}
     run = RunFolder(tmp_path / "runs", job.name, config)
     with pytest.raises(UsageError, match="changed since it was planned"):
-        score_set(run, config, context)
+        command.score_set(run, config, context)
     assert run.result() is None
 
 
@@ -115,17 +110,17 @@ def test_rows_of_ranks_worked_out_by_hand() -> None:
 
 
 @pytest.fixture
-def age() -> LoadedSet:
-    [one] = load_sets(["age_small"], DEFAULT_FILE, None, None)
+def age() -> command.LoadedSet:
+    [one] = command.load_sets(["age_small"], DEFAULT_FILE, None, None)
     return one
 
 
-def key(asked: LoadedSet, trainer: TrainerSettings = TRAINER, **more: Any) -> str:
-    [job] = zero_shot_jobs([asked], [MODEL], trainer, **more)
+def key(asked: command.LoadedSet, trainer: TrainerSettings = TRAINER, **more: Any) -> str:
+    [job] = command.zero_shot_jobs([asked], [MODEL], trainer, **more)
     return job.key
 
 
-def test_what_decides_the_numbers_is_in_the_key_and_nothing_else_is(age: LoadedSet) -> None:
+def test_what_decides_the_numbers_is_in_the_key_and_nothing_else_is(age: command.LoadedSet) -> None:
     assert key(age, TrainerSettings(max_eval_tokens=64)) == key(age)
     keys = {
         key(age),
@@ -137,7 +132,7 @@ def test_what_decides_the_numbers_is_in_the_key_and_nothing_else_is(age: LoadedS
     assert len(keys) == 5
 
 
-def test_the_domain_stem_decides_numbers_where_it_is_asked_for(age: LoadedSet) -> None:
+def test_the_domain_stem_decides_numbers_where_it_is_asked_for(age: command.LoadedSet) -> None:
     config = replace(age.data.config, domain_stem="Older is [MASK] .")
     own = age._replace(data=replace(age.data, config=config))
     assert key(own, rules=["sum", "pmi"]) != key(age, rules=["sum", "pmi"])
@@ -145,19 +140,19 @@ def test_the_domain_stem_decides_numbers_where_it_is_asked_for(age: LoadedSet) -
 
 
 def test_each_probe_has_its_own_split_that_of_all_or_dev() -> None:
-    found = load_sets(["age_small", "taxonomy_small:test"], DEFAULT_FILE, None, None)
+    found = command.load_sets(["age_small", "taxonomy_small:test"], DEFAULT_FILE, None, None)
     assert [(one.name, one.split) for one in found] == [
         ("age_small", "dev"),
         ("taxonomy_small", "test"),
     ]
-    [only] = load_sets(["age_small"], DEFAULT_FILE, "train", None)
+    [only] = command.load_sets(["age_small"], DEFAULT_FILE, "train", None)
     assert only.split == "train"
 
 
 def test_a_file_of_ones_own_is_called_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "whales.jsonl.gz"
     write_ai2(path, [Record("1", "a whale is [MASK] than a mouse .", ("larger", "smaller"), 0)])
-    [one] = load_sets((), FileSettings(str(path), "mc_mlm"), None, None)
+    [one] = command.load_sets((), FileSettings(str(path), "mc_mlm"), None, None)
     assert (one.name, one.split, len(one.data.records)) == ("whales", "", 1)
     assert checksums(one.data) == [one.data.files[0].sha256]
 
@@ -172,20 +167,20 @@ def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
     mirror = str(tiny_probes / "mirror")
     named = ["age_small:test", str(tiny_probes / "first.yaml")]
     for sets in (
-        load_sets((), FileSettings(str(table), choices="small,large"), None, None),
-        load_sets((), FileSettings(str(path), "mc_mlm"), None, None),
-        load_sets(named, DEFAULT_FILE, None, mirror),
+        command.load_sets((), FileSettings(str(table), choices="small,large"), None, None),
+        command.load_sets((), FileSettings(str(path), "mc_mlm"), None, None),
+        command.load_sets(named, DEFAULT_FILE, None, mirror),
     ):
-        planned = RunContext(mirror=mirror, own=own_configs(sets))
+        planned = RunContext(mirror=mirror, own=command.own_configs(sets))
         context = RunContext.from_json(json.loads(json.dumps(planned.to_json())))
         for one in sets:
-            read = read_set(context, one.name, one.split)
+            read = command.read_set(context, one.name, one.split)
             assert (read.records, read.notices) == (one.data.records, one.data.notices)
             assert (read.config.name, checksums(read)) == (
                 one.data.config.name,
                 checksums(one.data),
             )
-    assert list(own_configs(sets)) == ["first"]  # age_small is known everywhere
+    assert list(command.own_configs(sets)) == ["first"]  # age_small is known everywhere
 
 
 def test_two_probes_of_one_name_are_refused(tmp_path: Path, tiny_probes: Path) -> None:
@@ -193,4 +188,4 @@ def test_two_probes_of_one_name_are_refused(tmp_path: Path, tiny_probes: Path) -
     (tmp_path / "first.yaml").write_text(text.replace("a test", "another"))
     named = f"{tiny_probes / 'first.yaml'}:test,{tmp_path / 'first.yaml'}:test"
     with pytest.raises(UsageError, match="two probes are called 'first'"):
-        load_sets(named.split(","), DEFAULT_FILE, None, str(tiny_probes / "mirror"))
+        command.load_sets(named.split(","), DEFAULT_FILE, None, str(tiny_probes / "mirror"))
