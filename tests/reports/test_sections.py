@@ -81,6 +81,10 @@ def test_two_tables_of_one_name_are_refused(
     ("make", "unused"),
     [
         ("printed('zero_shot', results)", "papers overview curve inoculation concepts matplotlib"),
+        (
+            "resolve_name('probelight.reports.overview.story').story(results)",
+            "curve diagnostics figure inoculation page",
+        ),
         ("made_sections(results)", ""),
     ],
 )
@@ -89,6 +93,7 @@ def test_what_nobody_ran_is_not_loaded(make: str, unused: str, tmp_path: Path) -
     lines = [
         "import sys",
         "from pathlib import Path",
+        "from pkgutil import resolve_name",
         "from probelight.reports.sections import made_sections, printed",
         "from probelight.results.load import load_results",
         f"results = load_results(Path({str(tmp_path)!r}))",

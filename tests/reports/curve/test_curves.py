@@ -7,7 +7,7 @@ import pytest
 from probelight.metrics.learning_curve import WEIGHTS
 from probelight.reports.curve.curves import Curve, Point, curves, summed
 from probelight.reports.curve.scores import rivals, standard_curves
-from probelight.reports.curve.tables import curve_table, parts_table
+from probelight.reports.curve.tables import curve_table, parts_table, summary_tables
 from probelight.reports.estimates import Estimate
 from probelight.reports.published import ScoreKey
 from probelight.results.load import load_results
@@ -25,9 +25,7 @@ def curve(demo_folder: Path) -> Curve:
 
 def test_mean_over_seeds(curve: Curve) -> None:
     assert list(curve.means()) == [0, 62, 125, 250, 500]
-    assert curve.controls == ["no_language"]
-    assert curve.chance == 0.5
-    assert curve.learning_rate == 1e-3
+    assert (curve.controls, curve.chance, curve.learning_rate) == (["no_language"], 0.5, 1e-3)
     point = curve.line()[62]
     assert [row.value for row in point.by_seed.values()] == [262 / 500, 281 / 500]
     assert point.mean == pytest.approx(0.543)
@@ -66,12 +64,13 @@ def test_intervals_are_over_items_and_seeds_where_hits_are_kept(tmp_path: Path) 
     write_curve(tmp_path, shares, sizes=(62,), controls=("standard", "no_language"))
     (found,) = curves(load_results(tmp_path))
     measured = found.line()[62].estimate
+    low, high = map(present, measured.bounds)
     # Items alone give 0.6 +- 0.09; three seeds 0.1 apart have a mean with a standard error of
     # 0.058, which is 0.25 with Student's quantile of 4.30 for two degrees of freedom.
-    assert 0.4 < (measured.ci_high or 0) - (measured.ci_low or 1) < 0.5
+    assert 0.4 < high - low < 0.5
     assert measured.value == pytest.approx(0.6)
-    gap = present(found.difference("no_language", 62))
-    assert (gap.ci_low or 1) < 0.1 < (gap.ci_high or 0)
+    low, high = map(present, present(found.difference("no_language", 62)).bounds)
+    assert low < 0.1 < high
     assert (found.majority, found.num_seeds) == (pytest.approx(0.52), 3)
     assert list(found.line()) == [62]
 
@@ -81,10 +80,13 @@ def test_learning_rates_and_modes_are_curves_of_their_own(tmp_path: Path) -> Non
     other_rate = {**mlp[1], "learning_rate": 1e-4, "value": 0.7}
     write_run(tmp_path, "a", [*mlp, other_rate])
     write_run(tmp_path, "b", curve_rows("p", "standard", {62: [61]}, 100, mode="linear"))
-    found = curves(load_results(tmp_path))
-    settings = [(curve.mode, curve.learning_rate, list(curve.means())) for curve in found]
+    results = load_results(tmp_path)
+    settings = [(one.mode, one.learning_rate, list(one.means())) for one in curves(results)]
     # The untrained point has no rate and belongs to both.
     assert settings == [("linear", 1e-3, [62]), ("mlp", 1e-4, [0, 62]), ("mlp", 1e-3, [0, 62])]
+    [table] = summary_tables(results)
+    rates = [row[1].detail for row in present(table).rows]
+    assert rates == ["rate 0.0001", "rate 0.001", "rate 0.001"]
 
 
 def test_other_train_rows_and_stages_are_curves_of_their_own(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.curves import levels, shares
 from tests.fixtures.report import labels, named, present, records
-from tests.fixtures.results import curve_rows, write_curve, write_run
+from tests.fixtures.results import write_curve, write_run
 
 
 def summary_table(folder: Path) -> Table:
-    (table,) = summary_tables(load_results(folder))
+    [table] = summary_tables(load_results(folder))
     return present(table)
 
 
@@ -62,14 +62,6 @@ def test_questions_have_a_table_without_zero_shot(tmp_path: Path) -> None:
         *("LangSense nolang: clipped", "LangSense nolang: unclipped"),
     ]
     assert named(both[1], 0)["trained: MAX %"].text == "90.0"
-
-
-def test_learning_rates_have_a_row_each(tmp_path: Path) -> None:
-    found = curve_rows("p", "standard", {62: [50, 60]}, 100)
-    other = [{**row, "learning_rate": 1e-4} for row in found]
-    write_run(tmp_path, "a", [*found, *other])
-    table = summary_table(tmp_path)
-    assert [row[1].detail for row in table.rows] == ["rate 0.0001", "rate 0.001"]
 
 
 def test_langsense_is_told_of_every_control(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -75,21 +74,6 @@ def test_a_context_that_nothing_is_right_for_has_no_right_answer(tmp_path: Path)
     write_lines(run, [{**context, "probability": 0.5}])
     lines = story(load_results(tmp_path))
     assert lines[-2:] == ["One item: He ___", "  before training it said: ran"]
-
-
-def test_only_what_there_are_runs_of_is_loaded(tmp_path: Path) -> None:
-    write_run(tmp_path, "a", zero_shot_rows("known", 90, 100, 2))
-    code = (
-        "import sys; from pathlib import Path; from probelight.results.load import load_results; "
-        "from probelight.reports.overview.story import story; "
-        "assert story(load_results(Path(sys.argv[1]))); "
-        "print(*(name for name in sys.modules if name.startswith('probelight.reports.')))"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    rooms = {name.split(".")[2] for name in loaded}
-    assert "overview" in rooms
-    assert not rooms & {"audit", "curve", "diagnostics", "figure", "grids", "inoculation", "page"}
 
 
 def test_many_skills_and_long_names_keep_to_the_screen(
