@@ -165,7 +165,7 @@ def _cost(label: str, group: str = "") -> Column:
 def _record(
     cell: Inoculation, rows: Mapping[str, Row], interpretable: bool | None, **more: object
 ) -> dict[str, object]:
-    """Return the identity of a run with the given rows by metric."""
+    """Return what identifies a run, and the given rows by metric."""
     epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
     seed = "" if cell.seed is None else f", seed {cell.seed}"
     best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
@@ -243,7 +243,7 @@ def _spread(metric: str, group: str) -> Column:
 
 
 def _parts(cell: Inoculation, pooled_from: float = inf) -> Iterator[dict[str, object]]:
-    """Yield a row per part but heat maps'; clusters of `pooled_from` or more items are pooled."""
+    """Yield a row per part, but for heat maps; clusters of `pooled_from` or more are pooled."""
     by_name: dict[str, list[Mapping[str, Row]]] = {}
     for part, rows in cell.parts.items():
         is_large = part.kind == "clusters" and part["size"] >= pooled_from

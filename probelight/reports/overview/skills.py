@@ -137,7 +137,7 @@ def _zero_shot(results: Results) -> Iterator[Point]:
 
 
 def _curves(results: Results) -> Iterator[Point]:
-    """All points of all curves; of a model's several first that of LangSense, `linear` last."""
+    """Yield the points of all curves; of a model's several LangSense's first, `linear` last."""
     from probelight.reports.audit import PARTIAL_KINDS
     from probelight.reports.curve.curves import FULL, curves
 
@@ -164,7 +164,7 @@ def _curves(results: Results) -> Iterator[Point]:
 
 
 def _grids(results: Results) -> Iterator[Point]:
-    """Grids of ages and of sizes; the other panels are perturbations of the first."""
+    """Yield grids of ages and of sizes; the other panels are perturbations of the first."""
     from probelight.reports.grids import AGE_PANELS, SIZES, grids
 
     for grid in grids(results):
@@ -206,7 +206,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
 
 
 def _diagnostics(results: Results) -> Iterator[Point]:
-    """Whole sets, but affirmative and negative statements apart: together they are at chance."""
+    """Yield sets; affirmative and negative statements apart, as together they are at chance."""
     from probelight.reports.diagnostics import PERTURBATIONS, SENSITIVITY, diagnosed
 
     rows = diagnosed(results)
@@ -222,7 +222,7 @@ def _diagnostics(results: Results) -> Iterator[Point]:
 
 
 def _baselines(results: Results) -> Iterator[Point]:
-    """An audit's baselines without the question."""
+    """Yield an audit's baselines, which see only a part of the input."""
     from probelight.reports.audit import PARTIAL, baselines
 
     rows = baselines(results)
@@ -310,7 +310,7 @@ def _lacking(point: Point, other: Point) -> str:
 
 
 def _least_gap(point: Point, other: Point) -> float | None:
-    """Lower end of the interval of one score minus another, on the same recorded items."""
+    """Return the lower end of the interval of a score minus another, on the same items."""
     if point.dose and other.dose:
         from probelight.reports.inoculation.runs import interval_of
 

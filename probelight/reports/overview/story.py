@@ -90,7 +90,7 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
 
 
 def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
-    """The curve with a control of the skill with the best verdict."""
+    """Return the lines of the best-judged curve that has a control."""
     for verdict in best_first:
         if not (curve := verdict.points[-1].curve):
             continue
@@ -104,7 +104,7 @@ def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
 
 
 def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
-    """The scores of both sides of the first inoculation, dose by dose."""
+    """Return the lines of the first inoculation: the scores of both tasks by dose."""
     for verdict in found:
         line = [point.dose for point in verdict.points if point.dose and point.size]
         sides = []
@@ -135,7 +135,7 @@ def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
 
 
 def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
-    """An item of the best-judged skill that has one, with the model's answer."""
+    """Return the lines of an item of the best-judged skill that has one, with the answer."""
     for item in filter(None, (example(results, [verdict]) for verdict in best_first)):
         right = [text for text, is_right, _ in item.choices if is_right][:1]
         answer = next((text for text, _, models in item.choices if models), "nothing")
@@ -149,7 +149,7 @@ def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
 
 
 def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]:
-    """Rows of bars on one scale, with the first value and the last."""
+    """Return rows of bars on one scale, with the first value and the last."""
     values = [value for row in rows.values() for value in row]
     low = min(values) if low is None else min(low, *values)
     high = max(*values, low + LEAST_REACH)

@@ -248,7 +248,7 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
 
 
 def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
-    """Return sheets by size, unchanged items first; equal ones once: doses repeat those before."""
+    """Sort sheets by size and drop repeats: each dose repeats the answers before inoculation."""
 
     def order(sheet: Sheet) -> tuple[object, ...]:
         is_changed = sheet.control not in WHOLE
