@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,7 +26,6 @@ def publish(
     settings: WandbSettings,
     workspace: WorkspaceTemplate | None = None,
     patience: float = 120.0,
-    client: Callable[[], Any] | None = None,
 ) -> bool:
     """Log the figures, tables and page of a report as one run in the sweep's group.
 
@@ -39,7 +37,6 @@ def publish(
         settings: Project and group; the group is the folder's name by default.
         workspace: A workspace to make in the project, if online.
         patience: Seconds to wait for W&B.
-        client: Returns the wandb package; a parameter for tests.
 
     Returns:
         Whether everything was logged in time.
@@ -49,7 +46,7 @@ def publish(
 
     def send_all() -> None:
         try:
-            wandb = (client or wandb_client)()
+            wandb = wandb_client()
             offline = settings.offline()
             name = report_dir.resolve().name
             digest = hashlib.sha256(str(report_dir.resolve()).encode()).hexdigest()[:12]

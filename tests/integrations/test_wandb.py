@@ -22,9 +22,13 @@ SETTINGS = WandbSettings(project="p", mode="offline")
 ONLINE = WandbSettings(project="p", mode="online")
 
 
-def package() -> Any:
-    """What is used of the wandb package, for one run."""
+@pytest.fixture
+def wandb(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What is used of the wandb package, with a server that answers, for one run."""
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setattr("probelight.io.wandb.check_server", lambda wandb: None)
     wandb = Mock(spec_set=["init", "Artifact", "Image", "Table"])
+    monkeypatch.setattr(published, "wandb_client", lambda: wandb)
     wandb.Image.side_effect = lambda path: ("image", Path(path).read_bytes())
     wandb.Table.side_effect = lambda columns, data: (columns, data)
     wandb.init.return_value = Mock(spec_set=["log", "log_artifact", "summary", "finish"])
@@ -52,12 +56,8 @@ def report_dir(tmp_path: Path) -> Path:
     return folder
 
 
-def test_figures_tables_and_costs_are_one_small_run(
-    report_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    wandb = package()
-    assert publish(report_dir, SETTINGS, client=lambda: wandb)
+def test_figures_tables_and_costs_are_one_small_run(report_dir: Path, wandb: Any) -> None:
+    assert publish(report_dir, SETTINGS)
     expected = {"group": "released", "job_type": "report", "mode": "offline"}
     assert expected.items() <= wandb.init.call_args.kwargs.items()
     run = wandb.init.return_value
@@ -90,14 +90,9 @@ def test_the_costs_of_one_seed_are_those_of_the_chosen_runs(report_dir: Path) ->
     assert inoculation_costs(tables) == {"inoculation_cost/hypernymy/test/ESIM/k=100": 0.02}
 
 
-def test_a_report_made_again_is_the_same_run(
-    report_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    monkeypatch.setattr("probelight.io.wandb.check_server", lambda wandb: None)
-    wandb, settings = package(), WandbSettings("p", group="g", mode="online")
+def test_a_report_made_again_is_the_same_run(report_dir: Path, wandb: Any) -> None:
     for _ in range(2):
-        publish(report_dir, settings, client=lambda: wandb)
+        publish(report_dir, WandbSettings("p", group="g", mode="online"))
     first, again = wandb.init.call_args_list
     assert first == again
     assert (first.kwargs["resume"], first.kwargs["group"]) == ("allow", "g")
@@ -110,33 +105,29 @@ def test_a_column_is_all_numbers_or_all_text(tmp_path: Path) -> None:
 
 
 def test_a_report_that_cannot_be_online_is_written_to_disk(
-    report_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    report_dir: Path,
+    wandb: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-
-    def refuse(wandb: Any) -> None:
-        raise ConnectionError("https://w.example does not answer")
-
+    refuse = Mock(side_effect=ConnectionError("https://w.example does not answer"))
     monkeypatch.setattr("probelight.io.wandb.check_server", refuse)
-    wandb, template = package(), WorkspaceTemplate(name="n", sections=())
     with pytest.warns(RuntimeWarning, match="does not answer.*`wandb sync` sends it"):
-        assert publish(report_dir, ONLINE, template, client=lambda: wandb)
+        assert publish(report_dir, ONLINE, WorkspaceTemplate(name="n", sections=()))
     assert wandb.init.call_args.kwargs["mode"] == "offline"
     wandb.init.return_value.finish.assert_called_once()
     assert "workspace n: not made" in capsys.readouterr().out
 
 
-def test_failing_and_hanging_are_a_warning(report_dir: Path) -> None:
+def test_failing_and_hanging_are_a_warning(report_dir: Path, wandb: Any) -> None:
     release = threading.Event()
-
-    def broken() -> Any:
-        raise ConnectionError("no route to host")
-
+    wandb.init.side_effect = ConnectionError("no route to host")
     with pytest.warns(RuntimeWarning, match="no route to host"):
-        assert not publish(report_dir, SETTINGS, client=broken)
+        assert not publish(report_dir, SETTINGS)
+    wandb.init.side_effect = lambda **arguments: release.wait(30)
     start = time.perf_counter()
     with pytest.warns(RuntimeWarning, match=r"no answer in 0\.2 s"):
-        assert not publish(report_dir, SETTINGS, client=lambda: release.wait(30), patience=0.2)
+        assert not publish(report_dir, SETTINGS, patience=0.2)
     assert time.perf_counter() - start < 5
     release.set()
 

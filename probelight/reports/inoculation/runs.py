@@ -284,13 +284,13 @@ def interval_of(means: Sequence[tuple[float, Dose, str]]) -> Bounds:
         return None, None
     is_kept = np.array(marks) > 0 if unit == UNTOUCHED else np.full(len(groups), True)
 
-    def credit(side: Side, time: str) -> Floats:
+    def scores(side: Side, time: str) -> Floats:
         if unit == CLUSTERS:
             return np.array(strict_credits(side.scores[time], side.clusters))
         return np.array(side.scores[time])[is_kept]
 
     terms = [
-        Term(weight, {seed or 0: credit(side, time) for seed, side in sides.items()})
+        Term(weight, {seed or 0: scores(side, time) for seed, side in sides.items()})
         for weight, time, sides in parts
     ]
     every_group = None if unit == CLUSTERS else np.array(groups)[is_kept]
