@@ -93,13 +93,7 @@ CONFIGS = sorted(
 
 
 def test_there_are_configs() -> None:
-    assert set(CONFIGS) >= {
-        "dictionary_qa_curve.yaml",
-        "olmpics_baselines.yaml",
-        "olmpics_curve.yaml",
-        "olmpics_curve_dev.yaml",
-        "olmpics_curve_mc_qa.yaml",
-    }
+    assert len(CONFIGS) >= 5
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -38,10 +38,10 @@ POINT = "probelight.protocols.curve.heads:CurveProbe.point"
 
 
 @pytest.fixture
-def config(curve_model: Path, curve_probes: Path, tmp_path: Path) -> Path:
-    values = {
+def config(curve_model: Path, curve_probes: Path) -> dict[str, Any]:
+    return {
         "models": [str(curve_model)],
-        "probes": [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")],
+        "probes": [str(curve_probes / "asked.yaml")],
         "mirror": str(curve_probes / "mirror"),
         "grid": {
             "sizes": [8, 16],
@@ -54,16 +54,12 @@ def config(curve_model: Path, curve_probes: Path, tmp_path: Path) -> Path:
         },
         "trainer": {"accelerator": "cpu", "progress_bar": False, "checkpoint_every": 1},
     }
-    return written(values, tmp_path / "config.yaml")
 
 
-def written(values: dict[str, Any], path: Path) -> Path:
-    path.write_text(yaml.safe_dump(values))
-    return path
-
-
-def run(config: Path, output_dir: Path, *more: str) -> int:
-    return cli.main(["curve", "--config", str(config), "--output_dir", str(output_dir), *more])
+def command(config: dict[str, Any], output_dir: Path, *more: str) -> list[str]:
+    path = output_dir.with_suffix(".yaml")
+    path.write_text(yaml.safe_dump(config))
+    return ["curve", f"--config={path}", f"--output_dir={output_dir}", *more]
 
 
 def outcome(folder: Path) -> dict[str, bytes]:
@@ -82,7 +78,7 @@ def outcome(folder: Path) -> dict[str, bytes]:
     ],
 )
 def test_a_killed_curve_ends_with_the_same_bytes(
-    config: Path,
+    config: dict[str, Any],
     tmp_path: Path,
     curve_probes: Path,
     probe: str,
@@ -91,29 +87,24 @@ def test_a_killed_curve_ends_with_the_same_bytes(
     finished: int,
     points: int,
 ) -> None:
-    values = yaml.safe_load(config.read_text())
-    values["probes"] = [str(curve_probes / f"{probe}.yaml")]
-    values["grid"]["sizes"] = [8, 16] if probe == "pairs" else [8]
-    values["grid"]["full"]["epochs"] = 2
-    small = written(values, tmp_path / "small.yaml")
+    config["probes"] = [str(curve_probes / f"{probe}.yaml")]
+    config["grid"]["sizes"] = [8, 16] if probe == "pairs" else [8]
+    config["grid"]["full"]["epochs"] = 2
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert run(small, whole) == 0
-    command = ["curve", "--config", str(small), "--output_dir", str(killed)]
-    assert run_with_fault(command, call, method=method).returncode == -9
+    assert cli.main(command(config, whole)) == 0
+    assert run_with_fault(command(config, killed), call, method=method).returncode == -9
     assert len(list(killed.glob("runs/*/result.json"))) == finished
-    assert run(small, killed) == 0
+    assert cli.main(command(config, killed)) == 0
     expected = outcome(whole)
     assert len(expected) == 1 + 3 * points
     assert outcome(killed) == expected
     assert not list(killed.glob("runs/*/checkpoints"))
 
 
-def test_rows_of_a_fine_tuned_curve(config: Path, tmp_path: Path) -> None:
-    values = yaml.safe_load(config.read_text())
-    values["probes"] = values["probes"][1:]
-    values["grid"] |= {"sizes": [8], "full": {**values["grid"]["full"], "patience": None}}
+def test_rows_of_a_fine_tuned_curve(config: dict[str, Any], tmp_path: Path) -> None:
+    config["grid"] |= {"sizes": [8], "full": {**config["grid"]["full"], "patience": None}}
     folder = tmp_path / "out"
-    assert run(written(values, tmp_path / "last.yaml"), folder) == 0
+    assert cli.main(command(config, folder)) == 0
     rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
     names = ("control", "mode", "num_train", "num_items", "epoch", "seed", "learning_rate")
     assert {tuple(row[name] for name in names) for row in rows} == {
@@ -130,13 +121,12 @@ def test_rows_of_a_fine_tuned_curve(config: Path, tmp_path: Path) -> None:
 
 
 def test_a_masked_probe_is_posed_as_questions(
-    config: Path, tmp_path: Path, curve_probes: Path
+    config: dict[str, Any], tmp_path: Path, curve_probes: Path
 ) -> None:
-    values = yaml.safe_load(config.read_text())
-    values["probes"] = [str(curve_probes / "later.yaml")]
-    values["grid"] |= {"sizes": [8], "train_from": "dev", "full": {"epochs": 1, "batch_size": 8}}
+    config["probes"] = [str(curve_probes / "later.yaml")]
+    config["grid"] |= {"sizes": [8], "train_from": "dev", "full": {"epochs": 1, "batch_size": 8}}
     folder = tmp_path / "out"
-    assert run(written(values, tmp_path / "asked.yaml"), folder, "--setup=mc_qa") == 0
+    assert cli.main(command(config, folder, "--setup=mc_qa")) == 0
     rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
     assert {(r["mode"], r["control"], r["split"]) for r in rows} == {
         ("full", "standard", "part of dev"),
@@ -145,15 +135,13 @@ def test_a_masked_probe_is_posed_as_questions(
 
 
 def test_every_point_begins_with_the_model_of_the_first_stage(
-    config: Path, tmp_path: Path, curve_probes: Path
+    config: dict[str, Any], tmp_path: Path
 ) -> None:
-    values = yaml.safe_load(config.read_text())
-    asked = str(curve_probes / "asked.yaml")
-    values |= {"probes": [asked], "first_stage": f"{asked}:dev"}
+    config["first_stage"] = f"{config['probes'][0]}:dev"
     still = {"epochs": 1, "batch_size": 8, "learning_rate": 0.0}
-    values["grid"] |= {"sizes": [8], "full": still}
+    config["grid"] |= {"sizes": [8], "full": still}
     folder = tmp_path / "out"
-    assert run(written(values, tmp_path / "stage.yaml"), folder) == 0
+    assert cli.main(command(config, folder)) == 0
     results = [json.loads(p.read_text()) for p in folder.glob("runs/*/result.json")]
     stages = {r["rows"][0]["control"]: r for r in results if r["protocol"] == "curve_first_stage"}
     assert sorted(stages) == ["no_language", "standard"]
@@ -165,7 +153,7 @@ def test_every_point_begins_with_the_model_of_the_first_stage(
         control = point["rows"][0]["control"]
         assert point["model_sha256"] == stages[control]["model_sha256"]
         assert "12 of 12 measured questions are in the first stage too" in point["notices"]
-    assert run(tmp_path / "stage.yaml", folder) == 0
+    assert cli.main(command(config, folder)) == 0
 
 
 def test_held_out_rows_are_in_no_sample(pairs: CurveData) -> None:

@@ -87,19 +87,15 @@ def test_a_job_needs_nothing_but_its_config(
     if kind == "causal":
         model = ModelSettings(str(curve_lm("gpt2")), kind=kind, random_weights=True)
     jobs = curve_jobs(curve_of("pairs", model, settings, curve_probes))
-    results = []
-    for name in ("alone", "together"):
-        folder = CommandFolder(tmp_path / name, {})
-        contexts = [RunContext(TRAINER, mirror=str(curve_probes / "mirror")) for _ in jobs]
-        if name == "alone":
-            for job, context in zip(jobs, contexts, strict=True):
-                plain = json.loads(json.dumps(job.config))
-                assert Curve.of(plain, context) == Curve.of(job.config, context)
-                run_jobs([job], folder, context)
-        else:
-            run_jobs(jobs, folder, contexts[0])
-        results.append(read_results(folder.write_results()))
-    assert results[0] == results[1] != []
+    alone, together = (CommandFolder(tmp_path / name, {}) for name in ("alone", "together"))
+    for job in jobs:
+        context = RunContext(TRAINER, mirror=str(curve_probes / "mirror"))
+        plain = json.loads(json.dumps(job.config))
+        assert Curve.of(plain, context) == Curve.of(job.config, context)
+        run_jobs([job], alone, context)
+    run_jobs(jobs, together, RunContext(TRAINER, mirror=str(curve_probes / "mirror")))
+    found, expected = (read_results(folder.write_results()) for folder in (alone, together))
+    assert found == expected != []
 
 
 @pytest.mark.parametrize("probe", ["pairs", "asked"])

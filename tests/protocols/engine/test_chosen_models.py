@@ -43,13 +43,6 @@ def test_what_else_is_said_of_the_model_holds_for_all_that_are_named() -> None:
     assert (esim.kind, esim.max_length, esim.vectors) == ("esim", 64, "v.txt")
 
 
-def test_every_transformer_gets_its_random_weights_control() -> None:
-    esim = ModelSettings(kind="esim")
-    models = chosen_models((), ModelSettings(), True) + chosen_models((), esim, True)
-    assert [m.label for m in models[:2]] == ["dictionary-lm", "dictionary-lm (random weights)"]
-    assert models[2:] == [esim]
-
-
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     for field, value in (("name_or_path", "x"), ("random_weights", True), ("kind", "causal")):
         with pytest.raises(UsageError, match=rf"either --models a,b or --model\.{field}, not both"):
@@ -64,11 +57,14 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         model_of(str(path))
 
 
-def test_folders_of_one_name_are_told_apart_by_path(tmp_path: Path) -> None:
+def test_folders_of_one_name_are_told_apart_by_path_and_baselines_have_no_random_weights(
+    tmp_path: Path,
+) -> None:
     one, other = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
-    models = chosen_models(f"{one},{other},dictionary-lm".split(","), ModelSettings(), True)
+    models = chosen_models([str(one), str(other), "dictionary-lm", "esim"], ModelSettings(), True)
     names = ["a/best", "b/best", "dictionary-lm"]
-    assert [m.label for m in models] == [*names, *(f"{name} (random weights)" for name in names)]
+    controls = [f"{name} (random weights)" for name in names]
+    assert [m.label for m in models] == [*names, "ESIM (word_vectors)", *controls]
     assert models[2].name is None
 
 

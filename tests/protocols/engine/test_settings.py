@@ -165,11 +165,6 @@ def test_what_tables_call_a_model(settings: dict[str, Any], label: str) -> None:
     assert ModelSettings(**settings).label == label
 
 
-def test_a_name_that_looks_like_a_model_to_load_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"give the folder or Hub name .* as model\.name_or_path"):
-        ModelSettings(name="group/bert")
-
-
 def test_the_config_that_names_a_run_has_a_name_and_a_pll_only_if_they_are_chosen() -> None:
     assert not {"name", "pll"} & ModelSettings(pll="original").config().keys()
     chosen = ModelSettings("a", name="mine", pll="within_word_l2r")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,8 @@ TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_ever
 
 
 @pytest.fixture
-def grid(tiny_model: Path, tiny_probes: Path, second: InoculatedProbe) -> SweepGrid:
-    task = OriginalTask(
-        "first",
-        [str(tiny_probes / "first.yaml")],
-        report_sets=[str(tiny_probes / "first.yaml")],
-        selection_share=0.2,
-        reserved_share=0.2,
-        epochs=1,
-        learning_rate=1e-3,
-    )
+def grid(inoculation_config: dict[str, Any], second: InoculatedProbe) -> SweepGrid:
+    task = replace(OriginalTask(**inoculation_config["original"]), epochs=1)
     row = SweepRow(
         model="tiny",
         original="colours",
@@ -41,7 +34,7 @@ def grid(tiny_model: Path, tiny_probes: Path, second: InoculatedProbe) -> SweepG
         epochs=1,
         batch_size=8,
     )
-    model = ModelSettings(str(tiny_model), max_length=32)
+    model = ModelSettings(**inoculation_config["model"])
     return SweepGrid({"tiny": model}, {"colours": task}, [row])
 
 

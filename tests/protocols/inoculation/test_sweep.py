@@ -20,6 +20,7 @@ from probelight.io.wandb import WandbSettings
 from probelight.protocols import cli
 from probelight.protocols.inoculation import sweep
 from probelight.protocols.inoculation.command import inoculate
+from probelight.protocols.inoculation.sweep import SweepGrid
 from probelight.protocols.jobs.fencing import Driver, drive_alone
 from probelight.protocols.jobs.job import RaySettings, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
@@ -32,27 +33,11 @@ from tests.protocols.jobs.trivial import cells
 
 
 @pytest.fixture
-def config_path(inoculation_config: dict[str, Any], tmp_path: Path) -> Path:
-    row = {
-        "model": "tiny",
-        "original": "first",
-        "probe": inoculation_config["probe"],
-        "doses": [24],
-        "learning_rates": [1.0e-3, 1.0e-4],
-        "extras": ["none"],
-        "batch_size": 8,
-    }
-    config = {
-        "grid": {
-            "models": {"tiny": inoculation_config["model"]},
-            "originals": {"first": inoculation_config["original"]},
-            "rows": [row],
-        },
-        "mirror": inoculation_config["mirror"],
-        "trainer": {"accelerator": "cpu", "threads": 1},
-    }
+def config_path(grid: SweepGrid, mirror: str, tmp_path: Path) -> Path:
+    small = replace(grid, rows=[replace(grid.rows[0], doses=[24], extras=["none"])])
+    trainer = {"accelerator": "cpu", "threads": 1}
     path = tmp_path / "sweep.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump({"grid": asdict(small), "mirror": mirror, "trainer": trainer}))
     return path
 
 
@@ -70,9 +55,9 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     # The original task, its scores before, two learning rates, the best of them.
     assert "5 cells: 1 original, 1 before, 2 inoculate, 1 chosen" in out
     assert "0 done, 5 to be run\n" in out
-    # 80 questions less a fifth to select and a fifth reserved are 3 batches of 16, in 2 epochs;
-    # 24 examples are 3 batches of 8, in 3 epochs, with 2 learning rates: 6 + 18.
-    assert "time: 24 steps" in out
+    # 80 questions less a fifth to select and a fifth reserved are 3 batches of 16; 24 examples are
+    # 3 batches of 8, with 2 learning rates: 3 + 6.
+    assert "time: 9 steps" in out
     assert "by rule: 6 operations a weight and token" in out
     assert len(list(folder.glob("runs/*/config.yaml"))) == 5
     assert f"next: train.py sweep run --output_dir {folder}\n" in out
