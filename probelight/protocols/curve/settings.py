@@ -6,18 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
 
+from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
-from probelight.io.ranges import (
-    BatchSize,
-    HeadMode,
-    LearningRate,
-    NotEmpty,
-    NumEpochs,
-    NumItems,
-    Seed,
-    Settings,
-    Share,
-)
 from probelight.probes.controls import STANDARD, control_named
 from probelight.protocols.engine.settings import MODEL_TYPES, Fit, FitSettings
 from probelight.protocols.engine.user_files import UserFiles, measured_split
@@ -38,7 +28,7 @@ ESIM_FIT = replace(MLM_FIT, batch_size=32, weight_decay=0.0)
 
 
 @dataclass(frozen=True)
-class CurveSettings(Settings):
+class CurveSettings(ranges.Settings):
     """The points of a learning curve and how each is trained.
 
     Args:
@@ -65,25 +55,29 @@ class CurveSettings(Settings):
         esim: How ESIM and the partial-input baselines are trained.
     """
 
-    sizes: Annotated[list[NumItems], NotEmpty()] = field(
+    sizes: Annotated[list[ranges.NumItems], ranges.NotEmpty()] = field(
         default_factory=lambda: [62, 125, 250, 500, 1000, 2000, 4000]
     )
-    seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [1, 2, 3, 4, 5, 6])
-    modes: Annotated[list[HeadMode], NotEmpty()] = field(default_factory=lambda: ["mlp", "linear"])
-    controls: Annotated[list[str], NotEmpty()] = field(
+    seeds: Annotated[list[ranges.Seed], ranges.NotEmpty()] = field(
+        default_factory=lambda: [1, 2, 3, 4, 5, 6]
+    )
+    modes: Annotated[list[ranges.HeadMode], ranges.NotEmpty()] = field(
+        default_factory=lambda: ["mlp", "linear"]
+    )
+    controls: Annotated[list[str], ranges.NotEmpty()] = field(
         default_factory=lambda: [STANDARD, "no_language", "perturbed_language"]
     )
-    learning_rate: dict[str, LearningRate] = field(
+    learning_rate: dict[str, ranges.LearningRate] = field(
         default_factory=lambda: {"mlp": 1e-3, "linear": 1e-3}
     )
-    epochs: NumEpochs = 4
-    batch_size: BatchSize = 16
+    epochs: ranges.NumEpochs = 4
+    batch_size: ranges.BatchSize = 16
     train_split: str = "train"
     split: str = "dev"
     train_from: str | dict[str, str] | None = None
-    train_share: Share = 0.6
+    train_share: ranges.Share = 0.6
     train_probe: str | dict[str, str] | None = None
-    split_seed: Seed = 0
+    split_seed: ranges.Seed = 0
     mlm_baseline: FitSettings = field(default_factory=lambda: MLM_FIT)
     full: FitSettings = field(default_factory=FitSettings)
     esim: FitSettings = field(default_factory=lambda: ESIM_FIT)
@@ -102,7 +96,7 @@ class CurveSettings(Settings):
         value: str | dict[str, str] | None = getattr(self, name)
         return value.get(probe) if isinstance(value, Mapping) else value
 
-    def head_fit(self, mode: HeadMode) -> Fit:
+    def head_fit(self, mode: ranges.HeadMode) -> Fit:
         """Return how the head of a pre-trained model is trained."""
         rate = self.learning_rate[mode]
         return Fit(learning_rate=rate, epochs=self.epochs, batch_size=self.batch_size)

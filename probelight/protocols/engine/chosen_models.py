@@ -203,12 +203,11 @@ def _refuse_other_type(model: ModelSettings) -> None:
         raise PretrainedError(f"{own} of no kind of language model that is read here")
     kind = fitting[0]
     called = _CALLED.get(kind, "masked language model")
-    called = f"an {called}" if called.startswith("e") else f"a {called}"
+    article = "an" if called.startswith("e") else "a"
     scored = f" where it is scored, as {kind} models are not trained here"
-    use = kind if MODEL_TYPES[kind].trained else f"{kind}{scored}"
     raise PretrainedError(
-        f"{own} {called}, and was to be read as another kind, model.kind {model.kind}; give "
-        f"model.kind {use}"
+        f"{own} {article} {called}, and was to be read as another kind, model.kind {model.kind}; "
+        f"give model.kind {kind}{'' if MODEL_TYPES[kind].trained else scored}"
     )
 
 

@@ -12,23 +12,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from probelight.encoding.vector_source import vectors_label
+from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import user_path
 from probelight.io.package import BUNDLED_MODEL, current_model
-from probelight.io.ranges import (
-    BatchSize,
-    GradNorm,
-    LearningRate,
-    MaxLength,
-    Names,
-    NumEpochs,
-    OneOf,
-    PathText,
-    Settings,
-    Share,
-    WeightDecay,
-)
 from probelight.models.checkpoint_files import (
     WORD_SETTINGS,
     PretrainedError,
@@ -171,7 +159,7 @@ def saved_model_type(folder: str | Path) -> str:
 
 
 @dataclass(frozen=True)
-class ModelSettings(Settings):
+class ModelSettings(ranges.Settings):
     """Which model is probed and how its text is made.
 
     Args:
@@ -200,15 +188,15 @@ class ModelSettings(Settings):
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
     """
 
-    name_or_path: PathText = BUNDLED_MODEL
+    name_or_path: ranges.PathText = BUNDLED_MODEL
     revision: str | None = None
     answer_prefix: str = "auto"
     multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
     pll: Literal["original", "within_word_l2r"] = "original"
     head: Literal["mlp", "linear", "pooler"] = "mlp"
-    max_length: MaxLength = 256
+    max_length: ranges.MaxLength = 256
     random_weights: bool = False
-    kind: Annotated[str, OneOf(MODEL_TYPES, AUTO)] = TRANSFORMER
+    kind: Annotated[str, ranges.OneOf(MODEL_TYPES, AUTO)] = TRANSFORMER
     vectors: str = "embedded"
     name: str | None = None
 
@@ -221,7 +209,6 @@ class ModelSettings(Settings):
                 f"model.name {self.name} is what tables call the model; give the folder or Hub "
                 "name to load as model.name_or_path"
             )
-
         if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
             raise UsageError(
                 f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
@@ -259,7 +246,7 @@ class ModelSettings(Settings):
 
 
 @dataclass(frozen=True)
-class FileSettings(Settings):
+class FileSettings(ranges.Settings):
     """A user's probe in a file, without a config.
 
     Args:
@@ -274,12 +261,12 @@ class FileSettings(Settings):
 
     path: str | None = None
     setup: Setup | None = None
-    choices: Names = ()
+    choices: ranges.Names = ()
     name: str | None = None
 
 
 @dataclass(frozen=True)
-class SplitFiles(Settings):
+class SplitFiles(ranges.Settings):
     """A user's probe in several files, without a config, where something is trained.
 
     Args:
@@ -297,7 +284,7 @@ class SplitFiles(Settings):
     dev: str | None = None
     test: str | None = None
     setup: Literal["mc_mlm", "mc_qa"] | None = None
-    choices: Names = ()
+    choices: ranges.Names = ()
     name: str | None = None
 
     @property
@@ -308,7 +295,7 @@ class SplitFiles(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit(Settings):
+class Fit(ranges.Settings):
     """The settings of every training.
 
     Args:
@@ -317,9 +304,9 @@ class Fit(Settings):
         batch_size: Examples in an optimiser step, all processes together.
     """
 
-    learning_rate: LearningRate = 1e-5
-    epochs: NumEpochs = 3
-    batch_size: BatchSize = 16
+    learning_rate: ranges.LearningRate = 1e-5
+    epochs: ranges.NumEpochs = 3
+    batch_size: ranges.BatchSize = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,11 +323,11 @@ class FitSettings(Fit):
             training; used with `patience` alone.
     """
 
-    epochs: NumEpochs = 4
-    weight_decay: WeightDecay = 0.1
-    max_grad_norm: GradNorm | None = None
-    patience: NumEpochs | None = None
-    held_out: Share = 0.1
+    epochs: ranges.NumEpochs = 4
+    weight_decay: ranges.WeightDecay = 0.1
+    max_grad_norm: ranges.GradNorm | None = None
+    patience: ranges.NumEpochs | None = None
+    held_out: ranges.Share = 0.1
 
 
 # Shared defaults: settings are never changed in place.

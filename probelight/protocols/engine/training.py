@@ -19,23 +19,12 @@ from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.utilities import rank_zero_only
 from transformers import PreTrainedModel
 
+from probelight.callbacks import last_state
 from probelight.callbacks.aggregate_checkpoint import (
     HELD_OUT,
     AggregateCheckpoint,
     FinalCheckpoint,
     Patience,
-)
-from probelight.callbacks.last_state import (
-    LAST_NAME,
-    AgreedStop,
-    AtomicCheckpointIO,
-    LastState,
-    StepSeed,
-    newest_state,
-    previous_of,
-    read_state,
-    scores_of,
-    stoppable,
 )
 from probelight.callbacks.run_metrics import LearningCurve, RunMetrics, StepMetrics
 from probelight.callbacks.wandb_logger import follow
@@ -108,7 +97,7 @@ def fit(
         settings,
         max_epochs=plan.how.epochs,
         logger=[metrics, shown] if shown else [metrics],
-        plugins=[AtomicCheckpointIO()],
+        plugins=[last_state.AtomicCheckpointIO()],
         callbacks=[
             *plan.callbacks,
             StepMetrics(settings.log_every_n_steps),
@@ -129,14 +118,14 @@ def fit(
         print(f"{plan.description}{resumed}", flush=True)
     if settings.compile:
         compile_transformers(module)
-    with stoppable():
+    with last_state.stoppable():
         trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
     for callback in plan.callbacks:
         if isinstance(callback, AggregateCheckpoint) and (lost := callback.problem()):
             forget_states(run)
             raise RuntimeError(f"{lost}. The next start trains anew")
     if shown is not None:
-        shown.summarise({**scores_of(trainer), **plan.summary()})
+        shown.summarise({**last_state.scores_of(trainer), **plan.summary()})
     return problems
 
 
@@ -155,16 +144,16 @@ def training_callbacks(
     `share` of the time; `at_end` also keeps one when the training ends.
     """
     return [
-        StepSeed(seed),
-        LastState(str(checkpoint_dir), every_n_train_steps, minutes, share, at_end),
-        AgreedStop(),
+        last_state.StepSeed(seed),
+        last_state.LastState(str(checkpoint_dir), every_n_train_steps, minutes, share, at_end),
+        last_state.AgreedStop(),
     ]
 
 
 def resumed_metrics(folder: Path, state: Path | None) -> RunMetrics:
     """Return the logger of metrics.csv, with the lines from before a state."""
     metrics = RunMetrics(folder / METRICS_FILE)
-    metrics.resume_from(read_state(state)["global_step"] if state else 0)
+    metrics.resume_from(last_state.read_state(state)["global_step"] if state else 0)
     return metrics
 
 
@@ -176,8 +165,8 @@ def starting_point(
     A state is of no use if its best model is lost: the model could not be reported.
     """
     rank_zero_only(mend_folder)(run.checkpoint_dir)
-    path, problems = newest_state(run.checkpoint_dir / f"{LAST_NAME}.ckpt")
-    states = {} if path is None else read_state(path).get("callbacks", {})
+    path, problems = last_state.newest_state(run.checkpoint_dir / f"{last_state.LAST_NAME}.ckpt")
+    states = {} if path is None else last_state.read_state(path).get("callbacks", {})
     for callback in callbacks:
         if not isinstance(callback, AggregateCheckpoint):
             continue
@@ -190,9 +179,9 @@ def starting_point(
 
 def forget_states(run: RunFolder) -> None:
     """Remove the states that a fit would resume from."""
-    last = run.checkpoint_dir / f"{LAST_NAME}.ckpt"
+    last = run.checkpoint_dir / f"{last_state.LAST_NAME}.ckpt"
     # In this order another process of the run never takes the older one for the newest.
-    for path in (previous_of(last), last):
+    for path in (last_state.previous_of(last), last):
         path.unlink(missing_ok=True)
 
 
@@ -211,8 +200,8 @@ def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
         UsageError: If this machine or Lightning has no such device, strategy or precision.
     """
     callbacks = list(options.pop("callbacks", []))
-    if not any(isinstance(callback, AgreedStop) for callback in callbacks):
-        callbacks.append(AgreedStop())
+    if not any(isinstance(callback, last_state.AgreedStop) for callback in callbacks):
+        callbacks.append(last_state.AgreedStop())
     if settings.progress_bar:
         callbacks.append(RichProgressBar(leave=False))
     quiet_lightning()

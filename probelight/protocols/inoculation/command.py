@@ -111,9 +111,6 @@ def inoculate(
         engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases, in addition to the local files.
 
-    Returns:
-        The record of the run.
-
     Raises:
         UsageError: If the model cannot be the original task's, there is not one probe, by name or
             as files, or there are fewer items than asked for.

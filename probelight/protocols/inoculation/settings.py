@@ -6,18 +6,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
-from probelight.io.ranges import (
-    NumChoices,
-    NumEpochs,
-    NumItems,
-    PathText,
-    Seed,
-    Settings,
-    Share,
-    ShareOrNone,
-)
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.protocols.engine.settings import Fit, ModelSettings
 from probelight.protocols.engine.user_files import UserFiles, measured_split
@@ -48,9 +39,9 @@ class FirstStage(Fit):
     name: str
     sets: list[str]
     train_split: str = "train"
-    train_items: NumItems | None = None
-    selection_share: Share = 0.05
-    epochs: NumEpochs = field(default=2, kw_only=True)
+    train_items: ranges.NumItems | None = None
+    selection_share: ranges.Share = 0.05
+    epochs: ranges.NumEpochs = field(default=2, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -86,17 +77,17 @@ class OriginalTask(Fit):
     train_split: str = "train"
     report_sets: list[str] = field(default_factory=list)
     report_split: str = "test"
-    train_items: NumItems | None = None
-    report_items: NumItems | None = None
-    report_share: Share = 0.2
-    selection_share: Share = 0.1
-    selection_items: NumItems = 500
-    reserved_share: ShareOrNone = 0.1
+    train_items: ranges.NumItems | None = None
+    report_items: ranges.NumItems | None = None
+    report_share: ranges.Share = 0.2
+    selection_share: ranges.Share = 0.1
+    selection_items: ranges.NumItems = 500
+    reserved_share: ranges.ShareOrNone = 0.1
     reserved_sets: list[str] = field(default_factory=list)
-    num_choices: NumChoices | None = None
-    checkpoint: PathText | None = None
+    num_choices: ranges.NumChoices | None = None
+    checkpoint: ranges.PathText | None = None
     first: FirstStage | None = None
-    seed: Seed = 0
+    seed: ranges.Seed = 0
 
     def checkpoint_sums(self) -> dict[str, str] | None:
         """Return the checksums of a given model's weights: a retrained one is another model."""
@@ -107,7 +98,7 @@ class OriginalTask(Fit):
 
 
 @dataclass(frozen=True)
-class InoculatedProbe(Settings):
+class InoculatedProbe(ranges.Settings):
     """The probe that the model is inoculated with.
 
     Args:
@@ -128,11 +119,11 @@ class InoculatedProbe(Settings):
     name: str
     train_split: str = "train"
     report_split: str | None = "test"
-    report_share: Share = 0.2
-    report_items: NumItems | None = None
-    selection_items: NumItems = 500
+    report_share: ranges.Share = 0.2
+    report_items: ranges.NumItems | None = None
+    selection_items: ranges.NumItems = 500
     selection: Literal["train", "paper"] = "train"
-    split_seed: Seed = 0
+    split_seed: ranges.Seed = 0
     control: str = STANDARD
 
     def __post_init__(self) -> None:
@@ -182,9 +173,9 @@ class Subject:
 class Setting(Fit):
     """The dose and the hyper-parameters of one inoculation."""
 
-    dose: NumItems
+    dose: ranges.NumItems
     extra: Extra
-    seed: Seed
+    seed: ranges.Seed
 
 
 def fitting_probe(probe: ProbeOrFiles, user_files: UserFiles) -> ProbeOrFiles:

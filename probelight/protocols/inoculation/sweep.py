@@ -19,19 +19,9 @@ from typing import Annotated, Any, Literal
 
 from rich.console import Console
 
+from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import program
-from probelight.io.ranges import (
-    BatchSize,
-    LearningRate,
-    NotEmpty,
-    NumEpochs,
-    NumItems,
-    PathText,
-    Seed,
-    Settings,
-    Within,
-)
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
@@ -72,7 +62,7 @@ DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]
 
 
 @dataclass(frozen=True)
-class SweepRow(Settings):
+class SweepRow(ranges.Settings):
     """One probe on one model and original task, with its grid of settings.
 
     Args:
@@ -90,18 +80,20 @@ class SweepRow(Settings):
     model: str
     original: str
     probe: InoculatedProbe
-    doses: Annotated[list[NumItems], NotEmpty()] = field(default_factory=DEFAULT_DOSES.copy)
-    learning_rates: Annotated[list[LearningRate], NotEmpty()] = field(
+    doses: Annotated[list[ranges.NumItems], ranges.NotEmpty()] = field(
+        default_factory=DEFAULT_DOSES.copy
+    )
+    learning_rates: Annotated[list[ranges.LearningRate], ranges.NotEmpty()] = field(
         default_factory=lambda: [1e-5, 2e-5, 5e-5]
     )
-    extras: Annotated[list[Extra], NotEmpty()] = field(default_factory=DEFAULT_EXTRAS.copy)
-    seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0])
-    epochs: NumEpochs = 3
-    batch_size: BatchSize = 16
+    extras: Annotated[list[Extra], ranges.NotEmpty()] = field(default_factory=DEFAULT_EXTRAS.copy)
+    seeds: Annotated[list[ranges.Seed], ranges.NotEmpty()] = field(default_factory=lambda: [0])
+    epochs: ranges.NumEpochs = 3
+    batch_size: ranges.BatchSize = 16
 
 
 @dataclass(frozen=True)
-class SweepGrid(Settings):
+class SweepGrid(ranges.Settings):
     """Everything that a sweep runs.
 
     Args:
@@ -116,10 +108,10 @@ class SweepGrid(Settings):
 
     models: dict[str, ModelSettings]
     originals: dict[str, OriginalTask]
-    rows: Annotated[list[SweepRow], NotEmpty()]
+    rows: Annotated[list[SweepRow], ranges.NotEmpty()]
     search: Literal["grid", "tpe"] = "grid"
-    num_trials: Annotated[int, Within(1, 10_000)] = 12
-    trials_at_once: Annotated[int, Within(1, 10_000)] = 4
+    num_trials: Annotated[int, ranges.Within(1, 10_000)] = 12
+    trials_at_once: Annotated[int, ranges.Within(1, 10_000)] = 4
 
 
 @command(
@@ -131,7 +123,7 @@ class SweepGrid(Settings):
     )
 )
 def plan(
-    output_dir: PathText,
+    output_dir: ranges.PathText,
     grid: SweepGrid,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
     mirror: str | None = None,
@@ -147,10 +139,6 @@ def plan(
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases, in addition to the local files.
-
-    Raises:
-        UsageError: If a `sweep run` is at work in the folder, or cells are to take what Ray does
-            not give.
     """
     folder, context = Path(output_dir), RunContext(trainer, wandb, mirror)
     # What "auto" will be, as far as can be told without torch.
@@ -321,7 +309,7 @@ def _setting_jobs(
     )
 )
 def run(
-    output_dir: PathText,
+    output_dir: ranges.PathText,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
@@ -372,7 +360,7 @@ def _next(folder: Path, is_left: bool) -> str:
         shown="output_dir watch",
     )
 )
-def status(output_dir: PathText, watch: bool = False) -> None:
+def status(output_dir: ranges.PathText, watch: bool = False) -> None:
     """Shows what is done, running (where, how far), waiting and failed, and the time left.
 
     It reads the folder alone, from any machine that sees it.
@@ -386,7 +374,7 @@ def status(output_dir: PathText, watch: bool = False) -> None:
 
 
 @command(Command(positional=True))
-def cell(run_dir: PathText) -> None:
+def cell(run_dir: ranges.PathText) -> None:
     """Runs one planned cell in this process; `sweep run` has it started.
 
     Args:

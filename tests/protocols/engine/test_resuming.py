@@ -19,10 +19,10 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from probelight.callbacks import last_state
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from probelight.callbacks.last_state import LastState, read_state
 from probelight.datamodules.loaders import ResumableData
-from probelight.protocols.engine import training
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
@@ -156,7 +156,7 @@ def test_wherever_the_clock_had_a_state_written_the_end_is_the_same(
     def clock() -> float:
         return 60.0 * stopped.trainer.global_step  # a step takes a minute
 
-    monkeypatch.setattr(training, "LastState", partial(LastState, clock=clock))
+    monkeypatch.setattr(last_state, "LastState", partial(LastState, clock=clock))
     with pytest.raises(Stop):
         start(tmp_path / "stopped", stopped, checkpoint_every=None, checkpoint_minutes=minutes)
     monkeypatch.undo()

@@ -17,7 +17,6 @@ from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.protocols.inoculation.command import inoculation_jobs, weights_bytes
 from probelight.protocols.inoculation.settings import Setting, Subject
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
-from probelight.reports.concepts import answers
 from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.overview.skills import CHOICES, verdicts
 from probelight.results.load import load_results
@@ -58,14 +57,6 @@ def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None
     assert reported["aggregate"] == pytest.approx((fmean(probe.values()) + kept) / 2)
     forgotten = read_result(finished, "inoculate-*")["inoculation"].get("forgotten", [])
     assert [item["id"] for item in forgotten] == [i for i in before if before[i] > original[i]]
-
-
-def test_the_report_finds_both_times_of_asking_in_the_predictions(finished: Path) -> None:
-    found, _ = answers(load_results(finished))
-    inoculated = found[found.original_task != ""]
-    assert inoculated.asked.nunique() == 1
-    assert inoculated.dose.nunique() == 2
-    assert {*inoculated.groupby(["dose", "run"]).size()} == {22}
 
 
 @pytest.mark.parametrize(
