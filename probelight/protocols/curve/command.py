@@ -249,7 +249,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
 
 
 def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
-    """Return a job for each (N, control, seed), behind what a model learns before its control."""
+    """Return a job for each (N, control, seed), behind the first stage of its control."""
     settings, label = curve.settings, curve.model.label
     precision = curve.context.trainer.precision
     first_stages: dict[str, Job] = {}
@@ -301,7 +301,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
 
 
 def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make one run of a curve, or go on with it."""
+    """Make one run of a curve, resuming it where it was interrupted."""
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from probelight.protocols.curve.fine_tuning import train_facts, train_point
     from probelight.protocols.curve.heads import score_untrained, train_heads

@@ -31,7 +31,7 @@ from probelight.results.run_folder import RunFolder
 def train_facts(
     run: RunFolder, model: ModelSettings, stage: FirstStage, control: str, context: RunContext
 ) -> RunRecord:
-    """Train a model on the facts, as a control of the facts has them, and keep it."""
+    """Train a model on the facts under a control, and keep it."""
     settings, config = stage.settings, stage.facts.config
     rows = CurveData(
         config, config, "mc_qa", stage.facts.records, (), "train", "all facts", (stage.facts,)

@@ -1,4 +1,4 @@
-"""What a run of a curve leaves: rows, every item's score, and the words of its controls."""
+"""What a run of a curve records: rows, every item's score, and the words of its controls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one model scored on the measured rows."""
+    """The scores of one model on the measured rows."""
 
     control: str  # version of the probe it was trained on and measured with
     seed: int | None  # None where nothing was trained
@@ -49,14 +49,14 @@ class Measurement:
 
 
 def by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
-    """Return the checksums of the weights that a curve began with, where each seed has its own."""
+    """Return each seed's checksum of its first weights; empty where all seeds share them."""
     if len(fingerprints) == 1:
         return {}
     return {str(seed): sha256 for seed, sha256 in fingerprints.items()}
 
 
 def early_stopping(data: CurveData, settings: FitSettings, epochs: Sequence[int]) -> str | None:
-    """Return what stopped trainings whose reported epochs are given; None for nothing."""
+    """Return how early stopping ended trainings, by their reported epochs; None without it."""
     if settings.patience is None or not epochs:
         return None
     first, last = min(epochs), max(epochs)

@@ -92,7 +92,7 @@ class CurveSettings(ranges.Settings):
                 raise UsageError(f"grid.controls: {error}") from None
 
     def of_probe(self, name: Literal["train_from", "train_probe"], probe: str) -> str | None:
-        """Return what `train_from` or `train_probe` is for one probe; None for nothing."""
+        """Return `train_from` or `train_probe` of one probe; None where it is not set."""
         value: str | dict[str, str] | None = getattr(self, name)
         return value.get(probe) if isinstance(value, Mapping) else value
 
@@ -102,7 +102,7 @@ class CurveSettings(ranges.Settings):
         return Fit(learning_rate=rate, epochs=self.epochs, batch_size=self.batch_size)
 
     def fit_of(self, kind: str) -> FitSettings:
-        """Return how a baseline of this kind, or the whole of a transformer, is trained."""
+        """Return how a baseline of this type, or a whole transformer, is trained."""
         found: FitSettings = getattr(self, MODEL_TYPES[kind].fit)
         return found
 
@@ -117,7 +117,7 @@ class ProbeOptions:
 
 
 def check_grid(settings: CurveSettings, probes: list[str]) -> None:
-    """Refuse points that would be trained twice, and settings of probes that there are none of."""
+    """Refuse points given twice, and settings of probes that the command does not have."""
     for name in ("sizes", "seeds", "modes", "controls"):
         given = getattr(settings, name)
         if len(set(given)) < len(given):

@@ -109,7 +109,7 @@ def model_of(name: str) -> ModelSettings:
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """Split a name from what is behind its last @; a path that is there has no revision."""
+    """Split a name at its last @ into name and revision; a path that exists has no revision."""
     is_path = name.endswith((".yaml", ".yml")) or user_path(name).exists()
     base, at, revision = name.rpartition("@")
     return (base, revision) if at and not is_path else (name, None)
@@ -142,7 +142,7 @@ class _Description:
 
     @property
     def shown(self) -> str:
-        """What the decision goes by, for people."""
+        """The architectures, or else the family, for messages."""
         names = ", ".join(self.architectures)
         return visible(f"architectures {names}" if names else f"model_type {self.family}")
 
@@ -173,7 +173,7 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
 
 
 def question_model(model: ModelSettings, checkpoint: str | None, place: str = "") -> ModelSettings:
-    """Return an original task's model `with_model_type`, refused as by `check_questions`."""
+    """Check an original task's model by `check_questions` and return it with its model type."""
     if model.kind == AUTO:
         model = with_model_type(model)
     check_questions(model, checkpoint, place)
@@ -225,7 +225,7 @@ def _fitting_types(name_or_path: str, revision: str | None) -> tuple[Any, list[s
 
 
 def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[str, str]:
-    """Return the type of a checkpoint, and a line that says what was taken and by what."""
+    """Return the type of a checkpoint, and a line that says how it was found."""
     source = visible(f"{name_or_path}@{revision}" if revision else name_or_path)
     if is_word_folder(name_or_path):
         kind = saved_model_type(name_or_path)

@@ -274,7 +274,7 @@ def near_tie_notices(predictions: Predictions) -> list[str]:
 
 
 def proportion_row(credit: float, num_items: int, row: Row) -> Row:
-    """Return a proportion of independent items with its Wilson interval; `credit` is a sum."""
+    """Return a proportion of independent items with Wilson's interval; `credit` is their sum."""
     low, high = wilson(credit, num_items)
     value = credit / num_items
     return replace(row, value=value, ci_low=low, ci_high=high, num_items=num_items)
@@ -293,7 +293,7 @@ def grouped_row(credit: Sequence[float], groups: Sequence[Hashable], row: Row) -
 def subset_rows(
     predictions: Predictions, groups: Sequence[Hashable], subsets: Sequence[Subset | None], row: Row
 ) -> list[Row]:
-    """Return the accuracy of each part of a set, as the metric of the row; None is in no part."""
+    """Return a row for each part of a set, with its accuracy; part None is left out."""
     scores = predictions.credit
     return [
         grouped_row([scores[i] for i in part], [groups[i] for i in part], replace(row, subset=name))
@@ -302,7 +302,7 @@ def subset_rows(
 
 
 def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
-    """Return the indices of each part's items, sorted by the parts' texts; None is in no part."""
+    """Return the indices of each part's items, sorted by the part's text; part None is left out."""
     parts = sorted({subset for subset in subsets if subset}, key=lambda subset: subset.text)
     return {part: [i for i, subset in enumerate(subsets) if subset == part] for part in parts}
 

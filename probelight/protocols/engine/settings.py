@@ -39,7 +39,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class ModelType:
-    """What a model type is and can be asked for.
+    """What a model type can be asked for, and how it is trained.
 
     Attributes:
         scorer: The module that loads what answers without training; None where the model begins

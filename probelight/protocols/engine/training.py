@@ -42,13 +42,13 @@ from probelight.results.run_folder import METRICS_FILE, RunFolder
 
 @dataclass
 class FitPlan:
-    """What one fit needs in addition to the module and its data."""
+    """How one fit is run: all that it needs but the module and its data."""
 
     how: Fit  # epochs, and items in an optimiser step over all processes
     seed: int  # of the order of the items and the dropout of each step
-    callbacks: Sequence[Callback]  # more than those that every fit has
+    callbacks: Sequence[Callback]  # added to those that every fit has
     description: str  # shown before the progress bar
-    summary: Callable[[], Mapping[str, float]] = dict  # goes to the W&B run's after the fit
+    summary: Callable[[], Mapping[str, float]] = dict  # for W&B's, called after the fit
 
 
 def fit_choices(
@@ -82,7 +82,7 @@ def fit(
     plan: FitPlan,
     context: RunContext,
 ) -> tuple[str, ...]:
-    """Train `module` from the newest readable state in the run's folder; return problems of others.
+    """Train `module` from the newest readable state of the run; return problems of newer ones.
 
     Raises:
         RuntimeError: If the best model is not there at the end. The next fit starts anew.

@@ -299,7 +299,7 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
 def original_config(
     model: ModelSettings, task: OriginalTask, splits: Splits, trainer: TrainerSettings
 ) -> Config:
-    """Return what an original-task model depends on."""
+    """Return the config of an original task's run: all that its model depends on."""
     return {
         "protocol": ORIGINAL_TASK,
         "model": model.config(),
@@ -351,7 +351,7 @@ def weights_bytes(model: ModelSettings) -> int:
 
 
 def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Run one job to its end, or go on with it."""
+    """Run one job to its end, resuming it where it was interrupted."""
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from probelight.protocols.inoculation.inoculate import InoculationRun
     from probelight.protocols.inoculation.original_task import run_original
