@@ -1,16 +1,32 @@
+"""Models by name, and what `--model.kind auto` takes a checkpoint for."""
+
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import transformers
 
 from probelight.io.errors import UsageError
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.loading import read_config
-from probelight.protocols.engine.chosen_models import chosen_models, model_of
-from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols import cli
+from probelight.protocols.engine.chosen_models import (
+    chosen_models,
+    found_model_type,
+    model_of,
+    with_model_type,
+)
+from probelight.protocols.engine.settings import AUTO, MODEL_TYPES, TRANSFORMER, ModelSettings
+from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
+from probelight.protocols.jobs.job import RunContext
 from tests.fixtures.hub_cache import HubCache
+from tests.protocols.conftest import Refused
 
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
 
@@ -116,3 +132,156 @@ def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None
             chosen_models((), ModelSettings(revision="abc", **options), False)
     with pytest.raises(PretrainedError, match="it is not on the Hub, so it has no revision 'abc'"):
         read_config(str(there), "abc")  # whoever loads it, `fit` too
+
+
+MASKED, ENCODER = "masked language model", "encoder"
+CAUSAL, SEQ2SEQ = "causal language model", "encoder-decoder language model"
+
+
+def written(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
+    """A folder with the config.json that transformers writes of a family."""
+    config = getattr(transformers, f"{family}Config")(**options)
+    config.architectures = [architecture] if architecture else None
+    config.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "options", "kind", "called"),
+    [
+        ("Bert", "BertForMaskedLM", {}, TRANSFORMER, MASKED),
+        ("Bert", "BertForPreTraining", {}, TRANSFORMER, MASKED),
+        ("Bert", "BertModel", {}, TRANSFORMER, ENCODER),
+        ("Bert", "BertForMultipleChoice", {}, TRANSFORMER, ENCODER),
+        ("Bert", "BertForSequenceClassification", {}, TRANSFORMER, ENCODER),
+        ("Roberta", "", {}, TRANSFORMER, ENCODER),
+        ("XLM", "XLMWithLMHeadModel", {}, TRANSFORMER, MASKED),
+        ("GPT2", "GPT2LMHeadModel", {}, "causal", CAUSAL),
+        ("GPT2", "GPT2Model", {}, "causal", CAUSAL),
+        ("Llama", "", {}, "causal", CAUSAL),
+        ("Bert", "BertLMHeadModel", {"is_decoder": True}, "causal", CAUSAL),
+        ("T5", "T5ForConditionalGeneration", {}, "seq2seq", SEQ2SEQ),
+        ("Bart", "BartModel", {}, "seq2seq", SEQ2SEQ),
+    ],
+)
+def test_the_kind_is_that_of_the_config(
+    family: str, architecture: str, options: Any, kind: str, called: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
+    by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
+    assert found_model_type(folder) == (kind, f"{folder}: {called} ({by})")
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "options", "said"),
+    [
+        ("Bert", "BertLMHeadModel", {}, "both that it reads one way.*give --model.kind transf"),
+        ("XLM", "XLMWithLMHeadModel", {"causal": True}, "both that it reads one way"),
+        ("XLNet", "XLNetLMHeadModel", {}, "both that it reads one way"),
+        ("Bert", "BertForMaskedLM", {"is_decoder": True}, "fills masks, but.*give --model.kind ca"),
+        ("GPT2", "GPT2ForSequenceClassification", {}, "trained for another task.*--model.kind ca"),
+        ("T5", "T5ForQuestionAnswering", {}, "trained for another task.*--model.kind seq2seq"),
+        ("Marian", "MarianMTModel", {}, "marian .* no kind of language model"),
+        ("T5", "T5EncoderModel", {"is_encoder_decoder": False}, "its encoder alone says no words"),
+        ("ViT", "ViTForImageClassification", {}, "vit .architectures ViT.* no kind of language"),
+        ("Whisper", "WhisperForConditionalGeneration", {}, "whisper .* no kind of language"),
+    ],
+)
+def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
+    family: str, architecture: str, options: Any, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        found_model_type(written(tmp_path, family, architecture, **options))
+
+
+def test_names_on_the_hub_are_told_by_their_config(hub_cache: HubCache) -> None:
+    hub_cache("org/name", {"step1": {"model_type": "bert", "architectures": ["BertModel"]}})
+    line = "org/name@step1: encoder (architectures BertModel)"
+    assert found_model_type("org/name", "step1") == (TRANSFORMER, line)
+    with pytest.raises(PretrainedError, match=r"'org/name@step2' \(a name on the Hub\)"):
+        found_model_type("org/name", "step2")
+
+
+def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = with_model_type(ModelSettings(kind=AUTO))
+    assert found == ModelSettings()
+    assert capsys.readouterr().out.startswith("dictionary-lm: masked language model")
+    baseline = {"format": 1, "kind": "esim"}
+    (tmp_path / "word_module.json").write_text(json.dumps(baseline))
+    with pytest.raises(UsageError, match=r"baseline that was trained .kind esim.*--models esim"):
+        found_model_type(str(tmp_path))
+
+
+def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
+    folder = written(tmp_path, "Bert", "BertForMaskedLM")
+    auto = with_model_type(ModelSettings(folder, kind=AUTO))
+    assert auto.config() == ModelSettings(folder, kind=TRANSFORMER).config()
+    assert AUTO not in MODEL_TYPES
+    with pytest.raises(AssertionError):
+        ModelSettings(folder, kind=AUTO).config()
+
+
+def test_the_usual_kind_is_found_without_importing_anything_heavy(tmp_path: Path) -> None:
+    folder = written(tmp_path, "Bert", "BertForMaskedLM")
+    code = f"""
+import sys, probelight.protocols.engine.models
+from probelight.protocols.engine.chosen_models import found_model_type
+found_model_type({folder!r})
+sys.exit(bool({{"torch", "transformers", "pytorch_lightning"}} & sys.modules.keys()))
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_models_of_a_sweep_are_found_out_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = written(tmp_path, "GPT2", "GPT2LMHeadModel")
+    task = OriginalTask("a", ["definitions_small"])
+    rows = [SweepRow("one", "a", InoculatedProbe("hypernymy_small"))] * 2
+    grid = SweepGrid({"one": ModelSettings(folder, kind=AUTO)}, {"a": task}, rows)
+    with pytest.raises(UsageError, match=r"rows: number 1: model\.kind causal is not trained here"):
+        sweep_jobs(grid, RunContext())
+    assert capsys.readouterr().out.count("causal language model") == 1
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "given", "said"),
+    [
+        ("GPT2", "GPT2LMHeadModel", TRANSFORMER, "a causal language model.*model.kind causal wh"),
+        ("T5", "", "causal", "an encoder-decoder language model.*give model.kind seq2seq where"),
+        ("Bert", "BertForMaskedLM", "seq2seq", "a masked language .*give model.kind transformer"),
+        ("ViT", "", TRANSFORMER, "of no kind of language model that is read here"),
+    ],
+)
+def test_a_folder_of_another_kind_than_the_given_one_is_refused_by_its_config(
+    family: str, architecture: str, given: str, said: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "model", family, architecture)  # there are no weights to read
+    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {said}"):
+        with_model_type(ModelSettings(folder, kind=given))
+
+
+TASK = "--original.name=a --original.sets=definitions_small"
+COMMANDS = [
+    "zero-shot --probes=age_small",
+    "curve --probes=age_small",
+    f"original {TASK}",
+    f"inoculate {TASK} --probe.name=hypernymy_small",
+    "grid",
+    "diagnose",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_begins_with_a_model_of_another_type(
+    command: str, refused: Refused, tmp_path: Path
+) -> None:
+    model = f"--model.name_or_path={written(tmp_path / 'model', 'GPT2', 'GPT2LMHeadModel')}"
+    out = f"--output_dir={tmp_path / 'out'}"
+    line = refused([*command.split(), model, out], cli.FAILURE)
+    assert "model.kind transformer; give model.kind causal" in line
+    if "original" in command:
+        line = refused([*command.split(), model, out, "--model.kind=auto"])
+        assert "model.kind causal is not trained here" in line
+        assert "give a model of kind transformer" in line
+    assert not (tmp_path / "out").exists()
