@@ -120,18 +120,14 @@ SETTINGS = CurveSettings(
 )
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> CommandFolder:
-    return CommandFolder(tmp_path / "out", {})
-
-
 def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     curve_model: Path,
     curve_probes: Path,
-    folder: CommandFolder,
     context: RunContext,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    folder = CommandFolder(tmp_path / "out", {})
     models = [ModelSettings(str(curve_model), name="tiny"), ModelSettings(kind="esim")]
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
     trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,18 +32,6 @@ def wordings(curve_probes: Path, tmp_path: Path) -> list[str]:
     return [str(path) for path in paths]
 
 
-class Canned:
-    """Stands in for a model's scorer."""
-
-    mode = "zero_shot"
-
-    def __init__(self, model: ModelSettings) -> None:
-        self.name = model.name_or_path
-
-    def fingerprint(self) -> str:
-        return self.name
-
-
 @pytest.fixture
 def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Answers with as many hits as `HITS` says, and records what was scored."""
@@ -58,8 +47,12 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         ]
         return {name: Predictions(name, records, scores)}
 
+    def scorer_of(context: RunContext, model: ModelSettings, setup: str) -> Any:
+        name = model.name_or_path
+        return SimpleNamespace(name=name, mode="zero_shot", fingerprint=lambda: name)
+
     monkeypatch.setattr(curve_phrasing, "predict", predict)
-    monkeypatch.setattr(curve_phrasing, "loaded_scorer", lambda _, model, setup: Canned(model))
+    monkeypatch.setattr(curve_phrasing, "loaded_scorer", scorer_of)
     return asked
 
 

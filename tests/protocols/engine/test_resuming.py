@@ -112,16 +112,13 @@ def outcome(module: Interrupted, folder: Path) -> list[Tensor]:
     return [*module.state_dict().values(), *kept.values()]
 
 
-def assert_same(one: list[Tensor], two: list[Tensor]) -> None:
-    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
-
-
 def assert_goes_on(folder: Path, **options: Any) -> None:
     """The run in `stopped` goes on, and ends bit by bit as one that was never stopped."""
     whole, resumed = Interrupted(), Interrupted()
     scores = start(folder / "whole", whole, **options)
     assert start(folder / "stopped", resumed, **options) == scores
-    assert_same(outcome(resumed, folder / "stopped"), outcome(whole, folder / "whole"))
+    found, expected = outcome(resumed, folder / "stopped"), outcome(whole, folder / "whole")
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
 @pytest.mark.parametrize("checkpoint_every", [2, 50, None])

@@ -24,16 +24,6 @@ from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.inoculation.conftest import kinds, outcome, run, under
 
 
-@pytest.fixture
-def theirs(tiny_model: Path, tmp_path: Path) -> Path:
-    """A model with a multiple-choice head, as somebody else has trained it."""
-    folder = tmp_path / "theirs"
-    model = AutoModelForMultipleChoice.from_config(AutoConfig.from_pretrained(tiny_model))
-    model.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(folder)
-    return folder
-
-
 def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None:
     reported = {
         row["metric"]: float(row["value"])
@@ -105,8 +95,12 @@ def test_the_same_command_is_complete_and_another_one_refused(
 
 
 def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_accuracy(
-    inoculation_config: dict[str, Any], theirs: Path, tmp_path: Path
+    inoculation_config: dict[str, Any], tiny_model: Path, tmp_path: Path
 ) -> None:
+    theirs = tmp_path / "theirs"  # transformers' own head for choices
+    model = AutoModelForMultipleChoice.from_config(AutoConfig.from_pretrained(tiny_model))
+    model.save_pretrained(theirs)
+    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(theirs)
     inoculation_config["original"]["checkpoint"] = str(theirs)
     inoculation_config["epochs"] = 1
     found = []
