@@ -281,16 +281,17 @@ def curves(results: Results) -> tuple[Curve, ...]:
     repeats = Counter(place[:4] for place in found)
     made = []
     for place, rows in sorted(found.items(), key=lambda item: item[0]):
+        probe, _, _, _, train, first_stage = place
         several = repeats[place[:4]] > 1
-        variant = [place[4], "after a first stage" * place[5]] if several else []
-        chance = chance_levels(results).get(place[0])
+        variant = [train, "after a first stage" * first_stage] if several else []
+        chance = chance_levels(results).get(probe)
         # The point without training has no learning rate: it belongs to the curve of each.
         known = {row.learning_rate for row, _ in rows if row.learning_rate is not None}
         rates: list[float | None] = [*sorted(known)] or [None]
         for rate in rates:
             line = [(row, run) for row, run in rows if row.learning_rate in (rate, None)]
             runs = tuple({run.path: run for _, run in line}.values())
-            of_probe = [row for run in runs for row in run.rows if row.probe == place[0]]
+            of_probe = [row for run in runs for row in run.rows if row.probe == probe]
             levels = {row.metric: row.value for row in reversed(of_probe) if not row.subset}
             names = {paper_model(run) for run in runs}
             hits = joined([run.hits for run in runs if run.hits is not None])
