@@ -73,11 +73,13 @@ def test_its_memory_is_part_of_the_training_state(
     assert saved_in(second, [(0.5, 0.25)]) == []
 
 
-def test_an_unknown_monitor_and_a_missing_score_are_errors(
+def test_an_unknown_monitor_no_patience_and_a_missing_score_are_errors(
     trainer_at: Callable[..., Any], tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match="val/aggregate"):
         AggregateCheckpoint(tmp_path, monitor="val/loss")
+    with pytest.raises(ValueError, match="patience=0"):
+        Patience(AggregateCheckpoint(tmp_path, monitor=HELD_OUT), 0)
     with pytest.raises(RuntimeError, match="val/aggregate was not logged"):
         AggregateCheckpoint(tmp_path / "best").on_validation_end(trainer_at(1), None)  # type: ignore[arg-type]
 
@@ -128,8 +130,3 @@ def test_it_stops_two_validations_behind_the_best(
         trainer: Any = SimpleNamespace(should_stop=False)
         getattr(Patience(keep, 2), hook)(trainer, None)
         assert trainer.should_stop == stopped
-
-
-def test_no_patience_at_all_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="patience=0"):
-        Patience(AggregateCheckpoint(tmp_path, monitor=HELD_OUT), 0)

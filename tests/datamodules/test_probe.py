@@ -82,12 +82,17 @@ def probe(tmp_path: Path) -> tuple[str, str]:
     return str(config), str(tmp_path / "mirror")
 
 
-def test_a_probe_from_a_mirror(probe: tuple[str, str], tokenizer: Any) -> None:
+def test_a_probe_from_a_mirror_whose_training_split_only_a_fit_reads(
+    probe: tuple[str, str], tokenizer: Any
+) -> None:
     config, mirror = probe
     data = _attach(ProbeDataModule(probe=config, mirror=mirror), tokenizer, "fit")
     assert data.train is not None
     assert [r.id for r in data.train] == [f"t{i}" for i in range(8)]
     assert [r.id for r in data.evaluation["probe"]] == ["d0", "d1", "d2"]
+    (Path(mirror) / "ours" / "train.jsonl").unlink()
+    again = _attach(ProbeDataModule(probe=config, mirror=mirror), tokenizer, "validate")
+    assert len(again.evaluation_sets["probe"]) == 3
 
 
 def test_smaller_samples_are_part_of_larger_ones(probe: tuple[str, str], tokenizer: Any) -> None:
@@ -104,15 +109,6 @@ def test_smaller_samples_are_part_of_larger_ones(probe: tuple[str, str], tokeniz
     assert sample(6, 1) != sample(6, 2)
     with pytest.raises(ValueError, match=r"num_train=9, but there are 8"):
         sample(9, 1)
-
-
-def test_validate_does_not_ask_for_the_training_split(
-    probe: tuple[str, str], tokenizer: Any
-) -> None:
-    config, mirror = probe
-    (Path(mirror) / "ours" / "train.jsonl").unlink()
-    data = _attach(ProbeDataModule(probe=config, mirror=mirror), tokenizer, "validate")
-    assert len(data.evaluation_sets["probe"]) == 3
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +60,11 @@ def released(folder: Path) -> str:
     shapes: dict[str, tuple[int, ...]] = {"char_embed": (261, CHARACTERS)}
     for i, (width, number) in enumerate(FILTERS):
         shapes |= {f"CNN/W_cnn_{i}": (1, width, CHARACTERS, number), f"CNN/b_cnn_{i}": (number,)}
-    for i in range(2):
-        shapes |= {
-            f"CNN_high_{i}/W_carry": (NUM_FILTERS, NUM_FILTERS),
-            f"CNN_high_{i}/b_carry": (NUM_FILTERS,),
-            f"CNN_high_{i}/W_transform": (NUM_FILTERS, NUM_FILTERS),
-            f"CNN_high_{i}/b_transform": (NUM_FILTERS,),
-        }
+    for i, gate in product(range(2), ("carry", "transform")):
+        shapes[f"CNN_high_{i}/W_{gate}"] = (NUM_FILTERS, NUM_FILTERS)
+        shapes[f"CNN_high_{i}/b_{gate}"] = (NUM_FILTERS,)
     shapes |= {"CNN_proj/W_proj": (NUM_FILTERS, SIZE), "CNN_proj/b_proj": (SIZE,)}
-    for direction, layer in ((0, 0), (0, 1), (1, 0), (1, 1)):
+    for direction, layer in product(range(2), range(2)):
         cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
         shapes |= {f"{cell}/W_0": (2 * SIZE, 4 * CELLS), f"{cell}/B": (4 * CELLS,)}
         shapes |= {f"{cell}/W_P_0": (CELLS, SIZE)}

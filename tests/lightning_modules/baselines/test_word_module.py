@@ -21,7 +21,9 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def test_the_folder_says_what_the_module_was_made_of(saved: Path) -> None:
+def test_the_folder_says_what_it_was_made_of_and_another_kind_is_refused(
+    saved: Path,
+) -> None:
     assert sorted(path.name for path in saved.iterdir()) == [
         "model.safetensors",
         "word_module.json",
@@ -35,9 +37,6 @@ def test_the_folder_says_what_the_module_was_made_of(saved: Path) -> None:
         "num_tokens": 3,
         "seed": 7,
     }
-
-
-def test_a_folder_of_another_kind_is_refused(saved: Path) -> None:
     with pytest.raises(PretrainedError, match="holds a saved mlm_baseline, not esim"):
         ESIM.from_folder(saved)
 
