@@ -95,10 +95,7 @@ class SentenceChoice(ChoiceModule):
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
             self.transformer.save_pretrained(fresh, state_dict=encoder)
             self.tokenizer.save_pretrained(fresh)
-            settings = {
-                "max_length": self.max_length,
-                "num_choices": self.num_choices,
-            }
+            settings = {"max_length": self.max_length, "num_choices": self.num_choices}
             save_head(fresh, self.head_kind, head, settings)
 
     @classmethod

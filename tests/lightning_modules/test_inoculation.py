@@ -31,9 +31,7 @@ def test_it_scores_and_encodes_as_its_task() -> None:
     assert {name for name, _ in module.named_parameters()} == {"task.rows"}
 
 
-def test_the_aggregate_is_the_mean_of_the_two_accuracies(
-    quiet_trainer: Callable[..., Any],
-) -> None:
+def test_the_aggregate_is_the_mean_of_the_two_accuracies(quiet_trainer: Callable[..., Any]) -> None:
     module = Inoculation(Rows())
     module.evaluation_names = ["probe", "original"]
     # Of the probe one of two is right, of the original task two of three.

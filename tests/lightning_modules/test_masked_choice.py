@@ -76,10 +76,7 @@ def test_logits_are_those_of_the_model_and_minus_infinity_without_a_choice(
 
 @pytest.mark.parametrize("mode", ["linear", "mlp"])
 def test_a_frozen_encoder_gives_the_very_same_h_after_training(
-    architecture: str,
-    mode: str,
-    posed: Callable[..., Any],
-    quiet_trainer: Callable[..., Any],
+    architecture: str, mode: str, posed: Callable[..., Any], quiet_trainer: Callable[..., Any]
 ) -> None:
     module, batch = posed(architecture, mode=mode, **FAST)
     with torch.no_grad():

@@ -12,10 +12,7 @@ from torch import Tensor
 from transformers import AutoModel
 
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoint_files import (
-    PretrainedError,
-    is_sentence_choice_folder,
-)
+from probelight.models.checkpoint_files import PretrainedError, is_sentence_choice_folder
 from probelight.models.pair_choice import HEAD_WEIGHTS
 
 Checkpoint = Callable[..., Path]

@@ -21,9 +21,7 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def test_the_folder_says_what_it_was_made_of_and_another_kind_is_refused(
-    saved: Path,
-) -> None:
+def test_the_folder_says_what_it_was_made_of_and_another_kind_is_refused(saved: Path) -> None:
     assert sorted(path.name for path in saved.iterdir()) == [
         "model.safetensors",
         "word_module.json",

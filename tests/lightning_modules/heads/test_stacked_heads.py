@@ -35,9 +35,7 @@ def test_each_run_applies_its_own_parameters(
 
 
 def test_known_heads_need_no_vmap(
-    architecture: str,
-    tiny_model: Callable[..., PreTrainedModel],
-    monkeypatch: pytest.MonkeyPatch,
+    architecture: str, tiny_model: Callable[..., PreTrainedModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = CandidateHead(tiny_model(architecture))
     monkeypatch.delattr(torch, "vmap")
