@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +11,9 @@ from probelight.probes.words import CorpusFit
 from probelight.protocols import cli
 from probelight.protocols.analyses.unigrams import accuracies, unigram_rows
 from probelight.results.load import Results, Run
-from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from tests.fixtures import subsets
+from tests.fixtures.results import write_run
 from tests.fixtures.rows import read_results
 
 
@@ -69,12 +68,9 @@ def test_the_command(
     probes = ("age_small", "antonym_small", "taxonomy_small")
     for model, values in (("a", (0.9, 0.4, 0.5)), ("b", (0.6, 0.5, 0.5))):
         for probe, value in zip(probes, values, strict=True):
-            folder = tmp_path / "in" / "runs" / f"{probe}-{model}"
-            folder.mkdir(parents=True)
-            facts = {"protocol": "zero_shot", "model": model, "probe": probe}
-            measured = Row(**facts, metric="accuracy", value=value, num_train=0, split="dev")
-            record = RunRecord(**facts, key=folder.name, rows=(measured,))
-            (folder / "result.json").write_text(json.dumps(record.to_json()))
+            facts = {"protocol": "zero_shot", "model": model, "probe": probe, "split": "dev"}
+            measured = {**facts, "metric": "accuracy", "value": value, "num_train": 0}
+            write_run(tmp_path / "in", f"{probe}-{model}", [measured])
     (tmp_path / "a.txt").write_text("older\t50\nyear\t40\nperson\t10\n")
     (tmp_path / "b.txt").write_text("older\t1\nreally\t40\nanimal\t59\n")
     command = ["unigrams", "--results", str(tmp_path / "in"), "--model_a", "a", "--model_b", "b"]

@@ -185,7 +185,7 @@ def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RunFolder, RunCont
     return RunFolder(tmp_path / "runs", job.name, job.config), context
 
 
-def test_the_run_of_a_model(tmp_path: Path) -> None:
+def test_the_run_of_recorded_outputs(tmp_path: Path) -> None:
     run, context = planned(tmp_path, probabilities=[0.2, "nan", 0.1, 0.5, 0.4, 0.1])
     make_run(measure_recorded, run, run.config, context)
     record = run.result()
