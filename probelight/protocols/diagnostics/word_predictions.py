@@ -87,7 +87,7 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
     best = [[int(entry) for entry in rows[i][:depth]] for i in range(len(records))]
     read = read_out(tokenizer, {entry for row in best for entry in row})
     asked = {word for own in entries.values() for word in own}
-    spelling: dict[int, str] = {}  # of entries of words that are asked for behind any context
+    spelling: dict[int, str] = {}  # of the wanted words of any context, by entry
     for own in entries.values():
         for word, entry in own.items():
             if entry is not None:
