@@ -176,15 +176,14 @@ def _drafts(
 
 
 _ABOUT = """\
-Built as Richardson and Sabharwal (2020, section 3.2) describe it: wrong answers are other senses of
-the word, of the same part of speech, then definitions of other words. Senses have a usage with the
-word in it (printed after "as," or quoted), and a definition of 12 to 160 characters that does not
-tell the word by spelling, as no wrong answer does, cross-references and remarks cut off. Of
-definitions that share a third of their words, or give a synonym that the dictionary knows as one,
-no two are in one question. Definitions of other words are right answers of other questions of the
-split. Splits share no word and no definition, neither among right answers nor among wrong ones.
-Words of several such senses,
-some 1,200, come first: the fewer items, the more of them have another sense of the word."""
+Built as Richardson and Sabharwal (2020, section 3.2) describe: wrong answers are other senses of
+the word, of the same part of speech, then definitions of other words, which are right answers of
+other questions of the split. Senses have a usage with the word in it (printed after "as," or
+quoted), and a definition of 12 to 160 characters, without cross-references and remarks, that does
+not tell the word by spelling; nor does any wrong answer. No question has two definitions that share
+a third of their words, or give synonyms by this dictionary. Splits share no word and no definition,
+right or wrong. Words of several such senses, some 1,200, come first: the fewer items, the more of
+them have another sense of the word."""
 
 DICTIONARY_QA = Builder(
     "dictionary_qa",

@@ -225,15 +225,15 @@ def are_synonyms(wordnet: Any, first: str, second: str) -> bool:
 
 
 _ABOUT = """\
-Built as Talmor et al. (2020, section 4.3) describe it, in the released sentences ("an" where it is
-said, and none for adverbs): opposites and synonyms of WordNet, both words among the frequent ones
-of wordfreq 3 (in place of Google Books) and in the sense they are mostly used in, opposites in one
-of two; opposites also at one remove (what is similar to hot is opposed to cold), where a gloss
-bears that out. No pair shares five letters in a row, as happy and unhappy do; none are opposites in
-one sense and synonyms in another. Each pair is asked in both orders, which lie in one split. The
-paper also took pairs from ConceptNet; of WordNet's opposites few are nouns and verbs, so most items
-are adjectives, and train is smaller than the paper's 4,000: without a look at the glosses there are
-twice as many opposites, of which about every fifth, read in a sample, could be disputed."""
+Built as Talmor et al. (2020, section 4.3) describe, in the released sentences (with "an" where it
+is said, and none for adverbs), from opposites and synonyms of WordNet. Both words are among the
+frequent ones of wordfreq 3 (in place of Google Books) and in their commonest sense, of opposites in
+one of the two commonest; opposites at one remove (what is similar to hot is opposed to cold) need a
+gloss that confirms them. No pair shares five letters in a row, as happy and unhappy do, or is
+opposed in one sense and synonymous in another. Both orders of a pair are asked, in one split. The
+paper also took pairs from ConceptNet; few of WordNet's opposites are nouns and verbs, so most items
+are adjectives, and train is smaller than the paper's 4,000. Without the check of glosses there are
+twice as many opposites; in a sample that was read, about every fifth of these could be disputed."""
 
 ANTONYM_NEGATION = Builder(
     "antonym_negation",

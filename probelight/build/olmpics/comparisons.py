@@ -194,14 +194,13 @@ _AGE_PATTERNS = {
     "birth_year": (r"A person born in (\d+) is \[MASK\] than me in age, If i was born in (\d+)\."),
 }
 _ABOUT_AGES = """\
-Built as Talmor et al. (2020, section 4.1 and figure 3) describe it, in the released wording ("an"
+Built as Talmor et al. (2020, section 4.1 and figure 3) describe, in the released wording ("an"
 where it is said). Ages: 43 to 120 in train, 15 to 38 in the other splits; birth years: 1920 to 1976
-and 1977 to 2000, a division of ours, as the paper trains on ages only. The right answer is what
-the sentence says, also where values are in the other's sentence. Each pair of values is asked in
-both orders, which lie in one split. Where values give fewer sentences than asked for, all are
-there."""
+and 1977 to 2000, a division of ours, as the paper trains on ages only. The right answer follows the
+sentence, also where values are in the other's sentence. Both orders of a pair are asked, in one
+split. Where values give fewer sentences than asked for, all are there."""
 _ABOUT_MULTIHOP = """\
-Built as Talmor et al. (2020, section 4.5) describe it, in the released wording ("an" where it is
+Built as Talmor et al. (2020, section 4.5) describe, in the released wording ("an" where it is
 said). Ages: 43 to 120 in train, 15 to 38 in the other splits. No three ages are asked twice, and no
 two of them are the same, as in some released items that have two right answers."""
 
@@ -240,12 +239,12 @@ MULTIHOP_COMPOSITION = Builder(
 )
 
 _ABOUT_OBJECTS = """\
-Built as Talmor et al. (2020, section 4.1) describe it, in the released wording ("an" where it is
+Built as Talmor et al. (2020, section 4.1) describe, in the released wording ("an" where it is
 said), over a list of our own: `objects.csv`, which names for each typical size (the longest
 dimension, rounded) where it can be looked up. Animals are for train, other objects for dev and
 test. In place of the paper's buckets of size, one object of a pair is at least three times
-(`min_ratio`) the other's size, so that no answer hangs on a rounded size. Each pair is asked in
-both orders, which lie in one split."""
+(`min_ratio`) the other's size, so that no answer depends on a rounded size. Both orders of a pair
+are asked, in one split."""
 
 OBJECTS_COMPARISON = Builder(
     "objects_comparison",

@@ -268,7 +268,7 @@ def build_composition(settings: CompositionSettings) -> Probe:
         used = {draft.gold for split in drafts.values() for draft in split}
         for split, keys in dealt(sorted(chains.keys() - used), wanted, rng).items():
             pool = [chain for key in keys for chain in chains[key]]
-            counts, few = Counter[str](), []  # so many of each bridge at most
+            counts, few = Counter[str](), []  # at most `questions` of each bridge
             for chain in rng.sample(pool, len(pool)):
                 counts[chain.ids[1]] += 1
                 if counts[chain.ids[1]] <= settings.questions:
@@ -341,16 +341,16 @@ def check_facts(settings: CompositionSettings, records: Sequence[Record]) -> lis
 
 
 _ABOUT = """\
-Built as Talmor et al. (2020, section 4.5) describe it: their three templates, a third each. Asked
-is only what has one answer in Wikidata: who played in two bands, or founded two companies, is left
-out, as are films with two actors whose spouses are known, names that two have, and answers that
-are in a question. Wrong years are up to three years away, and each of three years in their order
-is equally often right; wrong cities are of the same country and not a part of the right one; wrong
-spouses are of the same gender and, where there are enough, citizens of the same country. Those are
-right answers of the split's other questions, and no oftener wrong than need be. Splits share no
-band, actor or company, and no answer but years.
+Built as Talmor et al. (2020, section 4.5) describe: their three templates, a third each. Questions
+have one answer in Wikidata: left out are people who played in two bands or founded two companies,
+films with two actors whose spouses are known, names that two entities share, and answers that are
+in a question. Wrong years are up to three years away, and each of three years in order is equally
+often right; wrong cities are in the same country and not a part of the right one; wrong spouses are
+of the same gender and, where there are enough, citizens of the same country. They are right answers
+of other questions of the split, and wrong no more often than necessary. Splits share no band, actor
+or company, and no answer except years.
 
-`facts.jsonl.gz` has the single-hop facts of all splits, which a model is trained on first:
+`facts.jsonl.gz` has the single-hop facts of all splits, to train a model on first:
 `train.py curve --first_stage DIR/encyclopedic_composition/facts.jsonl.gz`."""
 
 ENCYCLOPEDIC_COMPOSITION = Builder(

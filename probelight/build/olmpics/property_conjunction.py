@@ -295,16 +295,16 @@ def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -
 
 
 _ABOUT = """\
-Built as Talmor et al. (2020, section 4.4) describe it, and asked in their words: the right answer
-has both properties, one wrong answer the first alone, the other the second alone. Properties are
-those of 15 relations that enough speaks for; RelatedTo and IsA, the commonest, are asked for where
-others are used up, and neither twice. ConceptNet does not say what a concept lacks: a wrong answer
-is one that no statement of any weight hints to have the other property: neither of itself nor of
-its synonyms, nor of what it is a kind of, nor of others of that kind, where it is a narrow one; and
-one that shares two properties with the right answer at most. All choices of a split, right and
-wrong, are concepts of no other split, each of them right a few times at most; wrong answers are,
-where they can be, those that are right elsewhere. No pair of properties is asked for twice.
-`first_distractor` in the notes is the right answer of the variant: `--variant but_not`."""
+Built as Talmor et al. (2020, section 4.4) describe, in their words: the right answer has both
+properties, one wrong answer only the first, the other only the second. Properties are those of 15
+relations with enough weight; RelatedTo and IsA, the commonest, are asked for where others are used
+up, and neither twice in one question. ConceptNet does not say what a concept lacks: no statement of
+any weight may hint that a wrong answer has the other property, be it about the concept, its
+synonyms, what it is a kind of, or others of a narrow kind. A wrong answer shares at most two
+properties with the right one. All choices of a split are concepts of no other split, each right a
+few times at most; wrong answers are, where possible, right elsewhere. No pair of properties is
+asked for twice. `first_distractor` in the notes is the right answer of the variant
+`--variant but_not`."""
 
 PROPERTY_CONJUNCTION = Builder(
     NAME,

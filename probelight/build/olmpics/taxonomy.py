@@ -43,7 +43,7 @@ from probelight.probes.words import stem_of
 
 # Food and animals are for evaluation, as in the paper: no hypernym of train is asked for again.
 EVALUATION_ROOTS = ("animal.n.01", "food.n.01", "food.n.02")
-# "A seam and a gridiron are both a type of instrumentation": what nobody says.
+# "A seam and a gridiron are both a type of instrumentation" is not said.
 _NO_KINDS = frozenset("instrumentation portion piece constituent paraphernalia status".split())
 _ALL_HOPS = 99
 _NEAR_HOPS = 5
@@ -333,14 +333,13 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
 
 
 _ABOUT = """\
-Built as Talmor et al. (2020, section 4.4) describe it, over WordNet alone: concepts are nouns that
-can be counted, in their first sense, among the frequent words of wordfreq 3 (in place of Google
-Books) or used in that sense in WordNet's own corpus; answers are single frequent words. The gold is
-the nearest hypernym that the two share, wrong answers are hypernyms of one of them and, by any
-sense, not of the other. Nobody is asked about an animal of which WordNet does not say whether it
-is a vertebrate: the young, males and females, pets. Food and animals are for dev and test, other
-trees for train. No two splits share a gold. The longest of three answers is right as often as
-chance has it, where items allow that."""
+Built as Talmor et al. (2020, section 4.4) describe, over WordNet alone: concepts are countable
+nouns in their first sense, among the frequent words of wordfreq 3 (in place of Google Books) or
+used in that sense in WordNet's own corpus; answers are single frequent words. The gold is the
+nearest shared hypernym; wrong answers are hypernyms of one concept and, by no sense, of the other.
+Animals are left out if WordNet does not say whether they are vertebrates: the young, males and
+females, pets. Food and animals are for dev and test, other trees for train. No two splits share a
+gold. The longest of three answers is right as often as by chance, where items allow that."""
 
 TAXONOMY_CONJUNCTION = Builder(
     "taxonomy_conjunction",

@@ -150,17 +150,16 @@ WORDNET = Source(
 )
 
 _ABOUT = """\
-Built as Richardson and Sabharwal (2020, section 3.1) describe it. Concepts have an example sentence
-with their word in it (synonymy: two words or more) and a gloss that is short, whole, and fit for
-everybody to read. No answer, right or wrong, repeats a word that is asked for, its gloss included:
-by Snowball stems, WordNet's irregular forms and the first five letters. Of hypernyms and
-hyponyms none is in the stem, and of synonyms the right ones use no word of the definition,
-wrong ones not two. No wrong answer is right by any sense of any word.
-Splits share no concept, no right answer and no set of distractors; what that leaves over is why
-there may be fewer questions than in the paper. A question is asked again with other wrong answers
-(perturbations), each kind of relatives once before any is drawn from again: in train once unless
-`train_perturbations` is more, in test twice, in dev up to `perturbations` times where `all` is
-true."""
+Built as Richardson and Sabharwal (2020, section 3.1) describe. Each concept has an example sentence
+with its word (synonymy: at least two words) and a short, complete gloss that is fit for everybody
+to read. No answer, right or wrong, repeats an asked word, its gloss included: by Snowball stems,
+WordNet's irregular forms and the first five letters. No hypernym or hyponym is in the stem; right
+synonyms use no word of the definition, wrong ones at most one. No wrong answer is right by any
+sense of any word. Splits share no concept, right answer or set of distractors; what that leaves
+over is why there may be fewer questions than in the paper. A question is repeated with other wrong
+answers (perturbations), each kind of relatives once before any is drawn from again: in train once
+unless `train_perturbations` is more, in test twice, in dev up to `perturbations` times where `all`
+is true."""
 
 
 def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Builder[WordNetSettings]:
