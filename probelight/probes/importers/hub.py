@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from probelight.probes.catalog import HubSource, ProbeConfig
 from probelight.probes.importers.items import (
     LABELS,
     ItemFile,
+    ai2_row,
     notices_of,
     record_from_row,
     refuse_repeated_ids,
 )
-from probelight.probes.importers.tables import ai2_row
+from probelight.probes.importers.tables import pair_row
 
 Row = Mapping[str, Any]
 
@@ -110,7 +111,7 @@ def _arc(row: Row) -> dict[str, Any]:
     """ai2_arc: question, choices {text, label}, answerKey; openbookqa: the same, question_stem."""
     stem = row["question_stem"] if "question_stem" in row else row["question"]
     labels, texts = row["choices"]["label"], row["choices"]["text"]
-    return _row(stem, texts, row["answerKey"], labels) | {"id": row.get("id")}
+    return ai2_row(stem, texts, row["answerKey"], labels) | {"id": row.get("id")}
 
 
 def _sciq(row: Row) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def _sciq(row: Row) -> dict[str, Any]:
     texts = [row["correct_answer"], *(row[f"distractor{number}"] for number in (1, 2, 3))]
     drawn = [hashlib.sha256(f"{row['question']}\0{text}".encode()).hexdigest() for text in texts]
     order = sorted(range(len(texts)), key=drawn.__getitem__)
-    return _row(row["question"], [texts[i] for i in order], LABELS[order.index(0)])
+    return ai2_row(row["question"], [texts[i] for i in order], LABELS[order.index(0)])
 
 
 def _race(row: Row) -> dict[str, Any]:
@@ -132,21 +133,13 @@ def _race(row: Row) -> dict[str, Any]:
         for option in row["options"]
     ]
     notes = {"source": row.get("example_id") or "race", "question": question}
-    return _row(row["article"], texts, row["answer"]) | {"notes": notes}
-
-
-def _row(
-    stem: str, texts: Sequence[str], key: object, labels: Sequence[str] = LABELS
-) -> dict[str, Any]:
-    """Return a row of the AI2 format."""
-    choices = [{"label": label, "text": text} for label, text in zip(labels, texts, strict=False)]
-    return {"question": {"stem": stem, "choices": choices}, "answerKey": key}
+    return ai2_row(row["article"], texts, row["answer"]) | {"notes": notes}
 
 
 _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], dict[str, Any]]], ...] = (
     (frozenset({"question_stem", "choices", "answerKey"}), _arc),
     (frozenset({"question", "choices", "answerKey"}), _arc),
     (frozenset({"question", "correct_answer", "distractor1", "distractor2", "distractor3"}), _sciq),
-    (frozenset({"sentence_good", "sentence_bad"}), ai2_row),
+    (frozenset({"sentence_good", "sentence_bad"}), pair_row),
     (frozenset({"article", "question", "options", "answer"}), _race),
 )

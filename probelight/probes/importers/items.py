@@ -142,6 +142,14 @@ def parse_row(text: str) -> dict[str, Any]:
     return json_object(text, "an object with a question is needed", hint)
 
 
+def ai2_row(
+    stem: str, texts: Sequence[str], key: object, labels: Sequence[str] = LABELS
+) -> dict[str, Any]:
+    """Return a row of the AI2 format, without id and notes."""
+    choices = [{"label": label, "text": text} for label, text in zip(labels, texts, strict=False)]
+    return {"question": {"stem": stem, "choices": choices}, "answerKey": key}
+
+
 def record_from_row(
     row: Mapping[str, Any], setup: Setup | None, *, position: int, default_id: str = ""
 ) -> Record:
@@ -266,18 +274,7 @@ def write_ai2(path: str | Path, records: Iterable[Record]) -> None:
     for record in records:
         if len(validate(record).choices) > MAX_CHOICES:
             raise RecordError(f"{record.name}: more than {MAX_CHOICES} choices")
-        labels = LABELS[: len(record.choices)]
-        row = {
-            "id": record.id,
-            "question": {
-                "stem": record.stem,
-                "choices": [
-                    {"label": label, "text": text}
-                    for label, text in zip(labels, record.choices, strict=True)
-                ],
-            },
-            "answerKey": labels[record.answer],
-        }
+        row = {"id": record.id, **ai2_row(record.stem, record.choices, LABELS[record.answer])}
         if record.meta:
             row["notes"] = dict(record.meta)
         data += json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"

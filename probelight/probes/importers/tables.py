@@ -31,6 +31,7 @@ from probelight.probes.importers.items import (
     LABELS,
     ItemFile,
     Options,
+    ai2_row,
     label_text,
     meta_of,
     parse_row,
@@ -204,14 +205,14 @@ def read_pairs(path: str | Path, **options: Unpack[Options]) -> ItemFile:
         if row is None:
             return None
         if "question" not in row:
-            row = ai2_row(row)
+            row = pair_row(row)
         return record_from_row(row, "minimal_pair", position=line)
 
     read = read_items(path, parse, **options)
     return replace(read, notices=read.notices + (table.notices if table else ()))
 
 
-def ai2_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def pair_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Turn a pair with the fields of BLiMP into a row of the AI2 format.
 
     Its id is `id`, or UID and `pairID`, which alone repeats from paradigm to paradigm.
@@ -231,9 +232,7 @@ def ai2_row(row: Mapping[str, Any]) -> dict[str, Any]:
     if identifier is None and (pair := row.get("pairID")) not in (None, ""):
         known = (notes.get("paradigm"), label_text(pair, "`pairID`"))
         identifier = "-".join(str(part) for part in known if part)
-    choices = [{"label": label, "text": text} for label, text in zip(LABELS, texts, strict=False)]
-    question = {"stem": "", "choices": choices}
-    return {"id": identifier, "question": question, "answerKey": LABELS[0], "notes": notes}
+    return {"id": identifier, "notes": notes, **ai2_row("", texts, LABELS[0])}
 
 
 class _PairTable:
