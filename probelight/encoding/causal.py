@@ -57,8 +57,13 @@ class ContinuationSet(LikelihoodSet):
         for places, exists in zip(batch["pair_index"], batch["choice_mask"], strict=True):
             own = np.unique(places[exists].numpy())
             own = own[shared[own] == 0]  # a text of two items is run with the first
-            if len(own):
-                shared[own] = shared_beginning(ids[own], lengths[own])
+            if not len(own):
+                continue
+            # The last token is only ever predicted; with nothing in common a whole text is shared.
+            texts, sizes = ids[own], lengths[own]
+            same = (texts == texts[0]).all(axis=0)[: sizes.min()]
+            common = len(same) if same.all() else int(same.argmin())
+            shared[own] = min(common, int(sizes.max()) - 1) if common else sizes - 1
         owners: dict[tuple[int, bytes], int] = {}
         keys = [
             (size, row[:size].tobytes()) for row, size in zip(ids, shared.tolist(), strict=True)
@@ -139,17 +144,6 @@ def start_token(tokenizer: Any) -> Ids:
         f"{type(tokenizer).__name__} has neither a BOS nor an EOS token to be before a text "
         "that is scored from its first word"
     )
-
-
-def shared_beginning(ids: Ids, lengths: Ids) -> Ids:
-    """Return how many tokens of each of an item's texts (R, L) are run once for all of them: (R,).
-
-    That is the common beginning, without the last token, which is only ever predicted; a whole text
-    where there is none in common.
-    """
-    same = (ids == ids[0]).all(axis=0)[: lengths.min()]
-    common = int(same.argmin()) if not same.all() else len(same)
-    return np.full(len(ids), min(common, int(lengths.max()) - 1)) if common else lengths - 1
 
 
 @dataclass(frozen=True, kw_only=True)
