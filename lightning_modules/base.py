@@ -16,7 +16,7 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
-from probelight.metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
+from probelight.metrics.accuracy import WeightedAccuracy, score_sum, weighted_scores
 from probelight.models.answering import batch_scores
 from probelight.models.networks import Batch
 
@@ -198,8 +198,8 @@ def choice_loss(
     losses = F.cross_entropy(safe, labels.masked_fill(padding, 0), reduction="none")
     loss_sum = (losses * weights).sum()
     with torch.no_grad():
-        credits = weighted_credits(safe, labels.masked_fill(padding, 0), weights, choice_mask)
-        stats = torch.stack([loss_sum.detach(), weights.sum(), credit_sum(credits)])
+        scores = weighted_scores(safe, labels.masked_fill(padding, 0), weights, choice_mask)
+        stats = torch.stack([loss_sum.detach(), weights.sum(), score_sum(scores)])
     return loss_sum, stats
 
 

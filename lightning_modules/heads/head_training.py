@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import halving, slanted_triangular
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
-from probelight.metrics.accuracy import credit_sum, weighted_credits
+from probelight.metrics.accuracy import score_sum, weighted_scores
 
 # Parameters, gradients and AdamW's two moments of the runs that train together; with a plateau plan
 # also the start of the last step and the best epoch. More runs take fewer kernels, until their
@@ -402,7 +402,7 @@ class PlateauRuns(TrainingRuns):
             scores = self.heads.decoded(place_in_stack, items, z)
             labels, mask = items.labels.to(scores.device), items.choice_mask.to(scores.device)
             ones = torch.ones_like(labels, dtype=scores.dtype)
-            correct = credit_sum(weighted_credits(scores, labels, ones, mask))
+            correct = score_sum(weighted_scores(scores, labels, ones, mask))
             if run.judge(epoch, float(correct / len(labels))):
                 for best, now in zip(self._best, self._trained(), strict=True):
                     best[place] = now[place]

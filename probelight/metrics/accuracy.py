@@ -13,9 +13,7 @@ from probelight.metrics.choices import best_choices
 MOST_TIED = 64  # choices that share a best score, up to which sums are exact
 
 
-def weighted_credits(
-    logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor
-) -> Tensor:
+def weighted_scores(logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor) -> Tensor:
     """Return the weight of the items whose gold choice is one of n best (see `metrics.choices`).
 
     Args:
@@ -31,16 +29,16 @@ def weighted_credits(
     best = best_choices(logits, choice_mask)
     right = best.gather(1, labels[:, None])[:, 0]
     num_best = best.sum(dim=1)
-    # More than MOST_TIED go to the last place with the weight that makes their credit 1 / n.
+    # More than MOST_TIED go to the last place with the weight that makes their score 1 / n.
     place = num_best.clamp(min=1, max=MOST_TIED)
     shares = torch.where(num_best > MOST_TIED, weights * MOST_TIED / num_best, weights)
-    credits = torch.zeros(MOST_TIED, dtype=weights.dtype, device=weights.device)
-    return credits.index_add_(0, place - 1, shares * right)
+    scores = torch.zeros(MOST_TIED, dtype=weights.dtype, device=weights.device)
+    return scores.index_add_(0, place - 1, shares * right)
 
 
-def credit_sum(credits: Tensor) -> Tensor:
-    """Return the sum of `weighted_credits` (MOST_TIED,), a scalar of the same precision."""
-    return (credits / torch.arange(1, MOST_TIED + 1, device=credits.device)).sum()
+def score_sum(scores: Tensor) -> Tensor:
+    """Return the sum of `weighted_scores` (MOST_TIED,), a scalar of the same precision."""
+    return (scores / torch.arange(1, MOST_TIED + 1, device=scores.device)).sum()
 
 
 class WeightedAccuracy(Metric):
@@ -56,23 +54,23 @@ class WeightedAccuracy(Metric):
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
 
-    credits: Tensor
+    scores: Tensor
     total: Tensor
 
     def __init__(self) -> None:
         super().__init__()
         # Single precision, because not every accelerator has double; the division is on the CPU.
-        self.add_state("credits", default=torch.zeros(MOST_TIED), dist_reduce_fx="sum")
+        self.add_state("scores", default=torch.zeros(MOST_TIED), dist_reduce_fx="sum")
         self.add_state("total", default=torch.zeros(()), dist_reduce_fx="sum")
 
     def update(self, logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor) -> None:
         """Add a batch: `logits` (B, K), `labels` (B,), `weights` (B,), `choice_mask` (B, K)."""
         weights = weights.float()
-        self.credits += weighted_credits(logits, labels, weights, choice_mask)
+        self.scores += weighted_scores(logits, labels, weights, choice_mask)
         self.total += weights.sum()
 
     def compute(self) -> Tensor:
         """Return the accuracy, a double-precision scalar between 0 and 1, on the CPU."""
-        by_number = enumerate(self.credits.tolist(), start=1)
-        credit = sum(Fraction(weight) * Fraction(1 / n) for n, weight in by_number)
-        return torch.tensor(float(credit), dtype=torch.float64) / self.total.cpu().double()
+        by_number = enumerate(self.scores.tolist(), start=1)
+        total = sum(Fraction(weight) * Fraction(1 / n) for n, weight in by_number)
+        return torch.tensor(float(total), dtype=torch.float64) / self.total.cpu().double()

@@ -65,7 +65,7 @@ def is_near_tie(scores: Sequence[float]) -> bool:
     return 0 < best - second < NEAR
 
 
-def credit_of(best: Sequence[int], answer: int) -> float:
+def item_score(best: Sequence[int], answer: int) -> float:
     """Return 1 where the gold alone is best, 1/n where it is one of n, else 0."""
     return 1.0 / len(best) if answer in best else 0.0
 
@@ -77,11 +77,11 @@ def majority_accuracy(gold: Sequence[str]) -> float:
     return max(Counter(gold).values()) / len(gold)
 
 
-def macro_accuracy(credit: Sequence[float], gold: Sequence[str]) -> float:
+def macro_accuracy(item_scores: Sequence[float], gold: Sequence[str]) -> float:
     """Return the mean accuracy of the gold classes.
 
     Args:
-        credit: (N,) score of each item.
+        item_scores: (N,) score of each item.
         gold: (N,) the gold answer text or the name of its position.
 
     Raises:
@@ -90,7 +90,7 @@ def macro_accuracy(credit: Sequence[float], gold: Sequence[str]) -> float:
     if not gold:
         raise ValueError("there are no items")
     by_class: dict[str, list[float]] = {}
-    for own, name in zip(credit, gold, strict=True):
+    for own, name in zip(item_scores, gold, strict=True):
         by_class.setdefault(name, []).append(own)
     return math.fsum(math.fsum(own) / len(own) for own in by_class.values()) / len(by_class)
 

@@ -179,7 +179,7 @@ def compare_runs(
         groups: (N,) the group of each item.
         same_samples: Whether runs of one seed were trained on the same sample, and so are pairs.
     """
-    other = second if same_samples else {~seed: credit for seed, credit in second.items()}
+    other = second if same_samples else {~seed: item_scores for seed, item_scores in second.items()}
     mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
     one_each = paired_difference(other_mean, mean, groups=groups)
     interval = Interval(one_each.difference, one_each.low, one_each.high)

@@ -155,16 +155,16 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
     return _score(successes / n if n else 0.5, n)
 
 
-def accuracy_interval(credit: ArrayLike, groups: Groups | None = None) -> Interval:
+def accuracy_interval(item_scores: ArrayLike, groups: Groups | None = None) -> Interval:
     """Return an accuracy and its interval: Wilson's where every item is a group of its own.
 
     With a single group nothing is known about the spread: (0, 1).
 
     Args:
-        credit: (N,) score of each item: 1 right, 0 wrong, a part of 1 for a tie.
+        item_scores: (N,) score of each item: 1 right, 0 wrong, a part of 1 for a tie.
         groups: (N,) the group of each item.
     """
-    values = np.asarray(credit, dtype=np.float64)
+    values = np.asarray(item_scores, dtype=np.float64)
     if len(values) and (groups is None or num_groups(groups) == len(values) == len(groups)):
         return Interval(float(values.mean()), *wilson(float(values.sum()), len(values)))
     return sum_interval([Term(1.0, {0: values})], groups)

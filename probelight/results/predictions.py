@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import STRICT, read_json, typed
 from probelight.io.escaping import all_visible, json_text
-from probelight.metrics.choices import best_of_each, credit_of
+from probelight.metrics.choices import best_of_each, item_score
 from probelight.metrics.intervals import group_indices, num_groups
 from probelight.probes.record import Record
 from probelight.results.load import Results, Run, UnreadableResultError
@@ -255,7 +255,7 @@ def prediction_lines(
             prediction=best[0] if best else None,
             tied=len(best),
             answer=record.answer,
-            correct=credit_of(best, record.answer),
+            correct=item_score(best, record.answer),
             **{name: value for name, value in known.items() if value is not None},
         )
         lines.append(line)

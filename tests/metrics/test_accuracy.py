@@ -73,16 +73,16 @@ def test_a_constant_output_scores_chance_where_the_gold_is_always_first(
 
 
 def test_thirds_are_summed_exactly_whatever_the_batches() -> None:
-    """The sum is the correctly rounded one of the items' credits, as `math.fsum` gives it."""
+    """The sum is the correctly rounded one of the items' scores, as `math.fsum` gives it."""
     generator = torch.Generator().manual_seed(0)
     logits = torch.randint(0, 2, (500, 7), generator=generator).float()
     labels, mask = torch.randint(0, 7, (500,), generator=generator), torch.ones(500, 7).bool()
     best = logits == logits.amax(dim=1, keepdim=True)
-    credits = [
+    scores = [
         1 / int(row.sum()) if row[label] else 0.0 for row, label in zip(best, labels, strict=True)
     ]
     for size in (1, 13, 500):
-        assert in_batches(size, logits, labels, torch.ones(500), mask) == math.fsum(credits) / 500
+        assert in_batches(size, logits, labels, torch.ones(500), mask) == math.fsum(scores) / 500
 
 
 def _one_process(rank: int, address: str, results: str) -> None:

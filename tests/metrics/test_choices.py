@@ -10,8 +10,8 @@ import torch
 from probelight.metrics.choices import (
     best_choices,
     best_of_each,
-    credit_of,
     is_near_tie,
+    item_score,
     macro_accuracy,
     majority_accuracy,
     predicted_shares,
@@ -75,9 +75,9 @@ def test_what_stands_where_no_choice_is_does_not_matter() -> None:
     ]
 
 
-def test_credits() -> None:
+def test_the_score_of_an_item() -> None:
     found = [((1,), 1), ((1,), 0), ((0, 2, 3), 2), ((0, 2, 3), 1), ((), 0)]
-    assert [credit_of(best, answer) for best, answer in found] == [1.0, 0.0, 1 / 3, 0.0, 0.0]
+    assert [item_score(best, answer) for best, answer in found] == [1.0, 0.0, 1 / 3, 0.0, 0.0]
 
 
 GOLD = ["never", "never", "never", "always", "often"]
@@ -85,7 +85,7 @@ RIGHT = [1.0, 1.0, 0.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("credit", "expected"),
+    ("item_scores", "expected"),
     [
         (RIGHT, (2 / 3 + 1 + 0) / 3),
         ([1.0, 1.0, 1.0, 0.0, 0.0], 1 / 3),
@@ -93,8 +93,8 @@ RIGHT = [1.0, 1.0, 0.0, 1.0, 0.0]
         ([1 / 2, 1 / 3, 0.0, 1.0, 1 / 4], (5 / 18 + 1 + 1 / 4) / 3),
     ],
 )
-def test_macro_gives_each_class_the_same_weight(credit: list[float], expected: float) -> None:
-    assert macro_accuracy(credit, GOLD) == pytest.approx(expected)
+def test_macro_gives_each_class_the_same_weight(item_scores: list[float], expected: float) -> None:
+    assert macro_accuracy(item_scores, GOLD) == pytest.approx(expected)
 
 
 def test_majority_and_shares_with_ties() -> None:

@@ -124,12 +124,12 @@ SECOND = {seed: 1.0 * (RNG.random(60) < 0.5) for seed in range(3)}
 GROUPS = list(np.repeat(range(20), 3))
 
 
-def credit(text: str) -> Floats:
+def item_scores(text: str) -> Floats:
     return np.array([float(one) for one in text])
 
 
 def test_one_run_each_is_the_exact_test_of_mcnemar() -> None:
-    first, second = credit("1111111111110000"), credit("1110000000001000")
+    first, second = item_scores("1111111111110000"), item_scores("1110000000001000")
     found = compare_runs({4: first}, {9: second})
     assert found.interval.value == pytest.approx((9 - 1) / 16)
     assert found.p_value == found.mcnemar_p == pytest.approx(binomtest(1, 10).pvalue)
@@ -163,8 +163,8 @@ def test_a_p_value_is_below_a_level_where_the_interval_leaves_out_nothing(shift:
 
 def test_a_p_value_knows_of_seeds() -> None:
     # The one has two seeds, of which one is far better: so little is no proof.
-    first = {0: np.ones(200), 1: credit("10" * 100)}
-    found = compare_runs(first, {0: credit("10" * 100)})
+    first = {0: np.ones(200), 1: item_scores("10" * 100)}
+    found = compare_runs(first, {0: item_scores("10" * 100)})
     assert found.mcnemar_p < 1e-6
     assert found.p_value > 0.05
     assert found.interval.low < 0 < found.interval.high
@@ -218,13 +218,13 @@ def test_the_interval_is_as_wide_as_that_of_the_multi_bootstrap(same_samples: bo
 
 
 def test_what_could_not_have_been_seen_at_all() -> None:
-    same = {0: credit("10" * 20)}
+    same = {0: item_scores("10" * 20)}
     assert compare_runs(same, same).p_value == 1.0
     # Nothing changed: eight items that changed one way would have been found.
     assert compare_runs(same, same).smallest == pytest.approx(8 / 40, abs=0.02)
     fives = list(np.repeat(range(5), 8))  # five groups that all change one way are 2 / 2**5
-    assert compare_runs(same, {0: credit("01" * 20)}, fives).smallest == math.inf
-    one = compare_runs({0: credit("1")}, {0: credit("0")})
+    assert compare_runs(same, {0: item_scores("01" * 20)}, fives).smallest == math.inf
+    one = compare_runs({0: item_scores("1")}, {0: item_scores("0")})
     assert (one.p_value, one.smallest) == (1.0, math.inf)
     assert one.interval.low < 0
 

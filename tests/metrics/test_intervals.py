@@ -41,12 +41,12 @@ def test_wilson_ends_are_exact_and_nothing_is_known_of_nothing() -> None:
             wilson(successes, 2)
 
 
-def jackknife_by_hand(credit: list[float], groups: list[str]) -> float:
+def jackknife_by_hand(item_scores: list[float], groups: list[str]) -> float:
     """Variance of a mean from leaving out one group at a time, written out."""
-    names, whole = sorted(set(groups)), sum(credit) / len(credit)
+    names, whole = sorted(set(groups)), sum(item_scores) / len(item_scores)
     left = []
     for name in names:
-        rest = [c for c, g in zip(credit, groups, strict=True) if g != name]
+        rest = [c for c, g in zip(item_scores, groups, strict=True) if g != name]
         left.append(sum(rest) / len(rest))
     return (1 - 1 / len(names)) * sum((value - whole) ** 2 for value in left)
 
@@ -55,11 +55,11 @@ def test_groups_by_hand() -> None:
     # Four groups of five items with 5, 4, 1 and 0 right: jackknife variance as written out,
     # Student's t with 3 degrees of freedom, and two answers added as if they were whole groups.
     groups = [name for name in "abcd" for _ in range(5)]
-    credit = [1.0] * 9 + [0.0] * 5 + [1.0] + [0.0] * 5
-    variance = jackknife_by_hand(credit, groups) + 2 / (20 * 4)
+    item_scores = [1.0] * 9 + [0.0] * 5 + [1.0] + [0.0] * 5
+    variance = jackknife_by_hand(item_scores, groups) + 2 / (20 * 4)
     ratio = (t.ppf(0.975, 3) / 1.959964) ** 2
     n = (0.25 + 2 / 20) / (ratio * variance)
-    found = accuracy_interval(credit, groups)
+    found = accuracy_interval(item_scores, groups)
     assert found == pytest.approx((0.5, *wilson(n / 2, n)), abs=1e-6)
 
 
@@ -74,8 +74,8 @@ def test_all_right_in_every_group_is_no_point() -> None:
 @pytest.mark.parametrize("num_groups", [2, 6, 10, 30, 200])
 def test_groups_answered_alike_are_no_surer_than_their_items(num_groups: int) -> None:
     # One of two right in every pair, as when the answer is always the same word.
-    credit, groups = np.tile([1.0, 0.0], num_groups), np.repeat(np.arange(num_groups), 2)
-    found, alone = accuracy_interval(credit, groups), wilson(num_groups, 2 * num_groups)
+    item_scores, groups = np.tile([1.0, 0.0], num_groups), np.repeat(np.arange(num_groups), 2)
+    found, alone = accuracy_interval(item_scores, groups), wilson(num_groups, 2 * num_groups)
     assert found.value == 0.5
     assert found.low <= alone[0] < alone[1] <= found.high
 
@@ -84,17 +84,17 @@ def test_an_interval_by_groups_holds_that_of_independent_items() -> None:
     rng = np.random.default_rng(5)
     for _ in range(200):
         groups = rng.integers(rng.integers(2, 40), size=60)
-        credit = (rng.random(60) < rng.random()).astype(float)
-        found, alone = accuracy_interval(credit, groups), wilson(credit.sum(), 60)
+        item_scores = (rng.random(60) < rng.random()).astype(float)
+        found, alone = accuracy_interval(item_scores, groups), wilson(item_scores.sum(), 60)
         assert 0 <= found.low <= alone[0] + 1e-12
         assert alone[1] - 1e-12 <= found.high <= 1
         assert found.low <= found.value <= found.high
 
 
 def test_many_groups_of_one_item_are_wilsons() -> None:
-    credit = [1.0] * 700 + [0.0] * 300
-    grouped = sum_interval([Term(1.0, {0: np.array(credit)})])
-    assert accuracy_interval(credit, list(range(1000))) == (0.7, *wilson(700, 1000))
+    item_scores = [1.0] * 700 + [0.0] * 300
+    grouped = sum_interval([Term(1.0, {0: np.array(item_scores)})])
+    assert accuracy_interval(item_scores, list(range(1000))) == (0.7, *wilson(700, 1000))
     assert grouped == pytest.approx((0.7, *wilson(700, 1000)), abs=2e-4)
 
 
@@ -162,7 +162,7 @@ def test_values_are_found_in_their_bounds() -> None:
 def test_uneven_groups_of_which_no_large_one_differs_by_hand() -> None:
     # Two groups of four, all right; four of one item, of which one is wrong: N = 12, G = 6.
     groups = [0] * 4 + [1] * 4 + [2, 3, 4, 5]
-    credit = [1.0] * 11 + [0.0]
+    item_scores = [1.0] * 11 + [0.0]
     effective = 12**2 / (2 * 4**2 + 4)  # Kish: 4
     # Nothing varies within groups, so their items are wholly alike: p q / 4, above the jackknife's.
     share = 11 / 12
@@ -174,5 +174,5 @@ def test_uneven_groups_of_which_no_large_one_differs_by_hand() -> None:
     trials /= quantile**2 * (alike + 2 / 12 / effective)
     centre = (share * trials + z**2 / 2) / (trials + z**2)
     half = z * (share * (1 - share) * trials + z**2 / 4) ** 0.5 / (trials + z**2)
-    found = accuracy_interval(credit, groups)
+    found = accuracy_interval(item_scores, groups)
     assert found == pytest.approx((share, centre - half, min(1, centre + half)), abs=1e-9)

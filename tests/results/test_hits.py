@@ -38,7 +38,7 @@ def test_damaged_hits_are_refused(value: object, said: str) -> None:
         read_hits(value, 62, "hits.json")
 
 
-def test_ties_are_written_and_read_as_credits() -> None:
+def test_ties_are_written_and_read_as_scores() -> None:
     assert written_hits([0.0, 1.0, 1.0]) == "011"
     assert written_hits([0.0, 0.5, 1.0]) == [0.0, 0.5, 1.0]
     found = read_hits({**GOOD, "hits": {"standard": {"1": [0, 0.5, 1]}}}, 62, "hits.json")

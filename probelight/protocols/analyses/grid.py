@@ -17,7 +17,7 @@ from probelight.build.prediction_grids import AGES, BIRTH_YEARS, OBJECTS, SIZES,
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
 from probelight.io.ranges import Names, PathText, Settings, Within
-from probelight.metrics.choices import best_of_each, credit_of
+from probelight.metrics.choices import best_of_each, item_score
 from probelight.probes.record import chance_of, groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
@@ -219,13 +219,13 @@ def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[
     chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
     rows = [accuracy_row(predictions, pairs, row), tied_row(predictions, row), chance]
     for choice, name in enumerate(grid.candidates):
-        share = [credit_of(best, choice) for best in predictions.best]
+        share = [item_score(best, choice) for best in predictions.best]
         rows.append(grouped_row(share, pairs, replace(row, metric=f"share_{name}")))
     by_pair: dict[frozenset[Any], dict[int, float]] = {}
     for record, margin in zip(records, _margins(predictions), strict=True):
         by_pair.setdefault(frozenset(record.meta["arguments"]), {})[record.answer] = margin
     orders = best_of_each([[both[0], both[1]] for both in by_pair.values()])
-    right = fsum(credit_of(best, 0) for best in orders)
+    right = fsum(item_score(best, 0) for best in orders)
     return [*rows, proportion_row(right, len(orders), replace(row, metric="order_accuracy"))]
 
 

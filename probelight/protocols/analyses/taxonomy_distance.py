@@ -19,7 +19,7 @@ from probelight.io.errors import ConfigError, UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import sha256_of
 from probelight.io.ranges import PathText
-from probelight.metrics.choices import credit_of
+from probelight.metrics.choices import item_score
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import Record, groups_of
 from probelight.probes.source import ProbeData, load_probe
@@ -228,7 +228,7 @@ def distance_rows(
     with_nearer = [one for one in placed if one[0].nearer]
     rows: list[Row] = []
     if with_nearer:
-        took = [fsum(credit_of(best, c) for c in item.nearer) for item, best, _ in with_nearer]
+        took = [fsum(item_score(best, c) for c in item.nearer) for item, best, _ in with_nearer]
         among = [group for *_, group in with_nearer]
         guess = fmean(len(item.nearer) / len(item.record.choices) for item, *_ in with_nearer)
         rows.append(grouped_row(took, among, replace(row, metric="nearer_chosen")))
@@ -236,7 +236,7 @@ def distance_rows(
         rows.append(replace(by_guessing, num_items=len(with_nearer)))
     for exists in (True, False):
         if part := [one for one in placed if bool(one[0].nearer) == exists]:
-            right = [credit_of(best, item.record.answer) for item, best, _ in part]
+            right = [item_score(best, item.record.answer) for item, best, _ in part]
             among = [group for *_, group in part]
             text = "with a nearer distractor" if exists else "without"
             subset = Subset.of("nearer_distractor", text, exists=exists)

@@ -67,7 +67,7 @@ def train_facts(
         protocol=FIRST_STAGE,
         model=model.label,
         probe=config.name,
-        rows=(grouped_row(predictions.credit, groups, row),),
+        rows=(grouped_row(predictions.item_scores, groups, row),),
         counts={"train": len(facts)},
         notices=(*problems, *encoded, *stage.facts.notices),
         seeds=(stage.seed,),

@@ -92,7 +92,9 @@ def write_point(
     write_predictions(run, lines, always=("control", "seed"))
     hits: dict[str, dict[str, str | list[float]]] = {}
     for one in measured:  # in the order of the rows; the zero-shot point is seed 0
-        hits.setdefault(one.control, {})[str(one.seed or 0)] = written_hits(one.predictions.credit)
+        hits.setdefault(one.control, {})[str(one.seed or 0)] = written_hits(
+            one.predictions.item_scores
+        )
     text = json.dumps({"groups": data.groups, "hits": hits})
     write_text_atomic(run.path / HITS, text + "\n")
     row = replace(
@@ -114,7 +116,7 @@ def write_point(
         if (sample := one.on_sample) is not None:
             sampled = groups_of(sample.records, data.train_config.group_by)
             named = replace(trained, metric="train_accuracy")
-            rows.append(grouped_row(sample.credit, sampled, named))
+            rows.append(grouped_row(sample.item_scores, sampled, named))
         if one.control == STANDARD:
             records, trained = predictions.records, replace(trained, metric="accuracy")
             for part in (templates_of(records), choice_sets(records), untouched_of(data.untouched)):

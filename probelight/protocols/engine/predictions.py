@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.io.package import cache_folder
 from probelight.io.process import STOP
-from probelight.metrics.choices import NEAR, best_of_each, credit_of, is_near_tie
+from probelight.metrics.choices import NEAR, best_of_each, is_near_tie, item_score
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
@@ -46,15 +46,15 @@ class Predictions:
         return [best[0] if best else None for best in self.best]
 
     @cached_property
-    def credit(self) -> list[float]:
+    def item_scores(self) -> list[float]:
         """The score of each item: 1 if its gold choice is the best one, 1/n if one of n best."""
         pairs = zip(self.best, self.records, strict=True)
-        return [credit_of(best, record.answer) for best, record in pairs]
+        return [item_score(best, record.answer) for best, record in pairs]
 
     @property
     def accuracy(self) -> float:
         """Mean score of the items."""
-        return math.fsum(self.credit) / len(self.credit) if self.credit else math.nan
+        return math.fsum(self.item_scores) / len(self.item_scores) if self.item_scores else math.nan
 
     @property
     def chance(self) -> float:
@@ -237,7 +237,7 @@ def score_notices(*sets: Predictions) -> list[str]:
 
 def accuracy_row(predictions: Predictions, groups: Sequence[Hashable], row: Row) -> Row:
     """Return the accuracy with its interval over the items' `groups` (N,)."""
-    return grouped_row(predictions.credit, groups, replace(row, metric="accuracy"))
+    return grouped_row(predictions.item_scores, groups, replace(row, metric="accuracy"))
 
 
 def chance_rows(predictions: Predictions, row: Row, part: str = "") -> list[Row]:
@@ -273,20 +273,20 @@ def near_tie_notices(predictions: Predictions) -> list[str]:
     ]
 
 
-def proportion_row(credit: float, num_items: int, row: Row) -> Row:
-    """Return a proportion of independent items with Wilson's interval; `credit` is their sum."""
-    low, high = wilson(credit, num_items)
-    value = credit / num_items
+def proportion_row(total: float, num_items: int, row: Row) -> Row:
+    """Return a proportion of independent items with Wilson's interval; `total` is their sum."""
+    low, high = wilson(total, num_items)
+    value = total / num_items
     return replace(row, value=value, ci_low=low, ci_high=high, num_items=num_items)
 
 
-def grouped_row(credit: Sequence[float], groups: Sequence[Hashable], row: Row) -> Row:
-    """Return the mean of `credit` (N,) with an interval that takes the items of a group for alike.
+def grouped_row(item_scores: Sequence[float], groups: Sequence[Hashable], row: Row) -> Row:
+    """Return the mean of (N,) scores with an interval that takes the items of a group for alike.
 
     See `probelight.metrics.intervals`: Wilson's where every item is a group of its own.
     """
-    value, low, high = accuracy_interval(credit, groups)
-    found = replace(row, value=value, ci_low=low, ci_high=high, num_items=len(credit))
+    value, low, high = accuracy_interval(item_scores, groups)
+    found = replace(row, value=value, ci_low=low, ci_high=high, num_items=len(item_scores))
     return replace(found, num_groups=num_groups(groups))
 
 
@@ -294,7 +294,7 @@ def subset_rows(
     predictions: Predictions, groups: Sequence[Hashable], subsets: Sequence[Subset | None], row: Row
 ) -> list[Row]:
     """Return a row for each part of a set, with its accuracy; part None is left out."""
-    scores = predictions.credit
+    scores = predictions.item_scores
     return [
         grouped_row([scores[i] for i in part], [groups[i] for i in part], replace(row, subset=name))
         for name, part in members(subsets).items()

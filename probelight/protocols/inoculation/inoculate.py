@@ -115,7 +115,7 @@ class InoculationRun:
         for (split, task), predictions in scored.items():
             groups = self.parts.of(task).groups(predictions.records)
             named = replace(row, split=split, metric=f"{task}_accuracy")
-            rows.append(grouped_row(predictions.credit, groups, named))
+            rows.append(grouped_row(predictions.item_scores, groups, named))
             rows.append(tied_row(predictions, named, f"{task}_tied_share"))
             if split == REPORT:
                 rows += chance_rows(predictions, replace(row, split=REPORT), f"_{task}")
@@ -261,7 +261,9 @@ class InoculationRun:
             candidates=candidates,
             forgotten=tuple(
                 {"id": item.id, "position": item.position}
-                for item, was, now in zip(old.records, old.credit, new.credit, strict=True)
+                for item, was, now in zip(
+                    old.records, old.item_scores, new.item_scores, strict=True
+                )
                 if was > now
             ),
         )

@@ -13,7 +13,7 @@ from probelight.callbacks.aggregate_checkpoint import AGGREGATE, Scores, best_of
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL as VAL_ORIGINAL
 from probelight.callbacks.aggregate_checkpoint import PROBE as VAL_PROBE
 from probelight.metrics.aggregate import aggregate, chance_corrected
-from probelight.metrics.clusters import strict_by_size, strict_credits
+from probelight.metrics.clusters import strict_by_size, strict_scores
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import accuracy_interval, group_indices
 from probelight.protocols.engine.predictions import (
@@ -94,7 +94,7 @@ def report_rows(
     difficulties = [difficulty_of(record.meta) for record in probe.records]
     rows = [
         *(
-            grouped_row(one.credit, groups, replace(row, metric=f"probe_accuracy{ending}"))
+            grouped_row(one.item_scores, groups, replace(row, metric=f"probe_accuracy{ending}"))
             for ending, one in both.items()
         ),
         *(tied_row(one, row, f"probe_tied_share{ending}") for ending, one in both.items()),
@@ -124,7 +124,7 @@ def report_rows(
 
 def cost_interpretable(data: Splits, before: Predictions) -> bool:
     """Return whether the original task was above chance on its report items before inoculation."""
-    _, low, _ = accuracy_interval(before.credit, data.groups(before.records))
+    _, low, _ = accuracy_interval(before.item_scores, data.groups(before.records))
     return low > before.floor
 
 
@@ -139,8 +139,8 @@ def reported_hits(
         sides[task] = {
             "items": hashlib.sha256(names.encode()).hexdigest()[:16],
             "groups": group_indices(parts.of(task).groups(now.records)).tolist(),
-            "before": written_hits(was.credit),
-            "after": written_hits(now.credit),
+            "before": written_hits(was.item_scores),
+            "after": written_hits(now.item_scores),
         }
     records = after[REPORTED_PROBE].records
     clusters = [record.meta.get("cluster") for record in records]
@@ -169,21 +169,21 @@ def _cluster_rows(row: Row, both: Mapping[str, Predictions]) -> Iterator[Row]:
     if None in clusters:
         return
     for ending, predictions in both.items():
-        known = strict_credits(predictions.credit, clusters)
+        known = strict_scores(predictions.item_scores, clusters)
         row = replace(row, metric=f"strict_cluster_accuracy{ending}")
         yield proportion_row(fsum(known), len(known), row)
-        by_size = strict_by_size(predictions.credit, clusters)
-        for size, credits in by_size.items() if len(by_size) > 1 else ():
+        by_size = strict_by_size(predictions.item_scores, clusters)
+        for size, scores in by_size.items() if len(by_size) > 1 else ():
             subset = Subset.of("clusters", f"clusters of {size}", size=size)
-            yield proportion_row(fsum(credits), len(credits), replace(row, subset=subset))
+            yield proportion_row(fsum(scores), len(scores), replace(row, subset=subset))
 
 
 def _cost_rows(
     row: Row, data: Splits, before: Predictions, after: Predictions, items: Sequence[int]
 ) -> Iterator[Row]:
     """Yield both scores, the cost with its paired interval, and McNemar's flips."""
-    was = [before.credit[i] for i in items]
-    now = [after.credit[i] for i in items]
+    was = [before.item_scores[i] for i in items]
+    now = [after.item_scores[i] for i in items]
     records = [before.records[i] for i in items]
     part = Predictions(before.name, records, [before.scores[i] for i in items])
     groups = data.groups(records)

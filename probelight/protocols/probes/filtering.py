@@ -177,7 +177,7 @@ def choice_only_model(settings: FilterSettings) -> Answer:
         with TemporaryDirectory() as folder:
             run = RunFolder(Path(folder), f"filter-{seed}", {})
             trained = fit_directly(run, Direct(model, settings.fit, seed), train, (), context)
-        return predict(TrainedScorer(trained.module), {"part": asked}, trainer)["part"].credit
+        return predict(TrainedScorer(trained.module), {"part": asked}, trainer)["part"].item_scores
 
     return answer
 

@@ -67,7 +67,7 @@ def zero_shot_rows(
     shares: dict[str, float] = {}
     if not (ranked and by_position):
         levels["majority_accuracy"] = majority_accuracy(gold)
-        levels["macro_accuracy"] = macro_accuracy(predictions.credit, gold)
+        levels["macro_accuracy"] = macro_accuracy(predictions.item_scores, gold)
         shares = predicted_shares(predicted)
     rows += [replace(row, metric=metric, value=value) for metric, value in levels.items()]
     for answer, share in shares.items():

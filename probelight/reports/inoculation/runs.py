@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from probelight.metrics.aggregate import Checkpoint, best_checkpoint
-from probelight.metrics.clusters import strict_credits
+from probelight.metrics.clusters import strict_scores
 from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
 from probelight.reports.estimates import WHOLE, Bounds, Estimate, verdict_of
 from probelight.results.details import InoculationDetails
@@ -286,7 +286,7 @@ def interval_of(means: Sequence[tuple[float, Dose, str]]) -> Bounds:
 
     def scores(side: Side, time: str) -> Floats:
         if unit == CLUSTERS:
-            return np.array(strict_credits(side.scores[time], side.clusters))
+            return np.array(strict_scores(side.scores[time], side.clusters))
         return np.array(side.scores[time])[is_kept]
 
     terms = [

@@ -68,11 +68,11 @@ def search(probe: Path, *options: str, ngram: int = 3) -> dict[tuple[str, str], 
 def test_counts_lines_and_scores(
     probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    credit = {1: (1.0, 0.0, 0.5), 2: (0.0, 0.0, 0.5)}
+    item_scores = {1: (1.0, 0.0, 0.5), 2: (0.0, 0.0, 0.5)}
     lines = [
         answered_line(f"standard-seed{seed}", r, place, correct=own, control="standard", seed=seed)
-        for seed, credits in credit.items()
-        for place, (r, own) in enumerate(zip(PROBE, credits, strict=True), start=1)
+        for seed, scores in item_scores.items()
+        for place, (r, own) in enumerate(zip(PROBE, scores, strict=True), start=1)
     ]
     lines += [{**line, "question": "blah", "correct": 1.0} for line in lines]  # a control's
     write_lines("curve-a", lines)

@@ -91,7 +91,7 @@ def test_hits_and_groups_are_in_the_order_of_the_rows_and_facts_are_kept(result:
     assert facts["notices"] == ["two words unknown"]
 
 
-def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
+def test_hits_of_ties_are_scores(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
     tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
     measured = [Measurement("standard", 3, 4, tied)]

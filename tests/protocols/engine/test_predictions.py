@@ -30,7 +30,7 @@ def test_ties_count_a_share_and_a_nan_nothing() -> None:
     said = Predictions("p", ITEMS, scores)
     assert said.best == [(0, 1, 2), (1, 2), (0,), ()]
     assert said.chosen == [0, 1, 0, None]
-    assert said.credit == [1 / 3, 0.0, 1.0, 0.0]
+    assert said.item_scores == [1 / 3, 0.0, 1.0, 0.0]
     assert said.accuracy == pytest.approx(1 / 3)
     row = predictions.accuracy_row(said, range(4), Row(model="m"))
     assert (row.model, row.metric) == ("m", "accuracy")

@@ -98,14 +98,14 @@ def test_a_new_kind_is_a_file_and_a_line(letters: list[str], tmp_path: Path) -> 
     rows = read_results(tmp_path / "results.csv")
     assert {(row["model"], row["mode"]) for row in rows} == {("counter", "counted")}
     for probe in probes:
-        credit = []
+        item_scores = []
         for record in load_probe(probe, "dev").records:
             lengths = [len(choice) for choice in record.choices]
             is_longest = lengths[record.answer] == max(lengths)
-            credit.append(is_longest / lengths.count(max(lengths)))
+            item_scores.append(is_longest / lengths.count(max(lengths)))
         where = {"probe": probe, "metric": "accuracy", "subset": ""}
         [row] = [row for row in rows if where.items() <= row.items()]
-        assert float(row["value"]) == pytest.approx(fmean(credit))
+        assert float(row["value"]) == pytest.approx(fmean(item_scores))
     results = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/result.json")]
     assert len(results) == 2
     assert all("letters were counted" in result["notices"] for result in results)

@@ -59,10 +59,10 @@ def test_what_two_of_three_models_answer_goes() -> None:
         filtered(PROBE, GROUPS, FilterSettings(agree=1), sees_zib)
 
 
-def test_the_interval_of_one_model_is_that_of_its_credits() -> None:
+def test_the_interval_of_one_model_is_that_of_its_scores() -> None:
     result = filtered(PROBE, GROUPS, FilterSettings(seeds=[1], agree=1), sees_zib)
-    credit = [1.0 if "zib" in record.choices else 0.5 for own in PROBE.values() for record in own]
-    assert result.scores[0] == accuracy_interval(credit, GROUPS)
+    scores = [1.0 if "zib" in record.choices else 0.5 for own in PROBE.values() for record in own]
+    assert result.scores[0] == accuracy_interval(scores, GROUPS)
 
 
 @pytest.mark.parametrize(
