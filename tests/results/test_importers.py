@@ -1,0 +1,398 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from probelight.io.errors import RecordError, UsageError
+from probelight.io.files import DataFile
+from probelight.results.importers import answers, hf_trainer, lm_eval, minicons, plain
+from probelight.results.importers.answers import Answer, Gold, place_of, score_of, with_gold
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+ANIMAL = Answer(where="f:1", id="1", texts=("A cat is",), choices=("a", "b"), scores=(1.0, 0.25))
+PLANT = Answer(where="f:2", texts=(" An  oak is",), choices=("a", "b"), scores=(0, 1), gold=1)
+
+
+def golds(**right: str) -> Gold:
+    told = {name: (text, f"g:{name}") for name, text in right.items()}
+    return Gold((DataFile("g", "", 1),), told)
+
+
+def test_golds_are_found_by_id_or_question() -> None:
+    right = golds(**{"1": "b ", "An oak is": "b"})
+    assert [one.gold for one in with_gold([ANIMAL, PLANT], right)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        ({"1": "b"}, "f:2: the file of --gold has no line for this item"),
+        ({"1": "c", "An oak is": "b"}, "g:1: the gold 'c' is none of the candidates 'a', 'b'"),
+        ({"1": "a", "An oak is": "a"}, "g:An oak is: the gold is 'a', but f:2 says 'b'"),
+        ({"1": "a", "An oak is": "b", "3": "b"}, "g:3: a gold of an item that the scores do not"),
+    ],
+)
+def test_golds_that_do_not_fit_are_refused(right: dict[str, str], said: str) -> None:
+    with pytest.raises(RecordError, match=said):
+        with_gold([ANIMAL, PLANT], golds(**right))
+
+
+def test_scores_and_choices() -> None:
+    assert [score_of(one) for one in (1, "2e1", "-inf")] == [1.0, 20.0, -math.inf]
+    for none in (None, True, "", "nan", "inf", [1], 10**400):
+        with pytest.raises(RecordError, match="a number is needed"):
+            score_of(none)
+    assert answers.plain(" a\u00a0 b\n") == "a b"
+    assert place_of("b  c", ["a", "b c"]) == 1
+    with pytest.raises(RecordError, match="is several of the candidates"):
+        place_of("a", ["a", "a "])
+
+
+# Plain tables and lines of JSON.
+
+
+OBJECTS = '{"id": 1, "text": "A cat is an", "scores": {"animal": 0.9, "plant": 1e-9}, "by": "m"}\n'
+LISTS = '{"id": "2", "candidates": ["plant", "cät"], "scores": [0.7, "0.3"], "gold": " cät"}\n'
+LISTED = "ID,candidate,score,gold\n1,animal,0.9,\n1,plant,0.1,\n2,plant,0.7,cät\n2,cät,0.3,cät\n"
+WIDE = "id,animal,plant,cät,Gold\n1,0.9,0.1,,\n2,,0.7,0.3,cät\n"
+
+
+def test_lines_of_json(tmp_path: Path) -> None:
+    path = written(tmp_path / "scores.jsonl", f"{OBJECTS}\n{LISTS}")
+    found = plain.read(path)
+    first, second = found.answers
+    assert (first.where, first.id, first.texts) == (f"{path}:1", "1", ("A cat is an",))
+    assert (first.choices, first.scores, first.gold) == (("animal", "plant"), (0.9, 1e-9), None)
+    assert (second.where, second.texts, second.gold) == (f"{path}:3", (), 1)
+    assert (second.choices, second.scores) == (("plant", "cät"), (0.7, 0.3))
+    assert found.notices == ("keys that are not read: by",)
+
+
+@pytest.mark.parametrize("text", [LISTED, WIDE])
+def test_tables(text: str, tmp_path: Path) -> None:
+    first, second = plain.read(written(tmp_path / "scores.csv", text)).answers
+    assert (first.id, first.choices, first.scores) == ("1", ("animal", "plant"), (0.9, 0.1))
+    assert (second.choices, second.scores, second.gold) == (("plant", "cät"), (0.7, 0.3), 1)
+    assert first.gold is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (OBJECTS.replace("scores", "score"), ":1: `scores` is missing .did you mean 'score'"),
+        (OBJECTS.replace("0.9", "NaN"), ":1: invalid JSON: NaN is not a JSON value"),
+        (OBJECTS.replace("0.9", "true"), ":1: the score of 'animal' is True"),
+        (OBJECTS.replace("0.9", "null"), ":1: the score of 'animal' is None"),
+        (OBJECTS.replace("plant", "animal"), ":1: the key 'animal' is given twice"),
+        (OBJECTS.replace('"text"', '"question": "x", "text"'), "text and question are the same"),
+        (LISTS.replace("0.7, ", ""), ":1: 2 candidates, but 1 scores"),
+        (LISTS.replace(" cät", "dog"), ":1: the gold 'dog' is none of the candidates"),
+        (LISTS.replace('"plant", ', "1, "), ":1: a candidate is a number"),
+        (LISTS.replace('"id": "2", ', ""), ":1: neither `id` nor `text` names the item"),
+        ('{"id": "1", "scores": {"a": 1}}', r":1: 1 candidate\(s\); at least 2"),
+        ('{"id": "1", "scores": 1}', ":1: `scores` is a number and `candidates` missing"),
+        ('{"id": "1", "candidates": [], "scores": []}', r":1: 0 candidate\(s\); at least 2"),
+        ("\n", ":1: the file is empty"),
+        ("[]", ":1: a list, where an object"),
+        (LISTED.replace("score", "scor"), ":1: no column for the score .did you mean 'scor'"),
+        (LISTED.replace("1,plant", "1,animal"), ":3: its item has this choice at .*:2 too"),
+        (LISTED.replace("0.3,cät", "0.3,plant"), ":5: its item has another text or gold at .*:4"),
+        (WIDE.replace("plant", "animal"), ":1: two columns are called the same"),
+        (WIDE.replace("0.1", "m"), ":2: the score of 'plant' is 'm'"),
+        (WIDE.replace("0.9,0.1", ","), r":2: 0 candidate\(s\); at least 2"),
+        (WIDE.replace("1,0.9", ",0.9"), ":2: neither `id` nor `text` names the item"),
+    ],
+)
+def test_odd_files_are_refused(text: str, said: str, tmp_path: Path) -> None:
+    is_table = text.partition("\n")[0].lower().startswith("id,")
+    path = tmp_path / ("scores.csv" if is_table else "scores.jsonl")
+    with pytest.raises(RecordError, match=said):
+        plain.read(written(path, text))
+
+
+def test_golds_of_a_second_file(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "scores.jsonl", '{"text": "A  cat", "gold": "x"}\n{"id": 2, "gold": "y"}\n'
+    )
+    found = plain.read_gold(path)
+    assert found.right == {"A cat": ("x", f"{path}:1"), "2": ("y", f"{path}:2")}
+    # The same gold twice is no conflict.
+    table = written(tmp_path / "gold.csv", "id,gold\n1,x\n2,y\n1,x \n")
+    assert plain.read_gold(table).right["2"] == ("y", f"{table}:3")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,gold\n1,x\n1,y\n", ":3: '1' has another gold, 'x', at .*:2"),
+        ("id,gold\n1,\n", ":2: `gold` is missing"),
+        ("name,gold\n1,x\n", ":2: `id` or `text` is missing"),
+    ],
+)
+def test_odd_golds_are_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=said):
+        plain.read_gold(written(tmp_path / "gold.csv", text))
+
+
+# Tables of minicons.
+
+
+LONG = """item,prefix,continuation,score,label,model
+1,A cat is an,animal,-2.5,1,m
+1,A cat  is an,plant,-7,0,m
+2,"An oak, too, is a",plant,-1e-1,TRUE,m
+2,"An oak, too, is a",cat,-inf,false,m
+"""
+PAIR_COLUMNS = "pairID\tUID\tsentence_good\tsentence_bad\tgood_score\tbad_score\n"
+
+
+def test_a_row_per_choice(tmp_path: Path) -> None:
+    path = written(tmp_path / "scored.csv", LONG)
+    found = minicons.read(path)
+    first, second = found.answers
+    assert (first.id, first.texts, first.choices) == ("1", ("A cat is an",), ("animal", "plant"))
+    assert (first.scores, first.gold, first.where) == ((-2.5, -7.0), 0, f"{path}:2")
+    assert (second.texts, second.scores) == (("An oak, too, is a",), (-0.1, -float("inf")))
+    assert (found.name, found.notices) == ("scored", ("columns that are not read: model",))
+
+
+def test_rows_of_an_item_may_lie_apart(tmp_path: Path) -> None:
+    header, *rows = LONG.splitlines()
+    mixed = "\n".join([header, rows[2], rows[0], rows[3], rows[1]])
+    first, second = minicons.read(written(tmp_path / "scored.csv", mixed)).answers
+    assert (first.id, first.choices, first.gold) == ("2", ("plant", "cat"), 0)
+    assert (second.id, second.scores) == ("1", (-2.5, -7.0))
+
+
+def test_surprisals_are_turned(tmp_path: Path) -> None:
+    text = "ID,Sentence,Surprisal,condition\na,x y,3.5,good\na,x z,4,bad\n"
+    found = minicons.read(written(tmp_path / "scored.csv", text))
+    assert (found.answers[0].scores, found.answers[0].gold) == ((-3.5, -4.0), 0)
+    assert found.notices == ("scores are the file's surprisals with their sign turned",)
+
+
+def test_a_row_per_pair(tmp_path: Path) -> None:
+    text = PAIR_COLUMNS + '7\tsv\tThe "cat" sleeps.\tThe "cat" sleep.\t-8\t-9\n'
+    [found] = minicons.read(written(tmp_path / "scored.tsv", text)).answers
+    assert (found.id, found.paradigm, found.texts, found.gold) == ("7", "sv", ("",), 0)
+    assert (found.choices[1], found.scores) == ('The "cat" sleep.', (-8.0, -9.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LONG.replace("-7,0", "x,0"), ":3: the score of 'plant' is 'x'; a number is needed"),
+        (LONG.replace("-7,0", "nan,0"), ":3: the score of 'plant' is 'nan'"),
+        (LONG.replace("-7,0", "-7,1"), ":2: 2 right choices of the item; one is needed"),
+        (LONG.replace("-7,0", "-7,maybe"), ":3: 'maybe' does not say whether the choice is right"),
+        (LONG.replace("plant,-7", "animal ,-7"), ":3: its item has this choice at .*:2 too"),
+        (
+            LONG.replace("1,A cat  is", "1,A dog is"),
+            ":3: its item has another text or gold at .*:2",
+        ),
+        (LONG.replace("1,A cat is", ",A cat is"), ":2: the item is empty"),
+        (LONG.replace("score", "scoer"), ":1: no column for the score .did you mean 'scoer'"),
+        (LONG.replace("prefix", "sentence"), ":1: the columns sentence and continuation are both"),
+        (LONG.replace(",m\n1", "\n1"), ":2: 5 cell.s., where the header has 6"),
+        (LONG.splitlines()[0], "a header and rows are needed"),
+        (LONG + '3,"open', ":6: unexpected end of data"),
+        ("", "a header and rows are needed"),
+        ("sentence_good,sentence_bad,score_good\na,b,1\n", ":1: no column for the wrong score"),
+        (",item,sentence,score\n0,1,a b,-1\n", r":1: column 1 has no name; .*index=False"),
+    ],
+)
+def test_odd_tables_are_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=said):
+        minicons.read(written(tmp_path / "scored.csv", text))
+
+
+# Predictions of the Hugging Face Trainer.
+
+
+LOGITS = np.array([[0.5, -1.0], [2.0, 3.0]], dtype=np.float32)
+
+
+def saved(folder: Path, **arrays: Any) -> Path:
+    np.savez(folder / "out.npz", **arrays)
+    return folder / "out.npz"
+
+
+def test_predictions_with_their_labels(tmp_path: Path) -> None:
+    path = saved(tmp_path, predictions=LOGITS, label_ids=np.array([1, 0]), metrics=np.zeros(1))
+    found = hf_trainer.read(path)
+    assert [one.scores for one in found.answers] == [(0.5, -1.0), (2.0, 3.0)]
+    assert [one.gold for one in found.answers] == [1, 0]
+    assert found.answers[1].where == f"{path}: row 2"
+    assert found.notices == ("arrays that are not read: metrics",)
+
+
+def test_predictions_alone(tmp_path: Path) -> None:
+    np.save(tmp_path / "out.npy", LOGITS)
+    found = hf_trainer.read(tmp_path / "out.npy")
+    assert [one.gold for one in found.answers] == [None, None]
+    assert (found.name, found.files[0].num_items) == ("out", 2)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"predictions": LOGITS * np.nan}, "row 1: the score is nan"),
+        ({"predictions": LOGITS[0]}, r"the shape \(2,\); a row an item"),
+        ({"predictions": LOGITS[:, :1]}, "a logit a choice"),
+        ({"predictions": LOGITS, "label_ids": np.array([1])}, "one whole number for each of 2"),
+        ({"predictions": LOGITS, "label_ids": np.array([0, 2])}, "row 2: the label 2 is none"),
+        ({"arr_0": LOGITS}, "it holds arr_0; write it with np.savez"),
+        ({"predictions": np.array([{}], dtype=object)}, "Python objects, which are not read"),
+    ],
+)
+def test_other_arrays_are_refused(arrays: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=said):
+        hf_trainer.read(saved(tmp_path, **arrays))
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04cut")
+    (tmp_path / "out.npy").write_bytes(b"")
+    for name, error, said in (
+        ("predict_results_swag.txt", UsageError, "labels or metrics without the scores"),
+        ("out.pkl", UsageError, "no file of NumPy"),
+        ("out.npz", FileNotFoundError, "there is no such file"),
+        ("cut.npz", RecordError, "damaged"),
+        ("out.npy", RecordError, r"out\.npy"),
+    ):
+        with pytest.raises(error, match=said):
+            hf_trainer.read(tmp_path / name)
+
+
+# Files that lm-evaluation-harness 0.4.13 wrote of our own items, and what is made of odd ones.
+
+
+DATE = "2026-11-22T17-13-44.496219"
+WRITTEN = Path(__file__).parents[1] / "fixtures" / "lm_eval" / "tiny-gpt2"
+TAXONOMY = WRITTEN / f"samples_own_taxonomy_{DATE}.jsonl"
+PAIRS = WRITTEN / f"samples_own_pairs_{DATE}.jsonl"
+
+
+def sample(path: Path = TAXONOMY, line: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text().splitlines()[line])
+    return found
+
+
+def samples(folder: Path, *lines: object) -> Path:
+    path = folder / f"samples_mine_{DATE}.jsonl"
+    return written(path, "".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_file_that_the_harness_wrote() -> None:
+    found = lm_eval.read(TAXONOMY)
+    assert (found.name, found.model, found.files[0].num_items) == ("own_taxonomy", "tiny-gpt2", 3)
+    first = found.answers[0]
+    assert first.where == f"{TAXONOMY}:1"
+    assert first.id == "taxonomy_conjunction-dev-1"
+    assert first.texts[0] == "A screw and a sentinel are both a type of ."
+    assert "A screw and a sentinel are both a type of [MASK]." in first.texts
+    assert first.choices == ("guard", "keeper", "defender")
+    assert first.scores == (-28.26746368408203, -38.2860221862793, -47.017024993896484)
+    assert [one.gold for one in found.answers] == [2, 0, 1]
+
+
+@pytest.mark.parametrize("path", [TAXONOMY, PAIRS])
+def test_the_accuracy_is_the_harness_s_own(path: Path) -> None:
+    right = [one.scores.index(max(one.scores)) == one.gold for one in lm_eval.read(path).answers]
+    assert right == [sample(path, line)["acc"] == 1 for line in range(len(right))]
+
+
+def test_sentences_without_a_context_are_pairs() -> None:
+    found = lm_eval.read(PAIRS).answers
+    assert found[0].texts[0] == ""
+    assert found[0].choices == ("Cats sleep.", "Cats sleeps.")
+    assert [one.paradigm for one in found] == ["sv", "sv", "npi", "sv"]
+
+
+def test_lists_and_numbers_are_read_as_objects_and_texts_are(tmp_path: Path) -> None:
+    one = sample()
+    asked = [list(pair.values()) for pair in one["arguments"].values()]
+    scores = [[float(score), said == "True"] for score, said in one["filtered_resps"]]
+    other = {**one, "target": 2, "arguments": asked, "filtered_resps": scores}
+    [found] = lm_eval.read(samples(tmp_path, other)).answers
+    first = lm_eval.read(TAXONOMY).answers[0]
+    assert (found.choices, found.scores, found.gold) == (first.choices, first.scores, 2)
+
+
+def test_what_choices_say_without_their_context_is_left_out(tmp_path: Path) -> None:
+    one = sample()
+    alone = [["", pair["arg_1"]] for pair in one["arguments"].values()]
+    asked = [list(pair.values()) for pair in one["arguments"].values()] + alone
+    scores = [*one["filtered_resps"], *[["-1.0", "True"]] * 3]
+    one |= {"arguments": asked, "filtered_resps": scores, "acc_mutual_info": 0.0}
+    found = lm_eval.read(samples(tmp_path, one))
+    assert found.answers[0].choices == ("guard", "keeper", "defender")
+    assert found.answers[0].scores == lm_eval.read(TAXONOMY).answers[0].scores
+    assert found.notices == ("1 items also have scores of choices without context, not read",)
+
+
+def test_choices_in_the_contexts(tmp_path: Path) -> None:
+    asked = [["The cat sat, as the cat", " was tired."], ["The cat sat, as the mat", " was tired."]]
+    one = {"doc": {}, "arguments": asked, "filtered_resps": [[-1, True], [-2, True]], "target": "0"}
+    [found] = lm_eval.read(samples(tmp_path, one)).answers
+    assert (found.texts, found.choices[1]) == (("",), "The cat sat, as the mat was tired.")
+    assert found.gold is None  # `target` is the continuation there
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"doc_id": 0}, "the item of `doc_id` 0 is at .*:1 too; of a task with several filt"),
+        ({"acc": 1.0}, "`acc` is 1, but by its scores and `target` '2' it is not"),
+        ({"filtered_resps": [["nan", "False"]] * 3}, "a log-likelihood is 'nan'; a number is"),
+        ({"filtered_resps": [["-1", "False"]] * 2}, "3 arguments, but 2 responses"),
+        ({"filtered_resps": ["-1"] * 3}, "a response is a string"),
+        ({"doc": None, "arguments": {}, "filtered_resps": []}, "one response, where a multiple"),
+    ],
+)
+def test_odd_samples_are_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    path = samples(tmp_path, sample(), {**sample(), "doc_id": 1, **changes})
+    with pytest.raises(RecordError, match=said) as error:
+        lm_eval.read(path)
+    assert str(error.value).startswith(f"{path}:2: ")
+
+
+def test_a_target_that_is_an_index_and_another_choice_is_refused(tmp_path: Path) -> None:
+    one = {"doc": {}, "arguments": [["1 + 1 =", " 1"], ["1 + 1 =", " 0"]], "target": "0"}
+    one["filtered_resps"] = [[-1, True], [-2, True]]
+    with pytest.raises(RecordError, match="is a choice, and the index of another one"):
+        lm_eval.read(samples(tmp_path, one))
+    assert lm_eval.read(samples(tmp_path, {**one, "target": 0})).answers[0].gold == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (f"results_{DATE}.json", "the accuracies of tasks, not what was said of each item"),
+        ("arc_write_out_info.json", "lm-evaluation-harness 0.3, without scores"),
+        ("pretrained=gpt2_arc.jsonl", "by its name no file of samples"),
+        ("", "a folder"),
+    ],
+)
+def test_other_files_are_refused_by_name(name: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        lm_eval.read(WRITTEN / name)
+
+
+def test_other_tasks_arrays_and_empty_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"own_gen.*:1: .*only multiple-choice tasks are read"):
+        lm_eval.read(WRITTEN / f"samples_own_gen_{DATE}.jsonl")
+    with pytest.raises(RecordError, match=r":1: .*a JSON array, as versions before 0\.4\.3 wrote"):
+        lm_eval.read(samples(tmp_path, [sample()]))
+    with pytest.raises(RecordError, match="it holds no sample"):
+        lm_eval.read(samples(tmp_path))
