@@ -2,25 +2,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
+from probelight.reports.overview.examples import Example
 from probelight.reports.overview.grid import grid, verdicts_table
 from probelight.reports.page.html import to_html
 from probelight.reports.table import Cell
 from probelight.results.load import load_results
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import share
 from tests.fixtures.grids import write_grid
+from tests.fixtures.items import write_lines
 from tests.fixtures.report import present, records
 from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
-
-
-def test_a_row_without_answers_has_no_example(demo_folder: Path) -> None:
-    results = load_results(demo_folder)
-    found = present(grid(results))
-    assert not found["has_examples"]
-    assert [(skill.kind, shown) for skill, _, shown in found["rows"]] == [
-        *[("asked", None)] * 6,
-        ("inoculated", None),
-    ]
 
 
 def test_every_kind_of_skill_has_a_heading(tmp_path: Path) -> None:
@@ -55,3 +49,134 @@ def test_the_grid_as_a_table(demo_folder: Path) -> None:
     assert record["gain"] == "gain +26.2 points"  # its runs did not record what each item counted
     assert record["cost"] == "cost +3.8 points (+0.8 to +6.8)"
     assert "Cannot tell: " in table.note
+
+
+# The example of a row.
+
+
+SIMP: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
+STATEMENTS = [
+    share(18, 18, **SIMP, subset=subsets.statements("affirmative")),
+    share(0, 18, **SIMP, subset=subsets.statements("negative")),
+]
+
+
+def item(question: str, scores: list[float | None], answer: int = 0, **more: Any) -> dict[str, Any]:
+    choices = [f"c{place}" for place in range(len(scores))]
+    known = [score for score in scores if score is not None]
+    prediction = scores.index(max(known)) if known else None
+    own = {"set": "p", "id": f"#{question}", "position": 1, "question": question}
+    own |= {"choices": choices, "scores": scores, "prediction": prediction, "answer": answer}
+    return own | {"tied": 1, "correct": float(prediction == answer), **more}
+
+
+def context(text: str, probability: float | None, words: str, expected: str = "") -> dict[str, Any]:
+    own: dict[str, Any] = {"context": text, "target": "t", "predictions": words.split()}
+    return {**own, "expected": expected.split(), "probability": probability}
+
+
+def write_answers(folder: Path, *lines: dict[str, Any], model: str = "m") -> None:
+    """Write a zero-shot run of the probe p with its predictions."""
+    write_lines(write_run(folder, model, zero_shot_rows("p", 40, 100, 2, model=model)), [*lines])
+
+
+def examples(folder: Path) -> list[Example | None]:
+    found = present(grid(load_results(folder)))
+    shown = [example for *_, example in found["rows"]]
+    assert found["has_examples"] == any(shown)
+    return shown
+
+
+def the_example(folder: Path) -> Example:
+    [found] = examples(folder)
+    return present(found)
+
+
+# How far the right one, c0, is ahead: 2, −1, 0.5, and not known.
+ITEMS = [item("far", [3, 1]), item("lost", [0, 1]), item("near", [1.5, 1]), item("nan", [None, 1])]
+
+
+def test_the_example_is_the_item_of_the_median_margin(tmp_path: Path) -> None:
+    write_answers(tmp_path, *ITEMS)
+    assert the_example(tmp_path) == Example(
+        question="near",
+        choices=(("c0", True, ("m",)), ("c1", False, ())),
+        when="before training",
+        silent=(),
+        more_choices=0,
+        more_models=0,
+        address="#items?probe=p&model=m&item=%23near@1",
+    )
+
+
+def test_of_four_margins_the_lower_of_the_two_in_the_middle_counts(tmp_path: Path) -> None:
+    write_answers(tmp_path, *ITEMS[:3], item("x", [2, 1]))
+    assert the_example(tmp_path).question == "near"
+
+
+def test_other_models_answer_the_same_item(tmp_path: Path) -> None:
+    for number in range(6):
+        # The second model gets it wrong, and the third says nothing.
+        scores: list[list[float | None]] = [[1.5, 1], [0, 1], [None, None]]
+        near = item("near", scores[min(number, 2)])
+        write_answers(tmp_path, *ITEMS[:2], near, model=f"m{number}")
+    shown = the_example(tmp_path)
+    assert [models for *_, models in shown.choices] == [("m0",), ("m1",)]
+    assert (shown.silent, shown.more_models) == (("m2", "m3"), 2)
+
+
+def test_a_long_item_is_cut_but_for_what_is_asked_and_answered(tmp_path: Path) -> None:
+    write_answers(tmp_path, item("ä" * 300 + " what?", [0, 0, 0, 0, 0, 0, 0, 1], answer=6))
+    shown = the_example(tmp_path)
+    assert len(shown.question) <= 260
+    assert shown.question.endswith("what?")
+    assert [text for text, *_ in shown.choices] == ["c0", "c1", "c2", "c3", "c6", "c7"]
+    assert shown.more_choices == 2
+
+
+def test_what_an_inoculation_taught_is_shown_as_answered_after_it(tmp_path: Path) -> None:
+    facts = {"original_task": "definitions"}
+    run = write_run(tmp_path, "a", inoculation_rows(probe_correct=(200, 440)), **facts)
+    before = item("q", [0, 1], set="report_probe_before")
+    other = item("original", [0, 1], set="report_original")
+    write_lines(run, [before, other, item("q", [1, 0], set="report_probe")])
+    shown = the_example(tmp_path)
+    assert (shown.question, shown.when) == ("q", "after 100 examples")
+    assert shown.choices[0] == ("c0", True, ("dictionary-lm",))
+
+
+def test_statements_and_negations_have_a_context_of_their_own(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", STATEMENTS)
+    is_, is_not = context("A trout is a", 0.5, "fish b c d", "fish"), "A trout is not a"
+    write_lines(run, [is_, context(is_not, 0.3, "fish b"), is_, context(is_not, 0.1, "fish b")])
+    [statement, negation] = examples(tmp_path)
+    assert statement == Example(
+        question="A trout is a ___",
+        choices=(("fish", True, ("m",)), ("b", False, ()), ("c", False, ())),
+        when="before training",
+        silent=(),
+        more_choices=0,
+        more_models=0,
+        address="#items?probe=neg_simp&model=m&item=@1",
+    )
+    assert present(negation).question == "A trout is not a ___"
+    assert present(negation).address.endswith("item=@2")
+
+
+def test_several_models_say_one_word_each_of_the_context_in_the_middle(tmp_path: Path) -> None:
+    for model, words in (("m", "b c"), ("n", "")):
+        run = write_run(tmp_path, model, [share(25, 34, "sensitivity", model=model)])
+        texts = [("low", 0.1), ("high", 0.9), ("middle", 0.5), ("none", None)]
+        write_lines(run, [context(text, p, words, "good") for text, p in texts])
+    shown = the_example(tmp_path)
+    assert shown.question == "middle ___"
+    assert shown.choices == (("b", False, ("m",)), ("good", True, ()))
+    assert shown.silent == ("n",)
+
+
+def test_missing_or_damaged_answers_are_no_example(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", STATEMENTS)
+    assert examples(tmp_path) == [None, None]
+    (run / "predictions.jsonl").write_text('{"context": ')
+    (write_run(tmp_path, "b", inoculation_rows()) / "predictions.jsonl").write_text('{"set": "p"')
+    assert examples(tmp_path) == [None, None, None]
