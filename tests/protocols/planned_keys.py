@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -20,73 +21,64 @@ from probelight.protocols.cli import main
 from probelight.protocols.jobs import run as jobs_run
 from probelight.protocols.jobs.job import Job
 
-CURVE = ["--grid.sizes=[8,16]", "--grid.seeds=[1,2]"]
-ORIGINAL = ["--original.name=definitions", "--original.sets=[definitions_small]"]
-INOCULATE = ["inoculate", *ORIGINAL, "--probe.name=hypernymy_small"]
+CURVE = "--grid.sizes=[8,16] --grid.seeds=[1,2]"
+ORIGINAL = "--original.name=definitions --original.sets=[definitions_small]"
+INOCULATE = f"inoculate {ORIGINAL} --probe.name=hypernymy_small"
 COMMANDS = {
-    "zero-shot": ["zero-shot", "--probes=age_small,taxonomy_small:test"],
-    "zero-shot of two models": [
-        *("zero-shot", "--models=embedded,vec_similarity"),
-        "--probes=hypernymy_small,wordsense_small",
-    ],
-    "zero-shot with ranks and scoring": [
-        *("zero-shot", "--probes=age_small", "--ranks=true"),
-        "--scoring=sum,mean_token,mean_char,pmi,calibrated",
-    ],
-    "zero-shot of a file": [
-        *("zero-shot", "--data.path=items.jsonl", "--data.setup=mc_mlm", "--split=dev"),
-        *("--model.multi_token=pseudo_log_likelihood", "--model.pll=within_word_l2r"),
-    ],
-    "zero-shot of minimal pairs": [
-        *("zero-shot", "--data.path=pairs.jsonl", "--data.setup=minimal_pair"),
-    ],
-    "curve": ["curve", "--probes=age_small", "--random_weights=true", *CURVE],
-    "curve of a baseline": ["curve", "--models=mlm_baseline", "--probes=taxonomy_small", *CURVE],
-    "curve of whole encoders and baselines": [
-        *("curve", "--models=embedded,esim,choice_only,choice_to_choice,question_to_choice"),
-        *("--probes=hypernymy_small", "--grid.controls=[standard]", *CURVE),
-    ],
-    "curve of masked sentences posed as questions": [
-        *("curve", "--probes=antonym_small", "--setup=mc_qa", "--grid.controls=[standard]", *CURVE),
-    ],
-    "curve behind a first stage": [
-        *("curve", "--probes=definitions_small", "--first_stage=wordsense_small:train"),
-        *("--grid.controls=[standard]", *CURVE),
-    ],
-    "curve of train rows of the measured split": [
-        *("curve", "--probes=multihop_small", "--grid.train_from=dev", *CURVE),
-    ],
-    "curve of the best phrasing": ["curve", "--phrasings=age_small,multihop_small", *CURVE],
-    "inoculate": [*INOCULATE, "--dose=100"],
-    "inoculate with extra, in one file": [
-        *(*INOCULATE, "--dose=50", "--extra=x1", "--probe.report_split=null", "--seed=3"),
-        *("--probe.selection_items=100", "--original.reserved_share=0.3", "--model.head=pooler"),
-    ],
-    "inoculate behind a first stage, in half precision": [
-        *(*INOCULATE, "--dose=20", "--trainer.precision=bf16-mixed", "--trainer.threads=1"),
-        *("--original.first.name=senses", "--original.first.sets=[wordsense_small]"),
-    ],
-    "original": ["original", *ORIGINAL, "--original.report_sets=[definitions_small]"],
-    "sweep plan": ["sweep plan", "--config=grid.yaml"],
-    "sweep plan with tpe": [
-        *("sweep plan", "--config=grid.yaml", "--grid.search=tpe", "--grid.num_trials=3"),
-    ],
-    "probes audit": ["probes audit", "hypernymy_small,age_small", "--training.seeds=[0,1]"],
-    "probes audit of a transformer": [
-        *("probes audit", "definitions_small", "--baselines=embedded,esim"),
-    ],
-    "diagnose": [
-        *("diagnose", "--models=embedded", "--random_weights=true", "--mirror=mirror"),
-        *("--sets=cprag,role,neg_simp,neg_nat,role_1500", "--shuffles=5"),
-    ],
-    "grid": ["grid", "--grid.panels=[A,B,C,D]", "--grid.step=20", "--random_weights=true"],
-    "taxonomy-distance": [
-        *("taxonomy-distance", "--results=results", "--wordnet=wordnet"),
-    ],
-    "unigrams": [
-        *("unigrams", "--results=results", "--model_a=first", "--counts_a=a.txt"),
-        *("--model_b=second (random weights)", "--counts_b=b.txt", "--measure=zero_shot"),
-    ],
+    "zero-shot": "zero-shot --probes=age_small,taxonomy_small:test",
+    "zero-shot of two models": (
+        "zero-shot --models=embedded,vec_similarity --probes=hypernymy_small,wordsense_small"
+    ),
+    "zero-shot with ranks and scoring": (
+        "zero-shot --probes=age_small --ranks=true"
+        " --scoring=sum,mean_token,mean_char,pmi,calibrated"
+    ),
+    "zero-shot of a file": (
+        "zero-shot --data.path=items.jsonl --data.setup=mc_mlm --split=dev"
+        " --model.multi_token=pseudo_log_likelihood --model.pll=within_word_l2r"
+    ),
+    "zero-shot of minimal pairs": "zero-shot --data.path=pairs.jsonl --data.setup=minimal_pair",
+    "curve": f"curve --probes=age_small --random_weights=true {CURVE}",
+    "curve of a baseline": f"curve --models=mlm_baseline --probes=taxonomy_small {CURVE}",
+    "curve of whole encoders and baselines": (
+        "curve --models=embedded,esim,choice_only,choice_to_choice,question_to_choice"
+        f" --probes=hypernymy_small --grid.controls=[standard] {CURVE}"
+    ),
+    "curve of masked sentences posed as questions": (
+        f"curve --probes=antonym_small --setup=mc_qa --grid.controls=[standard] {CURVE}"
+    ),
+    "curve behind a first stage": (
+        "curve --probes=definitions_small --first_stage=wordsense_small:train"
+        f" --grid.controls=[standard] {CURVE}"
+    ),
+    "curve of train rows of the measured split": (
+        f"curve --probes=multihop_small --grid.train_from=dev {CURVE}"
+    ),
+    "curve of the best phrasing": f"curve --phrasings=age_small,multihop_small {CURVE}",
+    "inoculate": f"{INOCULATE} --dose=100",
+    "inoculate with extra, in one file": (
+        f"{INOCULATE} --dose=50 --extra=x1 --probe.report_split=null --seed=3"
+        " --probe.selection_items=100 --original.reserved_share=0.3 --model.head=pooler"
+    ),
+    "inoculate behind a first stage, in half precision": (
+        f"{INOCULATE} --dose=20 --trainer.precision=bf16-mixed --trainer.threads=1"
+        " --original.first.name=senses --original.first.sets=[wordsense_small]"
+    ),
+    "original": f"original {ORIGINAL} --original.report_sets=[definitions_small]",
+    "sweep plan": "sweep plan --config=grid.yaml",
+    "sweep plan with tpe": "sweep plan --config=grid.yaml --grid.search=tpe --grid.num_trials=3",
+    "probes audit": "probes audit hypernymy_small,age_small --training.seeds=[0,1]",
+    "probes audit of a transformer": "probes audit definitions_small --baselines=embedded,esim",
+    "diagnose": (
+        "diagnose --models=embedded --random_weights=true --mirror=mirror"
+        " --sets=cprag,role,neg_simp,neg_nat,role_1500 --shuffles=5"
+    ),
+    "grid": "grid --grid.panels=[A,B,C,D] --grid.step=20 --random_weights=true",
+    "taxonomy-distance": "taxonomy-distance --results=results --wordnet=wordnet",
+    "unigrams": (
+        "unigrams --results=results --model_a=first --counts_a=a.txt"
+        " '--model_b=second (random weights)' --counts_b=b.txt --measure=zero_shot"
+    ),
 }
 
 
@@ -107,11 +99,10 @@ def planned_keys(folder: Path) -> dict[str, list[str]]:
     sys.modules["wordfreq"] = None  # type: ignore[assignment]
     os.chdir(folder)
     found = {}
-    for place, (name, arguments) in enumerate(COMMANDS.items()):
+    for place, (name, command) in enumerate(COMMANDS.items()):
         keys.clear()
-        command = arguments[0].split() if " " in arguments[0] else arguments[:1]
-        code = main([*command, *arguments[1:], f"--output_dir=out{place}"])
-        if command[0] == "sweep":
+        code = main([*shlex.split(command), f"--output_dir=out{place}"])
+        if name.startswith("sweep"):
             assert code == 0, name
             keys.extend(sorted(path.name for path in Path(f"out{place}/runs").iterdir()))
         assert keys, name

@@ -1,14 +1,18 @@
-"""Folders that the code of 07ea6b0 left: what is made of them today.
+"""Folders that the code of 07ea6b0 left, and keys that it gave: what is made of them today.
 
-They lie in tests/fixtures/old_runs: a zero-shot of questions and of masked sentences, a curve, an
-inoculation, an audit, diagnostics, a comparison of the models of the first, a fit of a tiny BERT.
+The folders are in tests/fixtures/old_runs: a zero-shot of questions and of masked sentences, a
+curve, an inoculation, an audit, diagnostics, a comparison of the models of the first, a fit of a
+tiny BERT.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -111,3 +115,18 @@ def test_an_old_checkpoint_is_validated_under_its_old_config(old_runs: Path) -> 
         scores = {row["metric"]: float(row["value"]) for row in csv.DictReader(file)}
     before = json.loads((old_runs / "fitted" / "result.json").read_text("utf-8"))["scores"]
     assert scores == {name: before[name] for name in ("val/accuracy", "val/probe_accuracy")}
+
+
+def test_commands_plan_runs_under_the_keys_that_they_had(tmp_path: Path) -> None:
+    """Computed by the code of 07ea6b0 on the probes that are shipped since.
+
+    The counts of an audit (`giveaways`) alone are those of later code: they came to find a word of
+    the question in an answer by its stem, and their key says so.
+    """
+    fixtures = ROOT / "tests" / "fixtures"
+    shutil.copytree(fixtures / "run_keys", tmp_path / "inputs")
+    program = [sys.executable, ROOT / "tests" / "protocols" / "planned_keys.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    made = subprocess.run([*program, tmp_path / "inputs"], env=environment, stdout=subprocess.PIPE)
+    assert made.returncode == 0
+    assert json.loads(made.stdout) == json.loads((fixtures / "run_keys.json").read_text("utf-8"))
