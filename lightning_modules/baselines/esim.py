@@ -98,8 +98,8 @@ class ESIM(PairModule):
     def forward(self, batch: Batch) -> Tensor:
         question, question_mask = self._read(batch["question_ids"])
         answer, answer_mask = self._read(batch["answer_ids"])
-        one, other = batch["pair_question"], batch["pair_answer"]
-        pairs = (question[one], answer[other], question_mask[one], answer_mask[other])
+        q, a = batch["pair_question"], batch["pair_answer"]
+        pairs = (question[q], answer[a], question_mask[q], answer_mask[a])
         pair_logits = self.head(self._compare(*pairs))[:, 0]  # (P,)
         return mask_choices(pair_logits[batch["pair_index"]], batch["choice_mask"])
 

@@ -261,9 +261,9 @@ class WordRows(nn.Module):
                 blank = torch.zeros(len(new), self._make.dimension)  # filled below
                 self._grow(new, blank, [True] * len(new))
             places = torch.from_numpy(self.ids(saved))
-            own = {"weight": self.weight, "known": self.known, "bias": self.bias}
+            weights = {"weight": self.weight, "known": self.known, "bias": self.bias}
             # By name: the rows of this module may be in another order, and be more.
-            for name, value in own.items():
+            for name, value in weights.items():
                 if value is not None and f"{prefix}{name}" in state_dict:
                     rows = value.detach().clone()
                     rows[places] = state_dict[f"{prefix}{name}"].to(rows)

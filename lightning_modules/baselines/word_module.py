@@ -154,8 +154,8 @@ class PairModule(WordModule):
         Raises:
             PretrainedError: Also if it was saved with another number of choices.
         """
-        own = word_settings(folder).get("num_choices")
-        given = agree("num_choices", overrides.get("num_choices"), own, str(folder))
+        saved = word_settings(folder).get("num_choices")
+        given = agree("num_choices", overrides.get("num_choices"), saved, str(folder))
         return super().from_folder(folder, **{**overrides, "num_choices": given})
 
 

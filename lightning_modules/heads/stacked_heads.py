@@ -92,9 +92,9 @@ class StackedHeads:
     def __init__(
         self, heads: Head | Sequence[Head], vocabulary: Tensor, num_runs: int, mode: HeadMode
     ) -> None:
-        own = list(heads) if isinstance(heads, Sequence) else [heads] * num_runs
-        distinct = list({id(head): head for head in own}.values())
-        places = [next(i for i, d in enumerate(distinct) if d is head) for head in own]
+        head_of_run = list(heads) if isinstance(heads, Sequence) else [heads] * num_runs
+        distinct = list({id(head): head for head in head_of_run}.values())
+        places = [next(i for i, d in enumerate(distinct) if d is head) for head in head_of_run]
         self.device = distinct[0].weight.device
         self.vocabulary = vocabulary.to(self.device)
         self.mode = mode
@@ -133,8 +133,8 @@ class StackedHeads:
 
     def transformed(self, features: Tensor, parameters: Parameters, copy: int) -> Tensor:
         """Return z (N, E) of h (N, H), by one of the copies in some parameters."""
-        own = {name: value[copy : copy + 1] for name, value in parameters.items()}
-        return self.transform(own, features.to(self.device)[None])[0]
+        of_run = {name: value[copy : copy + 1] for name, value in parameters.items()}
+        return self.transform(of_run, features.to(self.device)[None])[0]
 
     def decoded(self, run: int, items: CachedItems, z: Tensor) -> Tensor:
         """Return logits (N, K) of a run's candidates at z (N, E), -inf where there is no choice."""
@@ -209,8 +209,8 @@ def _stacked(prefix: str, part: nn.Module) -> _Step:
         return torch.addcmul(bias[:, None], normed, weight[:, None])
 
     def mapped(parameters: Parameters, h: Tensor) -> Tensor:
-        own = {name: parameters[prefix + name] for name, _ in part.named_parameters()}
-        result: Tensor = torch.vmap(lambda values, x: functional_call(part, values, (x,)))(own, h)
+        named = {name: parameters[prefix + name] for name, _ in part.named_parameters()}
+        result: Tensor = torch.vmap(lambda values, x: functional_call(part, values, (x,)))(named, h)
         return result
 
     if type(part) is nn.Linear:

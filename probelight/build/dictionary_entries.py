@@ -39,9 +39,9 @@ def beginnings(text: str, num_letters: int = _NUM_LETTERS) -> frozenset[str]:
     return frozenset(w[:num_letters] for w in words if w not in _FUNCTION_WORDS and len(w) > 1)
 
 
-def overlap(one: str, other: str) -> float:
+def overlap(first: str, second: str) -> float:
     """Return the share of the shorter text's content words that the other has; 1 if it has none."""
-    ours, theirs = beginnings(one), beginnings(other)
+    ours, theirs = beginnings(first), beginnings(second)
     return len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 1.0
 
 
@@ -80,17 +80,17 @@ def synonyms_in(definition: str) -> frozenset[str]:
     return frozenset(clause[0] for clause in words if len(clause) == 1)
 
 
-def say_the_same(one: str, other: str) -> bool:
+def say_the_same(first: str, second: str) -> bool:
     """Return whether two definitions share many words, or a synonym that both give."""
-    return overlap(one, other) > _ALIKE or not synonyms_in(one).isdisjoint(synonyms_in(other))
+    return overlap(first, second) > _ALIKE or not synonyms_in(first).isdisjoint(synonyms_in(second))
 
 
-def share_a_word(one: str, other: str) -> bool:
+def share_a_word(first: str, second: str) -> bool:
     """Return whether definitions share any content word ("joined" and "joint" count as one).
 
     Two senses of one word that do are often hard to tell apart.
     """
-    return not beginnings(one, _FEW_LETTERS).isdisjoint(beginnings(other, _FEW_LETTERS))
+    return not beginnings(first, _FEW_LETTERS).isdisjoint(beginnings(second, _FEW_LETTERS))
 
 
 _LENGTHS = range(12, 161)  # characters of a definition
@@ -221,23 +221,23 @@ class Distinct:
             for word in synonyms_in(sense.definition):
                 self._synonyms.setdefault(sense.word.lower(), set()).add(word)
 
-    def __call__(self, one: Entry, other: Entry) -> bool:
+    def __call__(self, first: Entry, second: Entry) -> bool:
         """Return whether the definition of either entry is wrong for the other."""
-        ours, theirs = synonyms_in(one.definition), synonyms_in(other.definition)
-        if say_the_same(one.definition, other.definition) or self._linked(ours, theirs):
+        ours, theirs = synonyms_in(first.definition), synonyms_in(second.definition)
+        if say_the_same(first.definition, second.definition) or self._linked(ours, theirs):
             return False
-        if one.word == other.word:
-            return not share_a_word(one.definition, other.definition)
-        return not (self._linked([one.word], theirs) or self._linked([other.word], ours))
+        if first.word == second.word:
+            return not share_a_word(first.definition, second.definition)
+        return not (self._linked([first.word], theirs) or self._linked([second.word], ours))
 
     def _linked(self, ours: Iterable[str], theirs: Iterable[str]) -> bool:
         """Return whether two words are equal, or either is given as a synonym of the other."""
         return any(
-            one == other
-            or other in self._synonyms.get(one, ())
-            or one in self._synonyms.get(other, ())
-            for one in ours
-            for other in theirs
+            word == other_word
+            or other_word in self._synonyms.get(word, ())
+            or word in self._synonyms.get(other_word, ())
+            for word in ours
+            for other_word in theirs
         )
 
 

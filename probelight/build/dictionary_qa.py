@@ -110,7 +110,7 @@ def _groups(senses: Sequence[Sense], distinct: Distinct) -> list[Group]:
     groups = []
     for of_word in parts.values():
         group = max(of_word.values(), key=len)
-        apart = [one for one in group if any(distinct(one, other) for other in group)]
+        apart = [entry for entry in group if any(distinct(entry, other) for other in group)]
         groups.append(apart or group[:1])
     return groups
 
@@ -140,7 +140,7 @@ def _drafts(
     entry: Entry, group: Group, golds: Sequence[Entry], distinct: Distinct, rng: random.Random
 ) -> Iterator[Draft]:
     """Yield the question about an entry; none if the split has too few wrong answers."""
-    fillers = [one for one in golds if one.word != entry.word]
+    fillers = [gold for gold in golds if gold.word != entry.word]
     chosen = [entry]
     asked = {entry.word, entry.shown}  # no answer repeats it, right or wrong
     for other in [
@@ -151,7 +151,7 @@ def _drafts(
             break
         if any(spells(word, other.definition) for word in asked):
             continue
-        if all(distinct(other, one) for one in chosen):
+        if all(distinct(other, before) for before in chosen):
             chosen.append(other)
     if len(chosen) <= _NUM_DISTRACTORS:
         return

@@ -99,11 +99,11 @@ def most_telling(
 
     Parts of fewer than `least_items` items are left out.
     """
-    seen = [one for one in found if one.num_items >= least_items]
-    seen.sort(key=lambda one: (-one.pmi, one.part))
+    seen = [word for word in found if word.num_items >= least_items]
+    seen.sort(key=lambda word: (-word.pmi, word.part))
     return [
-        *[one for one in seen if one.pmi > 0][:most],
-        *[one for one in seen if one.pmi < 0][-most:],
+        *[word for word in seen if word.pmi > 0][:most],
+        *[word for word in seen if word.pmi < 0][-most:],
     ]
 
 

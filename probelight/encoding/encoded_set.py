@@ -37,7 +37,7 @@ def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...
     """Say how many records were skipped for a candidate that is not one vocabulary item."""
     if not skipped:
         return ()
-    names = ", ".join(one.name for one in skipped[:5]) + (", ..." if skipped[5:] else "")
+    names = ", ".join(record.name for record in skipped[:5]) + (", ..." if skipped[5:] else "")
     why = "because a candidate is not one vocabulary item"
     return (f"{len(skipped)} of {num_records} records were skipped, {why}: {names}",)
 
@@ -51,7 +51,10 @@ def white_space_notice(records: Sequence[Record]) -> tuple[str, ...]:
         record
         for record in records
         if (MASK not in record.stem and record.stem != record.stem.rstrip())
-        or any(one != (one.rstrip() if record.stem else one.strip()) for one in record.choices)
+        or any(
+            choice != (choice.rstrip() if record.stem else choice.strip())
+            for choice in record.choices
+        )
     ]
     if not concerned:
         return ()

@@ -129,14 +129,14 @@ class SentenceChoiceEncoder:
     ) -> tuple[str, ...]:
         """Say how many questions lost their mask where they were cut."""
         num_lost = 0
-        for stem, own in zip(stems, choices, strict=True):
+        for stem, answers in zip(stems, choices, strict=True):
             ids = store[stem]
             masks = np.flatnonzero(ids == self.tokenizer.mask_token_id)
             if not len(masks):
                 continue
             keep = min(
                 longest_first(len(ids), len(store[choice]), room, not self.tokenizer.is_fast)[0]
-                for choice in own[own >= 0]
+                for choice in answers[answers >= 0]
             )
             kept = cut(np.arange(len(ids)), keep, self.tokenizer.truncation_side)
             num_lost += not np.isin(masks, kept).all()

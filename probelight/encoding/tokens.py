@@ -53,7 +53,7 @@ def unknown_notice(
         return ()
     places = np.flatnonzero(store.ids == tokenizer.unk_token_id)
     concerned = set((np.searchsorted(store.starts, places, side="right") - 1).tolist())
-    num_unknown = sum(not concerned.isdisjoint(own) for own in texts)
+    num_unknown = sum(not concerned.isdisjoint(ids) for ids in texts)
     if not num_unknown:
         return ()
     return (

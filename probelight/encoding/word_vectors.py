@@ -66,10 +66,12 @@ class WordVectors:
         self._asked: set[str] = set()
         self._found: dict[str, Vector] = {}
         self._checked = False
-        own = None if self.missing else self._own_dimension()
-        if own and dimension and own != dimension:
-            raise WordVectorsError(f"{self.name}: vectors of {own} numbers, {dimension} are wanted")
-        self.dimension: int = own or dimension or 0
+        found = None if self.missing else self._own_dimension()
+        if found and dimension and found != dimension:
+            raise WordVectorsError(
+                f"{self.name}: vectors of {found} numbers, {dimension} are wanted"
+            )
+        self.dimension: int = found or dimension or 0
 
     @property
     def name(self) -> str:

@@ -238,7 +238,7 @@ def checked(
             found[name] = _adapter(declared, name).validate_python(values[name], strict=False)
         except ValidationError as errors:
             # A mistyped key is what leaves a needed one missing.
-            first = min(errors.errors(), key=lambda one: one["type"] == "missing")
+            first = min(errors.errors(), key=lambda error: error["type"] == "missing")
             raise RangeError(_problem(name, first, place)) from None
     return found
 
@@ -255,10 +255,10 @@ def lists_of(declared: Callable[..., Any], place: str = "") -> Iterator[str]:
     for name, hint in hints_of(declared).items():
         is_annotated = get_origin(hint) is Annotated
         hint = get_args(hint)[0] if is_annotated else hint
-        for one in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
-            if dataclasses.is_dataclass(one):
-                yield from lists_of(one, f"{place}{name}.")  # type: ignore[arg-type]
-            elif name != "return" and get_origin(one) in (list, tuple, Sequence):
+        for member in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
+            if dataclasses.is_dataclass(member):
+                yield from lists_of(member, f"{place}{name}.")  # type: ignore[arg-type]
+            elif name != "return" and get_origin(member) in (list, tuple, Sequence):
                 yield f"{place}{name}"
 
 

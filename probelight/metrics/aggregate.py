@@ -83,7 +83,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     front = []
     best = -math.inf  # second score of all points with a higher first one
     for first in sorted({first for first, _ in rounded}, reverse=True):
-        highest = max(second for one, second in rounded if one == first)
+        highest = max(second for other, second in rounded if other == first)
         if highest > best:
             front += [i for i, point in enumerate(rounded) if point == (first, highest)][::-1]
             best = highest

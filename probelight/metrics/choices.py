@@ -34,9 +34,9 @@ def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
     Returns:
         (B, K) whether a choice is one of the best.
     """
-    own = scores.masked_fill(~choice_mask, float("-inf"))
+    existing = scores.masked_fill(~choice_mask, float("-inf"))
     # `amax` of a row with a NaN is NaN, which equals nothing.
-    return (own == own.amax(dim=1, keepdim=True)) & choice_mask
+    return (existing == existing.amax(dim=1, keepdim=True)) & choice_mask
 
 
 def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
@@ -90,9 +90,11 @@ def macro_accuracy(item_scores: Sequence[float], gold: Sequence[str]) -> float:
     if not gold:
         raise ValueError("there are no items")
     by_class: dict[str, list[float]] = {}
-    for own, name in zip(item_scores, gold, strict=True):
-        by_class.setdefault(name, []).append(own)
-    return math.fsum(math.fsum(own) / len(own) for own in by_class.values()) / len(by_class)
+    for score, name in zip(item_scores, gold, strict=True):
+        by_class.setdefault(name, []).append(score)
+    return math.fsum(math.fsum(scores) / len(scores) for scores in by_class.values()) / len(
+        by_class
+    )
 
 
 def predicted_shares(predicted: Sequence[Sequence[str]]) -> dict[str, float]:

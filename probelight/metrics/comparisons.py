@@ -204,7 +204,7 @@ def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups
     if 2 * 0.5 ** len(sizes) > LEVEL:
         return math.inf  # not even if all groups changed one way
     pairs = [(seed, seed) for seed in first.keys() & second.keys()] or product(first, second)
-    changes = [first[one] - second[other] for one, other in pairs]
+    changes = [first[seed] - second[other_seed] for seed, other_seed in pairs]
     discordant = float(np.mean([np.mean(change**2) for change in changes]))
     difference = sum(weight * float(np.mean(list(runs.values()))) for weight, runs in terms)
     variance, half = discordant - difference**2, half_width(terms, groups)
@@ -214,15 +214,15 @@ def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups
     return paired(effective, min(max(discordant, share), 1 - share))
 
 
-def independent_difference(one: Interval, other: Interval) -> Interval:
+def independent_difference(first: Interval, second: Interval) -> Interval:
     """Return the first of two independent estimates minus the second, with its interval.
 
     The squared distances to the ends are added (Newcombe 1998, method 10, where both intervals are
     Wilson's; Zou & Donner 2008 for any others).
     """
-    difference = one.value - other.value
-    down = math.hypot(one.value - one.low, other.high - other.value)
-    up = math.hypot(one.high - one.value, other.value - other.low)
+    difference = first.value - second.value
+    down = math.hypot(first.value - first.low, second.high - second.value)
+    up = math.hypot(first.high - first.value, second.value - second.low)
     return Interval(difference, difference - down, difference + up)
 
 
@@ -237,12 +237,12 @@ def compact_letters(number: int, apart: Iterable[tuple[int, int]]) -> list[str]:
         apart: Pairs of their places that differ.
     """
     sets = [frozenset(range(number))]
-    for one, other in sorted(apart):
-        split = [s for s in sets if not {one, other} <= s]
-        split += [s - {gone} for s in sets if {one, other} <= s for gone in (one, other)]
+    for first, second in sorted(apart):
+        split = [s for s in sets if not {first, second} <= s]
+        split += [s - {gone} for s in sets if {first, second} <= s for gone in (first, second)]
         distinct = set(split)
         sets = [s for s in distinct if not any(s < larger for larger in distinct)]
     # After "z" comes "a1".
     names = (f"{letter}{turn or ''}" for turn in count() for letter in ascii_lowercase)
     named = list(zip(names, sorted(sets, key=sorted), strict=False))
-    return ["".join(name for name, own in named if place in own) for place in range(number)]
+    return ["".join(name for name, members in named if place in members) for place in range(number)]

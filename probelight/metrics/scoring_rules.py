@@ -33,7 +33,7 @@ def divided(sums: Sequence[float], sizes: Sequence[int]) -> list[float]:
 
 def pmi(sums: Sequence[float], in_domain: Sequence[float]) -> list[float]:
     """Return (K,) log P(choice | stem) - log P(choice | domain stem)."""
-    return [total - own for total, own in zip(sums, in_domain, strict=True)]
+    return [total - prior for total, prior in zip(sums, in_domain, strict=True)]
 
 
 def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -> list[float]:
@@ -45,11 +45,11 @@ def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -
         sums: (K,) log-likelihoods behind the item's stem.
         content_free: (S, K) the same behind each stem without content.
     """
-    stems = [_log_normalised(own) for own in content_free]
-    means = [_log_sum(own) - math.log(len(stems)) for own in zip(*stems, strict=True)]
+    stems = [_log_normalised(stem) for stem in content_free]
+    means = [_log_sum(choice) - math.log(len(stems)) for choice in zip(*stems, strict=True)]
     given = _log_normalised(sums)
-    quotients = [own - mean for own, mean in zip(given, means, strict=True)]
-    return [math.exp(own) for own in _log_normalised(quotients)]
+    quotients = [log - mean for log, mean in zip(given, means, strict=True)]
+    return [math.exp(log) for log in _log_normalised(quotients)]
 
 
 def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> bool:
@@ -67,7 +67,7 @@ def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) 
 
 def _log_normalised(logs: Sequence[float]) -> list[float]:
     total = _log_sum(logs)
-    return [own - total for own in logs]
+    return [log - total for log in logs]
 
 
 def _log_sum(logs: Sequence[float]) -> float:
@@ -75,4 +75,4 @@ def _log_sum(logs: Sequence[float]) -> float:
     highest = max(logs)
     if highest == -math.inf:
         return highest
-    return highest + math.log(math.fsum(math.exp(own - highest) for own in logs))
+    return highest + math.log(math.fsum(math.exp(log - highest) for log in logs))

@@ -79,19 +79,22 @@ def answer(
         name: refuse_empty(name, question.encoder.encode(records)) for name, records in sets.items()
     }
     planned = {
-        name: evaluation_batches(one.lengths, max_tokens, num_sequences=one.num_sequences)
-        for name, one in encoded.items()
+        name: evaluation_batches(
+            encoded_set.lengths, max_tokens, num_sequences=encoded_set.num_sequences
+        )
+        for name, encoded_set in encoded.items()
     }
     found = {
-        name: ItemScores({}, one.notices, tuple(one.needs_pll)) for name, one in encoded.items()
+        name: ItemScores({}, encoded_set.notices, tuple(encoded_set.needs_pll))
+        for name, encoded_set in encoded.items()
     }
     with (
         moved(scorer.network, device) as place,
         Progress(transient=True, disable=not progress) as bar,
     ):
         task = bar.add_task("Answering", total=sum(map(len, planned.values())))
-        for name, one in encoded.items():
-            for index, batch in enumerate(batch_loader(one, planned[name], num_workers)):
+        for name, encoded_set in encoded.items():
+            for index, batch in enumerate(batch_loader(encoded_set, planned[name], num_workers)):
                 answered = answer_batch(question, batch, place, precision)
                 found[name].scores.update(scores_by_item(answered, per_choice=per_choice))
                 if index % _TRIM_EVERY == _TRIM_EVERY - 1:

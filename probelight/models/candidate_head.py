@@ -112,9 +112,9 @@ class CandidateHead:
     @property
     def bias(self) -> nn.Parameter | None:
         """The decoder's bias (V,), where it has one."""
-        own: nn.Parameter | None = getattr(self.decoder, "bias", None)
-        if own is not None or isinstance(self.decoder, nn.Linear):
-            return own
+        decoder_bias: nn.Parameter | None = getattr(self.decoder, "bias", None)
+        if decoder_bias is not None or isinstance(self.decoder, nn.Linear):
+            return decoder_bias
         bias: nn.Parameter = attrgetter(self._layout.bias)(self.model)
         return bias
 

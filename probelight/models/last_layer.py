@@ -37,20 +37,20 @@ class LayerLayout:
     as_tuple: bool = False  # whether a layer returns its output as a tuple of one
 
 
-def _finish_bert(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
-    attended = layer.attention.output(mixed, own)
+def _finish_bert(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
+    attended = layer.attention.output(mixed, residual)
     result: Tensor = layer.output(layer.intermediate(attended), attended)
     return result
 
 
-def _finish_distilbert(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
-    attended = layer.sa_layer_norm(layer.attention.out_lin(mixed) + own)
+def _finish_distilbert(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
+    attended = layer.sa_layer_norm(layer.attention.out_lin(mixed) + residual)
     result: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
     return result
 
 
-def _finish_mpnet(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
-    attended = layer.attention.LayerNorm(layer.attention.attn.o(mixed) + own)
+def _finish_mpnet(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
+    attended = layer.attention.LayerNorm(layer.attention.attn.o(mixed) + residual)
     result: Tensor = layer.output(layer.intermediate(attended), attended)
     return result
 
@@ -173,13 +173,13 @@ class _LastLayer(nn.Module):
         position_bias: Tensor | None = None,
         **_: Any,
     ) -> Tensor | tuple[Tensor]:
-        own = _at(hidden, self.place)  # (B, 1, H)
+        at_place = _at(hidden, self.place)  # (B, 1, H)
         biases = [_row_of(table, self.place) for table in (attention_mask, position_bias)]
-        mixed = self._attend(hidden, own, [bias for bias in biases if bias is not None])
-        output = self.layout.finish(self.layer, mixed, own)
+        mixed = self._attend(hidden, at_place, [bias for bias in biases if bias is not None])
+        output = self.layout.finish(self.layer, mixed, at_place)
         return (output,) if self.layout.as_tuple else output
 
-    def _attend(self, hidden: Tensor, own: Tensor, biases: list[Tensor]) -> Tensor:
+    def _attend(self, hidden: Tensor, at_place: Tensor, biases: list[Tensor]) -> Tensor:
         """Return what one query per sequence takes from the values of all places: (B, 1, H).
 
         A query meets W_k x at each place x, so it may as well meet x as W_k^T query: with one
@@ -189,7 +189,7 @@ class _LastLayer(nn.Module):
         """
         query, key, value = (attrgetter(path)(self.layer) for path in self.layout.maps)
         heads = (self.num_heads, -1, hidden.shape[-1])
-        wanted = query(own).view(len(own), self.num_heads, -1)  # (B, A, D)
+        wanted = query(at_place).view(len(at_place), self.num_heads, -1)  # (B, A, D)
         scaled = wanted * wanted.shape[-1] ** -0.5
         asked = torch.einsum("bad,adh->bah", scaled, key.weight.view(heads))
         scores = asked @ hidden.transpose(1, 2)  # (B, A, L)

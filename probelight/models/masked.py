@@ -220,9 +220,9 @@ class PseudoLogLikelihood(LikelihoodScorer):
             rows = first[start : start + size]
             hidden = self.reader({n: v[rows] for n, v in copies.items()}, place[rows])
             logits = self.head.full_logits(hidden.last_hidden_state[:, 0]).float()  # (D, V)
-            own = ((copy_of >= start) & (copy_of < start + size)).nonzero()[:, 0]
-            at = copy_of[own] - start
-            found[own] = logits[at, gold[own]] - logits.logsumexp(dim=1)[at]
+            read = ((copy_of >= start) & (copy_of < start + size)).nonzero()[:, 0]
+            at = copy_of[read] - start
+            found[read] = logits[at, gold[read]] - logits.logsumexp(dim=1)[at]
         return found, answer_mask.sum(dim=1)
 
     def _masked_copies(

@@ -58,16 +58,18 @@ def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Ques
     """
     vocabulary = scorer.vocabulary()
     width = max(map(len, asked), default=0)
-    filled = [[*own, *[0] * (width - len(own))] for own in asked]
+    filled = [[*entries, *[0] * (width - len(entries))] for entries in asked]
     table = torch.tensor(filled, dtype=torch.long).reshape(len(asked), width)
 
     def answer(batch: Batch) -> Tensor:
         whole = vocabulary.answer(batch)  # (B, V)
         best = whole.topk(k, dim=1)
         # An item that pads a batch has place -1, and takes the last record's entries.
-        own = table[batch["item"].cpu()].to(whole.device)  # (B, W)
+        entries = table[batch["item"].cpu()].to(whole.device)  # (B, W)
         # Numbers of entries are exact in single precision, in which answers are handed over.
-        return torch.cat([best.indices.to(whole.dtype), best.values, whole.gather(1, own)], dim=1)
+        return torch.cat(
+            [best.indices.to(whole.dtype), best.values, whole.gather(1, entries)], dim=1
+        )
 
     return replace(vocabulary, answer=answer)
 

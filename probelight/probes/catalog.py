@@ -239,7 +239,9 @@ def _spelled_out(row: Mapping[str, Any]) -> dict[str, Any]:
         }
     if isinstance(patterns := row.get("arguments"), str | list):
         patterns = [patterns] if isinstance(patterns, str) else patterns
-        row["arguments"] = {str(number): one for number, one in enumerate(patterns, start=1)}
+        row["arguments"] = {
+            str(number): pattern for number, pattern in enumerate(patterns, start=1)
+        }
     return row
 
 
@@ -284,9 +286,9 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
             yield f"`{key}` is not of minimal pairs, which are whole sentences"
     if not config.splits:
         yield "`files` is missing, and there is no `hub` either"
-    own = {"": config.arguments}
-    own |= {f"variants.{name}.": one.arguments for name, one in config.variants.items()}
-    for place, arguments in own.items():
+    places = {"": config.arguments}
+    places |= {f"variants.{name}.": variant.arguments for name, variant in config.variants.items()}
+    for place, arguments in places.items():
         for name, expression in arguments.items():
             if problem := _pattern_problem(expression):
                 yield f"`{place}arguments.{name}` {problem}"

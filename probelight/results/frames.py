@@ -16,7 +16,7 @@ from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
 # Numbers: the columns of results.csv (see `probelight.results.row.Row`), without the run's folder.
-_OF_ROW = tuple(one.name for one in fields(Row) if one.name not in ("run_dir", "subset"))
+_OF_ROW = tuple(field.name for field in fields(Row) if field.name not in ("run_dir", "subset"))
 NUMBERS: Mapping[str, str] = {
     "run": "Key of the run, the name of its folder.",
     "path": "Folder of the run, below that of the results; no two runs have the same.",
@@ -34,7 +34,7 @@ ITEMS: Mapping[str, str] = {
     "protocol": "Name of the protocol of the run.",
     "model": "The run's model.",
     "probe": "The run's probe.",
-    **{one.name: f"As `ItemLine.{one.name}`." for one in fields(ItemLine)},
+    **{field.name: f"As `ItemLine.{field.name}`." for field in fields(ItemLine)},
 }
 WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place")
 
@@ -82,7 +82,7 @@ def items_frame(results: Results) -> pd.DataFrame:
             "protocol": run.protocol,
             "model": run.model,
             "probe": run.probe,
-            **{one.name: getattr(line, one.name) for one in fields(line)},
+            **{field.name: getattr(line, field.name) for field in fields(line)},
         }
         for run in results.runs
         for line in read_item_lines(results, run)

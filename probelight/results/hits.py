@@ -43,7 +43,7 @@ class Side:
 def written_hits(scores: Sequence[float]) -> str | list[float]:
     """Return the scores of items as hits.json holds them."""
     if set(scores) <= {0.0, 1.0}:
-        return "".join("1" if own else "0" for own in scores)
+        return "".join("1" if score else "0" for score in scores)
     return list(scores)
 
 
@@ -111,7 +111,7 @@ def _indices(value: object, name: str, num_items: int | None = None) -> tuple[in
 def _scores(value: object, name: str, num_items: int) -> tuple[float, ...]:
     in_text = isinstance(value, str) and set(value) <= {"0", "1"}
     in_list = isinstance(value, list) and all(
-        isinstance(own, int | float) and 0 <= own <= 1 for own in value
+        isinstance(score, int | float) and 0 <= score <= 1 for score in value
     )
     if not value or not (in_text or in_list):
         raise ValueError(f"{name}: not a text of 0 and 1, nor a list of scores from 0 to 1")

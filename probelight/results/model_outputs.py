@@ -72,12 +72,12 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
         if path.is_file() and not path.name.startswith(".")
     )
     found: dict[tuple[str, str], Recorded] = {}
-    for one in (*_in_one_folder(folder, files), *in_folders):
-        first = found.setdefault((one.recorded_as, one.model), one)
-        if first is not one:
+    for outputs in (*_in_one_folder(folder, files), *in_folders):
+        first = found.setdefault((outputs.recorded_as, outputs.model), outputs)
+        if first is not outputs:
             raise UsageError(
-                f"{one.predictions}: {one.model} on {one.recorded_as} is in {first.predictions}"
-                " already; leave one of them there"
+                f"{outputs.predictions}: {outputs.model} on {outputs.recorded_as} is in "
+                f"{first.predictions} already; leave one of them there"
             )
     if not found:
         raise UsageError(
@@ -91,34 +91,36 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
                 raise UsageError(f"{path}: there are no outputs of {model} on {name} it belongs to")
             found[whose] = replace(found[whose], split=path)
     order = list(sets)
-    return sorted(found.values(), key=lambda one: (order.index(one.recorded_as), one.model))
+    return sorted(
+        found.values(), key=lambda outputs: (order.index(outputs.recorded_as), outputs.model)
+    )
 
 
-def read_recorded(one: Recorded, prompts: Sequence[tuple[str, str]]) -> ModelOutputs:
+def read_recorded(outputs: Recorded, prompts: Sequence[tuple[str, str]]) -> ModelOutputs:
     """Read a model's outputs for prompts of a context and a target each.
 
     Raises:
         RecordError: If a file has another number of lines, a line is malformed, or the contexts or
             targets differ; the message names file and line, and what is expected.
     """
-    for path in one.lists:
+    for path in outputs.lists:
         place = LISTS.index(path.name.removesuffix(".txt").rpartition("-")[2])
-        lines = _lines(path, one, len(prompts))
+        lines = _lines(path, outputs, len(prompts))
         for number, (text, expected) in enumerate(zip(lines, prompts, strict=True), start=1):
             if _plain(text) != _plain(expected[place]):
                 raise RecordError(
                     f"{path}:{number}: {text!r}, where {expected[place]!r} is expected: the lines "
-                    f"must be those of {one.recorded_as}, in their order"
+                    f"must be those of {outputs.recorded_as}, in their order"
                 )
-    parse = _words if one.probabilities else _python_list
-    lists = _read(one.predictions, one, len(prompts), parse)
+    parse = _words if outputs.probabilities else _python_list
+    lists = _read(outputs.predictions, outputs, len(prompts), parse)
     depth = max(map(len, lists), default=0)
-    split_lines = read_lines(one.split) if one.split else ()
+    split_lines = read_lines(outputs.split) if outputs.split else ()
     split = frozenset(text for _, text in split_lines if text)
-    if one.probabilities is None:
-        words = (own[1:] if own and not own[0] else own for own in lists)
+    if outputs.probabilities is None:
+        words = (line[1:] if line and not line[0] else line for line in lists)
         return ModelOutputs(tuple(words), depth, split=split)
-    probabilities = _read(one.probabilities, one, len(prompts), _probability)
+    probabilities = _read(outputs.probabilities, outputs, len(prompts), _probability)
     return ModelOutputs(lists, depth, probabilities, split)
 
 
@@ -158,10 +160,10 @@ def _in_one_folder(folder: Path, paths: Mapping[tuple[str, ...], Path]) -> Itera
 
 
 def _read(
-    path: Path, one: Recorded, num_lines: int, parse: Callable[[str], Value]
+    path: Path, outputs: Recorded, num_lines: int, parse: Callable[[str], Value]
 ) -> tuple[Value, ...]:
     values = []
-    for number, text in enumerate(_lines(path, one, num_lines), start=1):
+    for number, text in enumerate(_lines(path, outputs, num_lines), start=1):
         try:
             values.append(parse(text))
         except ValueError as error:
@@ -169,7 +171,7 @@ def _read(
     return tuple(values)
 
 
-def _lines(path: Path, one: Recorded, num_lines: int) -> list[str]:
+def _lines(path: Path, outputs: Recorded, num_lines: int) -> list[str]:
     """Return the lines of a file; empty ones at its end do not count."""
     lines = [text.strip() for _, text in read_lines(path)]
     while lines and not lines[-1] and len(lines) > num_lines:
@@ -177,7 +179,7 @@ def _lines(path: Path, one: Recorded, num_lines: int) -> list[str]:
     if len(lines) != num_lines:
         raise RecordError(
             f"{path}: {len(lines)} lines, where {num_lines} are expected, one for each context and "
-            f"target of {one.recorded_as}"
+            f"target of {outputs.recorded_as}"
         )
     return lines
 

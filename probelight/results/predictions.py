@@ -130,11 +130,11 @@ def write_predictions(
 def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> dict[str, Any]:
     """Return a line as it is written: an optional field at its default only if `always` has it."""
     values = {
-        one.name: getattr(line, one.name)
-        for one in fields(line)
-        if not one.metadata.get("optional")
-        or one.name in always
-        or getattr(line, one.name) != one.default
+        column.name: getattr(line, column.name)
+        for column in fields(line)
+        if not column.metadata.get("optional")
+        or column.name in always
+        or getattr(line, column.name) != column.default
     }
     if by_rule := values.get("by_rule"):
         values["by_rule"] = {rule: vars(answer) for rule, answer in by_rule.items()}
@@ -181,7 +181,7 @@ def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
 
 def _typed_lines(kind: type[Line], lines: Iterable[Any], path: str) -> list[tuple[str, Line]]:
     """Return the items or the contexts of a file, each with its place."""
-    names, found = {one.name for one in fields(kind)}, []
+    names, found = {column.name for column in fields(kind)}, []
     for number, line in enumerate(lines, start=1):
         place = f"{path}:{number}"
         is_context = isinstance(line, dict) and "choices" not in line and "context" in line

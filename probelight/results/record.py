@@ -232,23 +232,23 @@ class RunRecord:
 
     def detail(self, kind: type[D]) -> D | None:
         """Return the details of a kind; None where the run has none."""
-        return next((one for one in self.details if isinstance(one, kind)), None)
+        return next((detail for detail in self.details if isinstance(detail, kind)), None)
 
     def with_details(self, *details: Details | None) -> Self:
         """Return the record with these details in place of others of their kinds."""
-        by_key = {one.key: one for one in (*self.details, *details) if one is not None}
+        by_key = {detail.key: detail for detail in (*self.details, *details) if detail is not None}
         return replace(self, details=tuple(by_key[key] for key in DETAILS if key in by_key))
 
     def to_json(self) -> dict[str, Any]:
         """Return what the file holds."""
         value: dict[str, Any] = {"format": FORMAT}
         for part in fields(RunRecord):
-            one = getattr(self, part.name)
+            found = getattr(self, part.name)
             if part.name == "details":
-                by_key = {detail.key: detail for detail in one}
+                by_key = {detail.key: detail for detail in found}
                 value |= {key: _written(by_key[key]) for key in DETAILS if key in by_key}
-            elif one != part.default:
-                value[part.name] = _written(one)
+            elif found != part.default:
+                value[part.name] = _written(found)
         return value
 
     @classmethod
@@ -268,7 +268,7 @@ class RunRecord:
             for key, kind in DETAILS.items()
             if value.get(key) is not None
         )
-        shared = {k: one for k, one in value.items() if k != "format" and k not in DETAILS}
+        shared = {k: found for k, found in value.items() if k != "format" and k not in DETAILS}
         record = typed(cls, shared, name)
         source = replace(
             record.source,
@@ -289,8 +289,8 @@ def _written(value: Any) -> Any:
     if isinstance(value, Row):
         return value.to_json()
     if is_dataclass(value):
-        own = ((part, getattr(value, part.name)) for part in fields(value))
-        return {part.name: _written(one) for part, one in own if one != part.default}
+        parts = ((part, getattr(value, part.name)) for part in fields(value))
+        return {part.name: _written(written) for part, written in parts if written != part.default}
     if isinstance(value, tuple):
-        return [_written(one) for one in value]
+        return [_written(part) for part in value]
     return value

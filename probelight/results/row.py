@@ -54,8 +54,8 @@ class Subset:
         """Read the part that `to_json` wrote; a ValueError if it is none."""
         if isinstance(value, dict) and isinstance(kind := value.get("kind"), str):
             fields = {
-                name: tuple(one) if isinstance(one, list) else one
-                for name, one in value.items()
+                name: tuple(found) if isinstance(found, list) else found
+                for name, found in value.items()
                 if name not in ("kind", "text")
             }
             if kind == "statements":
@@ -194,8 +194,8 @@ def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
     Those of a zero-shot run get the mode of the accuracy by the model's own score, and the bundled
     model its current name.
     """
-    own = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
-    mode_of_run = next(own, "")
+    modes = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
+    mode_of_run = next(modes, "")
     found = []
     for row in rows:
         if row.protocol == "zero_shot" and row.mode in RULES:

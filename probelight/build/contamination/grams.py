@@ -118,12 +118,14 @@ def probe_grams(
     spans = [(start, start + len(text.words)) for start, text in zip(starts, texts, strict=True)]
     grouped = [(*spans[text], group) for text, group in set(zip(text_of, groups, strict=True))]
     kept = _mostly_own(words, grouped, size, most_groups)
-    own = [start + np.flatnonzero(kept[start : max(start, end - size + 1)]) for start, end in spans]
+    of_texts = [
+        start + np.flatnonzero(kept[start : max(start, end - size + 1)]) for start, end in spans
+    ]
     wanted: dict[int, Wanted] = {}
-    grams = ProbeGrams(size, texts, text_of, ids, words, starts, own, wanted)
-    places = {size: [int(place) for of_text in own for place in of_text]}
+    grams = ProbeGrams(size, texts, text_of, ids, words, starts, of_texts, wanted)
+    places = {size: [int(place) for of_text in of_texts for place in of_text]}
     for number, text in enumerate(texts):
-        if not len(own[number]) and text.words:
+        if not len(of_texts[number]) and text.words:
             places.setdefault(len(text.words), []).append(starts[number])
         if stem := grams.whole_stem(number):
             places.setdefault(stem, []).append(starts[number])

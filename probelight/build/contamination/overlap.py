@@ -94,7 +94,7 @@ class Scan:
         return [by_text[text] for text in self._grams.text_of]
 
     def _overlap(self, text: int) -> Overlap:
-        grams, own = self._grams, self._grams.own[text]
+        grams, windows = self._grams, self._grams.own[text]
         words = grams.texts[text].words
         start = grams.starts[text]
         if not words:
@@ -106,10 +106,10 @@ class Scan:
         def found_whole(length: int) -> float:
             return float(length in self._found and self._found[length][start])
 
-        if len(own):
-            found = self._found[grams.size][own]
+        if len(windows):
+            found = self._found[grams.size][windows]
             behind, end = start + grams.texts[text].start, start + grams.texts[text].end
-            has_answer = (own + grams.size > behind) & (own < end)
+            has_answer = (windows + grams.size > behind) & (windows < end)
             shares = share(found), share(found[~has_answer]), share(found[has_answer])
         else:
             shares = found_whole(len(words)), None, found_whole(len(words))

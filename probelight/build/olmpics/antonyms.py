@@ -66,7 +66,7 @@ def antonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[
             for opposite in filter(usable, lemma.antonyms()):
                 near = list(filter(in_first_sense, _similar_lemmas(synset)))
                 near += [lemma] if usable(lemma) else []
-                pairs |= {_ordered(one.name(), opposite.name()) for one in near}
+                pairs |= {_ordered(alike.name(), opposite.name()) for alike in near}
     return {pair for pair in pairs if not _alike(*pair)}
 
 
@@ -80,7 +80,7 @@ def synonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[
     for synset in wordnet.all_synsets(_LETTERS[part]):
         lemmas = list(filter(usable, synset.lemmas()))
         others = [*lemmas, *filter(usable, _similar_lemmas(synset))] if lemmas else []
-        pairs |= {_ordered(one.name(), other.name()) for one in lemmas for other in others}
+        pairs |= {_ordered(lemma.name(), other.name()) for lemma in lemmas for other in others}
     return {pair for pair in pairs if not _alike(*pair)}
 
 
@@ -120,14 +120,16 @@ def _names(synset: Any, other: Any) -> bool:
     return any(name[: max(_MAX_SHARED, len(name) - 2)] in gloss for name in other.lemma_names())
 
 
-def _ordered(one: str, other: str) -> Pair:
-    return (one, other) if one < other else (other, one)
+def _ordered(first: str, second: str) -> Pair:
+    return (first, second) if first < second else (second, first)
 
 
-def _alike(one: str, other: str) -> bool:
+def _alike(first: str, second: str) -> bool:
     """Return whether a word contains the other, or five letters of it: "happy, unhappy"."""
     size = _MAX_SHARED + 1
-    return any(one[i : i + size] in other for i in range(len(one) - size + 1)) or one in other
+    return (
+        any(first[i : i + size] in second for i in range(len(first) - size + 1)) or first in second
+    )
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ class NearAnswers:
             chosen.setdefault(plain_words(self.golds[id]), id)
             if len(chosen) == NUM_WRONG:
                 self.surplus.update(chosen.values())
-                return tuple(self.golds[one] for one in chosen.values())
+                return tuple(self.golds[subject] for subject in chosen.values())
         return None
 
     def _near(self, chain: Chain) -> list[str]:

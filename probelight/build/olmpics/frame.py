@@ -55,7 +55,7 @@ def at_most(sizes: Mapping[str, int], num_items: int) -> dict[str, int]:
     for name, size in sizes.items():
         cut[name] = min(size, num_items - sum(cut.values()))
         if cut[name] < 1:
-            full = " and ".join(f"--num_{one}" for one in cut if one != name) or "the sources"
+            full = " and ".join(f"--num_{split}" for split in cut if split != name) or "the sources"
             raise UsageError(f"--num_{name} {size}: {full} leave none of {num_items:,} items")
     return cut
 

@@ -88,7 +88,9 @@ def read_wikidata(
         if entity["id"] in wanted:
             try:
                 labels = entity.get("labels") or {}
-                label = next((labels[one]["value"] for one in _LANGUAGES if one in labels), "")
+                label = next(
+                    (labels[language]["value"] for language in _LANGUAGES if language in labels), ""
+                )
             except (KeyError, TypeError) as error:
                 raise RecordError(f"{where}: the labels of {entity['id']} ({error!r})") from None
             if label:
@@ -160,15 +162,17 @@ def _read_triples(path: Path, properties: Collection[str]) -> Facts:
             raise RecordError(
                 f"{path}:{number}: {len(cells)} columns parted by tabs; the header has {num_cells}"
             )
-        one, one_label, name, other, other_label = (_plain(cells[place]) for place in places)
-        if not (re.fullmatch(r"Q\d+", one) and re.fullmatch(r"P\d+", name)):
+        subject, subject_label, name, other, other_label = (
+            _plain(cells[place]) for place in places
+        )
+        if not (re.fullmatch(r"Q\d+", subject) and re.fullmatch(r"P\d+", name)):
             raise RecordError(
-                f"{path}:{number}: {one[:30]!r}, {name[:30]!r}: a subject is an id such as Q1299, "
-                "a property one such as P463"
+                f"{path}:{number}: {subject[:30]!r}, {name[:30]!r}: a subject is an id such as "
+                "Q1299, a property one such as P463"
             )
         if name in properties and other:
-            facts.add(one, name, other)
-            for id, label in ((one, one_label), (other, other_label)):
+            facts.add(subject, name, other)
+            for id, label in ((subject, subject_label), (other, other_label)):
                 if label not in ("", id) and id[0] == "Q":
                     facts.labels[id] = label
     return facts

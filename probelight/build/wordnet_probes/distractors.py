@@ -177,14 +177,14 @@ class Distractors:
         """
         asked, graph = self.graph.concepts[question.concept], self.graph
         told = graph.asked_stems([*asked_words(self.kind, asked), *asked.words, question.word])
-        own, gloss = _beginnings(asked.gloss), f" {_plain(asked.gloss)} "
+        beginnings, gloss = _beginnings(asked.gloss), f" {_plain(asked.gloss)} "
         stem = f" {_plain(question.stem)} "
 
         def looks_right(number: int) -> bool:
             concept = graph.concepts[number]
             if self.kind == "definitions":
                 others = _beginnings(concept.gloss)
-                shared, fewer = len(own & others), min(len(own), len(others))
+                shared, fewer = len(beginnings & others), min(len(beginnings), len(others))
                 paraphrase = shared >= _MIN_PARAPHRASE and 2 * shared >= fewer
                 return not paraphrase and told.isdisjoint(graph.glossed(number))
             names = [f" {_plain(word)} " for word in concept.words]
@@ -271,9 +271,9 @@ class Deal:
         found, answers = list[Draft](), Counter[int]()
         for gold in golds:
             near = (
-                one
+                candidate
                 for question in self.by_gold[gold]
-                for one in (question, *self.by_concept.get(question.concept, ()))
+                for candidate in (question, *self.by_concept.get(question.concept, ()))
             )
             for question in near:
                 room = None if self.most is None else self.most - answers[question.gold]

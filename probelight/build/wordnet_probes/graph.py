@@ -67,7 +67,7 @@ class Graph:
         """Return all senses of all of a concept's words, and their hypernyms."""
         if number not in self._broadly:
             senses = self.homonyms(number)
-            self._broadly[number] = frozenset().union(*(self.above(one) for one in senses))
+            self._broadly[number] = frozenset().union(*(self.above(sense) for sense in senses))
         return self._broadly[number]
 
     def asked_stems(self, texts: Iterable[str]) -> frozenset[str]:
@@ -142,8 +142,8 @@ def read_graph(wordnet_dir: Path) -> Graph:
         )
         above = synset.hypernyms() + synset.instance_hypernyms()
         below = synset.hyponyms() + synset.instance_hyponyms()
-        graph.up.append(tuple(numbers[one.name()] for one in above))
-        graph.down.append(tuple(numbers[one.name()] for one in below))
+        graph.up.append(tuple(numbers[synset.name()] for synset in above))
+        graph.down.append(tuple(numbers[synset.name()] for synset in below))
         for word in {word.lower() for word in words}:
             graph.senses.setdefault(word, []).append(number)
     return graph

@@ -142,9 +142,9 @@ class Questions:
         chosen = list[tuple[int, int]]()
         while golds and len(chosen) < self.most:
             # Near relatives first: far ones are few and very general, or many and obscure.
-            [one] = self.rng.choices(golds, [1 / hops for hops, _ in golds])
-            golds.remove(one)
-            chosen.append(one)
+            [gold] = self.rng.choices(golds, [1 / hops for hops, _ in golds])
+            golds.remove(gold)
+            chosen.append(gold)
         return chosen
 
 

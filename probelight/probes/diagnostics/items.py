@@ -142,7 +142,7 @@ class NegatedPair(SentencePair):
     """A sentence pair of NEG-1500-SIMP: affirmative, then negated."""
 
     def __post_init__(self) -> None:
-        first, second = (bool(_NEGATED.search(one.context)) for one in self.prompts)
+        first, second = (bool(_NEGATED.search(prompt.context)) for prompt in self.prompts)
         if first or not second:
             raise ValueError("the first sentence of a pair must be without 'not', the second with")
 

@@ -141,7 +141,9 @@ def prediction_grid(
         "grid": asdict(grid),
         "precision": trainer.precision,
     }
-    jobs = [grid_job(settings, one, trainer) for settings in chosen for one in grid.grids()]
+    jobs = [
+        grid_job(settings, questions, trainer) for settings in chosen for questions in grid.grids()
+    ]
     run_command(output_dir, config, jobs, RunContext(trainer, engine=engine), table=PROTOCOL)
 
 

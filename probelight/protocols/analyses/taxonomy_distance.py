@@ -224,8 +224,8 @@ def distance_rows(
     `chosen` has the best choices of each item: several on a tie, each of which counts in its share;
     none where no score was a number.
     """
-    placed = [one for one in zip(items, chosen, groups, strict=True) if one[0].is_placed]
-    with_nearer = [one for one in placed if one[0].nearer]
+    placed = [item for item in zip(items, chosen, groups, strict=True) if item[0].is_placed]
+    with_nearer = [item for item in placed if item[0].nearer]
     rows: list[Row] = []
     if with_nearer:
         took = [fsum(item_score(best, c) for c in item.nearer) for item, best, _ in with_nearer]
@@ -235,13 +235,13 @@ def distance_rows(
         by_guessing = replace(row, metric="nearer_chosen_by_guessing", value=guess)
         rows.append(replace(by_guessing, num_items=len(with_nearer)))
     for exists in (True, False):
-        if part := [one for one in placed if bool(one[0].nearer) == exists]:
+        if part := [item for item in placed if bool(item[0].nearer) == exists]:
             right = [item_score(best, item.record.answer) for item, best, _ in part]
             among = [group for *_, group in part]
             text = "with a nearer distractor" if exists else "without"
             subset = Subset.of("nearer_distractor", text, exists=exists)
-            own = replace(row, metric="accuracy", subset=subset)
-            rows.append(grouped_row(right, among, own))
+            of_subset = replace(row, metric="accuracy", subset=subset)
+            rows.append(grouped_row(right, among, of_subset))
     return rows
 
 

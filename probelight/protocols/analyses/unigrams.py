@@ -114,7 +114,9 @@ def accuracies(results: Results, measure: Measure) -> Accuracies:
     rows = pd.DataFrame(measured, columns=["probe", "model", "size", "value"])
     points = rows.groupby(["probe", "model", "size"])["value"].mean()
     best = points.groupby(["probe", "model"]).max()
-    return {probe: own.droplevel("probe").to_dict() for probe, own in best.groupby("probe")}
+    return {
+        probe: of_probe.droplevel("probe").to_dict() for probe, of_probe in best.groupby("probe")
+    }
 
 
 def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
@@ -128,9 +130,12 @@ def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext
     data = {probe: _items(context, probe) for probe in sorted(found)}
     check_data(config["data"], data.values())
     words = {probe: words_of_records(part.records) for probe, part in data.items()}
-    wanted = {word for own in words.values() for word in own}
+    wanted = {word for of_probe in words.values() for word in of_probe}
     first, second = (read_unigrams(path, wanted) for path in paths)
-    fits = {p: (corpus_fit(own, first), corpus_fit(own, second)) for p, own in words.items()}
+    fits = {
+        p: (corpus_fit(of_probe, first), corpus_fit(of_probe, second))
+        for p, of_probe in words.items()
+    }
     notices = []
     for place, file in enumerate(counts):
         unseen = sum(pair[place].num_unseen for pair in fits.values())

@@ -117,7 +117,9 @@ def audit(
             "them one by one"
         )
     sets = [items.load_audit(config, training, mirror) for config in configs.values()]
-    user_configs = {one.name: one for name, one in configs.items() if name not in probe_names()}
+    user_configs = {
+        config.name: config for name, config in configs.items() if name not in probe_names()
+    }
     context = RunContext(trainer, mirror=mirror, own=user_configs, engine=engine)
     for model in models:
         if is_trained(model) or model_type_of(model).scorer is None:
@@ -206,22 +208,26 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         scorer = scorer_for(model, "mc_qa")
     found = predictions.predict(scorer, posed.measured, context.trainer)
     # The groups of items depend on their stems, whatever was seen of them.
-    scored = [replace(one, records=data.measured[split]) for split, one in found.items()]
+    scored = [
+        replace(predicted, records=data.measured[split]) for split, predicted in found.items()
+    ]
     row = replace(row, mode=scorer.mode, seed=seed)
-    notices += [notice for one in scored for notice in one.notices]
+    notices += [notice for predicted in scored for notice in predicted.notices]
     notices += predictions.score_notices(*scored)
     rows: list[Row] = []
     lines: list[ItemLine] = []
-    for one in scored:
-        groups = groups_of(one.records, data.config.group_by)
-        untouched = predictions.untouched_of(data.untouched(one.records))
-        of_split = replace(row, split=one.name)
-        rows.append(predictions.accuracy_row(one, groups, of_split))
-        rows.append(predictions.tied_row(one, of_split))
-        rows += predictions.chance_rows(one, replace(of_split, num_items=len(one.records)))
+    for predicted in scored:
+        groups = groups_of(predicted.records, data.config.group_by)
+        untouched = predictions.untouched_of(data.untouched(predicted.records))
+        of_split = replace(row, split=predicted.name)
+        rows.append(predictions.accuracy_row(predicted, groups, of_split))
+        rows.append(predictions.tied_row(predicted, of_split))
+        rows += predictions.chance_rows(
+            predicted, replace(of_split, num_items=len(predicted.records))
+        )
         of_part = replace(of_split, metric="accuracy")
-        rows += predictions.subset_rows(one, groups, untouched, of_part)
-        lines += one.lines(groups)
+        rows += predictions.subset_rows(predicted, groups, untouched, of_part)
+        lines += predicted.lines(groups)
     write_predictions(run, lines)
     if seed is None:
         run.write_metrics(rows)  # a training has left its own
@@ -233,7 +239,7 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         counts={
             "train": len(data.train),
             "held out": len(data.held_out),
-            **{one.name: len(one.records) for one in scored},
+            **{predicted.name: len(predicted.records) for predicted in scored},
         },
         notices=tuple(dict.fromkeys(notices)),
         seeds=() if seed is None else (seed,),
@@ -261,7 +267,7 @@ def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunConte
         model=LABEL,
         probe=probe,
         rows=tuple(rows),
-        counts={split: len(own.records) for split, own in data.parts.items()},
+        counts={split: len(part.records) for split, part in data.parts.items()},
         notices=data.notices,
         data=data_files(data.parts.values()),
         facts={"word frequencies": config["frequency"], "stems": config["stems"]},
@@ -294,17 +300,17 @@ def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
     parts = PARTS[kind]
     records = [record for split in data.parts.values() for record in split.records]
     found = giveaways.associations(records, parts)
-    shown = {one.part: one for one in giveaways.most_telling(found.values(), MOST)}
+    shown = {giveaway.part: giveaway for giveaway in giveaways.most_telling(found.values(), MOST)}
     groups = groups_of(records, data.config.group_by)
     places: dict[str, list[tuple[float, str]]] = {part: [] for part in shown}
     for record, group in zip(records, groups, strict=True):
         for part, (right, _) in giveaways.told_by(record, parts).items():
             if part in places:
                 places[part].append((float(right), group))
-    for part, one in shown.items():
+    for part, giveaway in shown.items():
         subset = Subset.of("answer_part", f"{kind}={part}", of=kind, part=part)
-        of_part = replace(row, subset=subset, num_items=one.num_items)
+        of_part = replace(row, subset=subset, num_items=giveaway.num_items)
         scores, members = zip(*places[part], strict=True)
         yield predictions.grouped_row(scores, members, replace(of_part, metric="right_share"))
-        yield replace(of_part, metric="chance", value=one.expected / one.num_items)
-        yield replace(of_part, metric="pmi", value=one.pmi)
+        yield replace(of_part, metric="chance", value=giveaway.expected / giveaway.num_items)
+        yield replace(of_part, metric="pmi", value=giveaway.pmi)

@@ -91,7 +91,9 @@ def config_of(name: str) -> ProbeConfig:
     is_items = path.exists() or any(f".{form}" in path.name for form in FORMS)
     if name in probe_names() or path.suffix in YAML or not is_items:
         return load_probe_config(name if name in probe_names() else path)
-    configs = [one for one in sorted(path.glob("*")) if one.suffix in YAML] if path.is_dir() else []
+    configs = (
+        [file for file in sorted(path.glob("*")) if file.suffix in YAML] if path.is_dir() else []
+    )
     if len(configs) == 1:
         return load_probe_config(configs[0])
     files = split_files(path)

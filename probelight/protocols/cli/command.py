@@ -201,8 +201,8 @@ def command_parser(
     }
     skipped: set[str | int] = {*positional_lists}
     if command.named:
-        own = [field.name for field in fields(settings)] if settings else []
-        skipped.update(["name", "settings", *own])
+        names = [field.name for field in fields(settings)] if settings else []
+        skipped.update(["name", "settings", *names])
     function = inspect.unwrap(function)
     parser.add_function_arguments(function, as_positional=command.positional, skip=skipped)
     texts = {text.arg_name: text.description for text in parse_docstring(function).params}

@@ -58,8 +58,8 @@ class ProbelightCLI(LightningCLI):
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add our own options to Lightning's."""
-        own = {"seed_everything", "ckpt_path"}  # Lightning's, with other defaults
-        parser.add_function_arguments(run_options, as_group=False, skip={*own})
+        skipped = {"seed_everything", "ckpt_path"}  # Lightning's, with other defaults
+        parser.add_function_arguments(run_options, as_group=False, skip={*skipped})
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
         """Parse them and check the numbers, before anything is seeded, loaded or written."""

@@ -137,7 +137,9 @@ def _blocks_of_set(key: SetKey, systems: Sequence[System], across_folders: bool)
         for system in systems:
             shared = tuple(system.first.setting.get(name, "") for name in names)
             by_setting.setdefault(shared, []).append(system)
-        found = [Block(key, tuple(names), unsaid, tuple(own)) for own in by_setting.values()]
+        found = [
+            Block(key, tuple(names), unsaid, tuple(systems)) for systems in by_setting.values()
+        ]
         if any(_meet(block, across_folders) for block in found):
             break
     return found
@@ -166,8 +168,8 @@ def check_items(block: Block) -> None:
         text = item[1] or " / ".join(item[2])
         text = text if len(text) <= 60 else f"{text[:59]}…"
         names = [
-            f"{one.folder} ({one.model}{'' if one.seed is None else f' with seed {one.seed}'})"
-            for one in (first, run)
+            f"{r.folder} ({r.model}{'' if r.seed is None else f' with seed {r.seed}'})"
+            for r in (first, run)
         ]
         raise UsageError(
             f"{block.title}: not the same items: {len(items) - len(alone):,} are in both, "

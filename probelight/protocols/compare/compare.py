@@ -154,7 +154,7 @@ class Measured(NamedTuple):
         groups = None if self.block.groups is None else self.block.groups.tolist()
         found = {}
         for name, system in self.names.items():
-            runs = sorted((seed, own.tolist()) for seed, own in system.scores(items).items())
+            runs = sorted((seed, scores.tolist()) for seed, scores in system.scores(items).items())
             text = json.dumps([items, groups, runs])
             found[name] = hashlib.sha256(text.encode()).hexdigest()
         return found
@@ -166,16 +166,16 @@ def measure(block: Block, names: Mapping[str, System]) -> Measured:
     scores = {name: system.scores(block.items) for name, system in names.items()}
     differences = {}
     for pair in combinations(names, 2):
-        one, other = (scores[name] for name in pair)
+        first, second = (scores[name] for name in pair)
         same = same_samples(*(names[name] for name in pair))
-        differences[pair] = compare_runs(one, other, groups, same_samples=same)
+        differences[pair] = compare_runs(first, second, groups, same_samples=same)
     accuracies = {name: runs_interval(runs, groups) for name, runs in scores.items()}
     return Measured(block, names, accuracies, differences)
 
 
-def same_samples(one: System, other: System) -> bool:
+def same_samples(first: System, second: System) -> bool:
     """Return whether runs of one seed were trained on the same sample in both systems."""
-    samples = {run.sample for run in (*one.runs, *other.runs)}
+    samples = {run.sample for run in (*first.runs, *second.runs)}
     return len(samples) == 1 and None not in samples
 
 
@@ -183,7 +183,9 @@ def adjusted(measured: Sequence[Measured]) -> list[list[float]]:
     """Return, by block, all p-values adjusted together (Benjamini & Hochberg 1995)."""
     from scipy.stats import false_discovery_control  # half a second, which --help can do without
 
-    p_values = [one.p_value for found in measured for one in found.differences.values()]
+    p_values = [
+        difference.p_value for found in measured for difference in found.differences.values()
+    ]
     values = iter(false_discovery_control(p_values).tolist())
     return [[next(values) for _ in found.differences] for found in measured]
 

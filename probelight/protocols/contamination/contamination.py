@@ -135,8 +135,8 @@ def source_counts(search: OverlapSearch) -> Iterator[dict[str, object]]:
                 "with_answer": sum(bool(overlap.answer) for overlap in overlaps),
                 "contaminated": sum(source.contaminated[begin:end]),
                 "entire": sum(overlap.share == 1.0 for overlap in overlaps),
-                "concept": num_known([one.concept for one in shared]),
-                "answer": num_known([one.answer for one in shared]),
+                "concept": num_known([item.concept for item in shared]),
+                "answer": num_known([item.answer for item in shared]),
                 "longest": max(overlap.longest for overlap in overlaps),
             }
 
@@ -215,19 +215,22 @@ def run_scores(
 
     `flags` tells by source (N,) which items it contaminates; None leaves an item out.
     """
-    for one in answered:
-        every = sorted(set.intersection(*map(set, one.scores.values())))
+    for scored in answered:
+        every = sorted(set.intersection(*map(set, scored.scores.values())))
         for by, flag in flags.items():
             for part, sides in PARTS.items():
                 numbers = [number for number in every if flag[number] in sides]
                 if not numbers:
                     continue
                 of = [groups[n] for n in numbers]
-                runs = {s: np.array([own[n] for n in numbers]) for s, own in one.scores.items()}
+                runs = {
+                    s: np.array([of_item[n] for n in numbers])
+                    for s, of_item in scored.scores.items()
+                }
                 interval = runs_interval(runs, of)
                 yield {
-                    "model": one.model,
-                    "run": one.run,
+                    "model": scored.model,
+                    "run": scored.run,
                     "contaminated_by": by,
                     "part": part,
                     "accuracy": interval.value,

@@ -165,7 +165,10 @@ class OverlapSearch:
 
     def in_any(self) -> list[bool]:
         """Return (N,) whether any source makes an item contaminated."""
-        return [any(own) for own in zip(*(one.contaminated for one in self.found), strict=True)]
+        return [
+            any(of_item)
+            for of_item in zip(*(search.contaminated for search in self.found), strict=True)
+        ]
 
     def flags(self) -> dict[str, Sequence[bool | None]]:
         """Return (N,) whether an item is contaminated (None: unknown), by source that has any."""

@@ -112,7 +112,7 @@ def curve(
     options = ProbeOptions(setup, variant, first_stage)
     config = {
         "command": "curve",
-        "models": [one.config() for one in compared],
+        "models": [settings.config() for settings in compared],
         "probes": names,
         "phrasings": phrased,
         "options": asdict(options),

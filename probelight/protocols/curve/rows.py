@@ -85,15 +85,15 @@ def write_point(
     `with_levels` adds chance and the majority's accuracy, which a curve has once.
     """
     lines = (
-        replace(line, control=one.control, seed=one.seed)
-        for one in measured
-        for line in one.predictions.lines(data.groups)
+        replace(line, control=point.control, seed=point.seed)
+        for point in measured
+        for line in point.predictions.lines(data.groups)
     )
     write_predictions(run, lines, always=("control", "seed"))
     hits: dict[str, dict[str, str | list[float]]] = {}
-    for one in measured:  # in the order of the rows; the zero-shot point is seed 0
-        hits.setdefault(one.control, {})[str(one.seed or 0)] = written_hits(
-            one.predictions.item_scores
+    for point in measured:  # in the order of the rows; the zero-shot point is seed 0
+        hits.setdefault(point.control, {})[str(point.seed or 0)] = written_hits(
+            point.predictions.item_scores
         )
     text = json.dumps({"groups": data.groups, "hits": hits})
     write_text_atomic(run.path / HITS, text + "\n")
@@ -107,17 +107,21 @@ def write_point(
         split=data.split,
     )
     rows: list[Row] = []
-    for one in measured:
-        predictions, groups = one.predictions, data.groups
+    for point in measured:
+        predictions, groups = point.predictions, data.groups
         trained = replace(
-            row, control=one.control, learning_rate=learning_rate, epoch=one.epoch, seed=one.seed
+            row,
+            control=point.control,
+            learning_rate=learning_rate,
+            epoch=point.epoch,
+            seed=point.seed,
         )
         rows += [accuracy_row(predictions, groups, trained), tied_row(predictions, trained)]
-        if (sample := one.on_sample) is not None:
+        if (sample := point.on_sample) is not None:
             sampled = groups_of(sample.records, data.train_config.group_by)
             named = replace(trained, metric="train_accuracy")
             rows.append(grouped_row(sample.item_scores, sampled, named))
-        if one.control == STANDARD:
+        if point.control == STANDARD:
             records, trained = predictions.records, replace(trained, metric="accuracy")
             for part in (templates_of(records), choice_sets(records), untouched_of(data.untouched)):
                 rows += subset_rows(predictions, groups, part, trained)
@@ -130,13 +134,13 @@ def write_point(
         rows.append(replace(level, metric="majority_accuracy", value=majority_accuracy(gold)))
     run.write_metrics(rows)
 
-    controls = {one.control for one in measured}
+    controls = {point.control for point in measured}
     words = {name: dict(data.words(name)) for name in CONTROLS if name in controls}
     details = record.detail(CurveDetails) or CurveDetails()
     notices = [*data.notices, *record.notices]
     if details.early_stopping:
         notices.append(f"early stopping: {details.early_stopping}")
-    notices += score_notices(*(one.predictions for one in measured))
+    notices += score_notices(*(point.predictions for point in measured))
     for name, replaced in words.items():
         if replaced:
             pairs = ", ".join(f"{word} for {of}" for of, word in replaced.items())
@@ -149,7 +153,7 @@ def write_point(
         rows=tuple(rows),
         counts={"train": len(data.train), "evaluation": len(data.evaluation)},
         notices=tuple(notices),
-        seeds=tuple(sorted({one.seed for one in measured if one.seed is not None})),
+        seeds=tuple(sorted({point.seed for point in measured if point.seed is not None})),
         data=data_files(data.files),
         source=source_of(model),
         hits_file=HITS,

@@ -119,17 +119,19 @@ def diagnose(
         chosen = chosen_models(models, model, random_weights)
         refuse_untrained(chosen, "diagnose")
     if write_recorded is not None:
-        _check_written(write_recorded, recorded, [one.label for one in chosen])
+        _check_written(write_recorded, recorded, [model.label for model in chosen])
     found = [] if recorded is None else _recorded_outputs(recorded, names)
     if not chosen:
         names = list(dict.fromkeys(name for name, _ in found))
     loaded = {name: load_set(name, mirror) for name in names}
     for name, outputs in found:  # all of them, before the first is measured
         read_recorded(outputs, prompt_pairs(loaded[name]))
-    for one in chosen:
-        check_scorer(one, "mc_mlm", [])
+    for model in chosen:
+        check_scorer(model, "mc_mlm", [])
     jobs = [recorded_job(loaded[name], outputs) for name, outputs in found]
-    jobs += [model_job(data, one, trainer, shuffles) for one in chosen for data in loaded.values()]
+    jobs += [
+        model_job(data, model, trainer, shuffles) for model in chosen for data in loaded.values()
+    ]
     config = {"command": PROTOCOL, "runs": [dict(job.config) for job in jobs]}
     files: list[FromFiles] = [*loaded.values(), *(outputs for _, outputs in found)]
     paths = {} if recorded is None else {RECORDED: recorded}
@@ -149,8 +151,9 @@ def diagnose(
 def _recorded_outputs(recorded: str, names: list[str]) -> list[tuple[str, Recorded]]:
     """Return the recorded outputs on some sets, each with the set's name."""
     sets = {source.recorded_as: name for name, source in SETS.items()}
-    every = [(sets[one.recorded_as], one) for one in find_recorded(Path(recorded), list(sets))]
-    found = [(name, one) for name, one in every if name in names]
+    files = find_recorded(Path(recorded), list(sets))
+    every = [(sets[outputs.recorded_as], outputs) for outputs in files]
+    found = [(name, outputs) for name, outputs in every if name in names]
     if not found:
         there = ", ".join(dict(every))
         raise UsageError(f"{recorded}: recorded are {there}, and none of --sets {','.join(names)}")
@@ -182,7 +185,7 @@ def model_job(
         "probe": name,
         "data": checksums(data),
         "precision": trainer.precision,
-        **({SHUFFLES: shuffles} if any(one.is_drawn for one in perturbations_of(data)) else {}),
+        **({SHUFFLES: shuffles} if any(way.is_drawn for way in perturbations_of(data)) else {}),
     }
     return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")
 
@@ -199,9 +202,9 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
     row = replace(model.row, protocol=PROTOCOL, probe=data.source.name)
     record = _measured(run, data, outputs, row)
     rows, lines = list(record.rows), list[dict[str, Any]]()
-    for one in perturbed:
-        rows += measures.perturbed_rows(one, words, outputs, row)
-        lines += measures.perturbed_lines(one, data, words)
+    for perturbation in perturbed:
+        rows += measures.perturbed_rows(perturbation, words, outputs, row)
+        lines += measures.perturbed_lines(perturbation, data, words)
     if perturbed:
         run.write_lines("perturbations.jsonl", lines)
     name = f"{model.label} on {data.source.title}"
@@ -223,12 +226,12 @@ def words_of(
     words: dict[str, list[str]] = {}
     for prompt in data.prompts:
         words.setdefault(prompt.context, []).append(prompt.target)
-    for one in measures.comparisons_of(data).completions:
-        words[data.prompts[one.prompt].context] += one.expected
+    for item in measures.comparisons_of(data).completions:
+        words[data.prompts[item.prompt].context] += item.expected
     for other in perturbed:
         for draw in other.contexts:
-            for context, one in zip(draw, other.completions, strict=True):
-                words.setdefault(context, []).extend(one.expected)
+            for context, completion in zip(draw, other.completions, strict=True):
+                words.setdefault(context, []).extend(completion.expected)
     return words
 
 
@@ -251,8 +254,8 @@ def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunCont
     check_data(config["data"], [data])
     folder = context.paths[RECORDED]
     every = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
-    here = [one for one in every if one.recorded_as == data.source.recorded_as]
-    recorded = next((one for one in here if one.model == model), None)
+    here = [outputs for outputs in every if outputs.recorded_as == data.source.recorded_as]
+    recorded = next((outputs for outputs in here if outputs.model == model), None)
     if recorded is None:
         raise changed_since([folder])
     if checksums(recorded) != config["recorded"]:
@@ -312,7 +315,7 @@ def context_lines(
     data: DiagnosticSet, comparisons: measures.Comparisons, outputs: ModelOutputs
 ) -> list[ContextLine]:
     """Return the lines of predictions.jsonl; `split` has its words that are several tokens."""
-    expected = {one.prompt: one.expected for one in comparisons.completions}
+    expected = {item.prompt: item.expected for item in comparisons.completions}
     probabilities = outputs.probabilities or (None,) * len(data.prompts)
     lines = []
     for place, prompt in enumerate(data.prompts):

@@ -186,14 +186,14 @@ def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
     def add(metric: str, compared: Sequence[Compared], outcomes: Sequence[bool]) -> None:
         """Add the share of the whole set and that of each of its parts."""
         parts: dict[Subset | None, list[bool]] = {None: list(outcomes)} if compared else {}
-        for one, outcome in zip(compared, outcomes, strict=True):
-            for part in one.parts:
+        for comparison, outcome in zip(compared, outcomes, strict=True):
+            for part in comparison.parts:
                 parts.setdefault(part, []).append(outcome)
-        for subset, own in parts.items():
-            rows.append(share_row(own, replace(row, metric=metric, subset=subset)))
+        for subset, of_subset in parts.items():
+            rows.append(share_row(of_subset, replace(row, metric=metric, subset=subset)))
 
     for k in (k for k in TOPS if k <= outputs.depth):
-        right = [in_top(words[one.prompt], one.expected, k) for one in completions]
+        right = [in_top(words[item.prompt], item.expected, k) for item in completions]
         add(f"accuracy@{k}", completions, right)
     if outputs.probabilities is not None:
         known = known_contrasts(comparisons, outputs.probabilities)
@@ -202,24 +202,30 @@ def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
             add(metric, contrasts, [prefers(good, bad, margin) for _, good, bad in known])
     if outputs.depth:
         if comparisons.negated:
-            changed = [words[one][:1] != words[other][:1] for one, other in comparisons.negated]
+            changed = [
+                words[prompt][:1] != words[other][:1] for prompt, other in comparisons.negated
+            ]
             rows.append(share_row(changed, replace(row, metric="negation_sensitivity")))
         errors = [
-            one
-            for one in completions
-            if one.subject and not in_top(words[one.prompt], one.expected, 1)
+            item
+            for item in completions
+            if item.subject and not in_top(words[item.prompt], item.expected, 1)
         ]
-        add("repeated_subject", errors, [says(words[one.prompt], one.subject) for one in errors])
-        obeyed = [obeys_article(words[one.prompt], one.article) for one in comparisons.articles]
+        add(
+            "repeated_subject",
+            errors,
+            [says(words[item.prompt], item.subject) for item in errors],
+        )
+        obeyed = [obeys_article(words[item.prompt], item.article) for item in comparisons.articles]
         add("article_obedience", comparisons.articles, obeyed)
-        kept = [keeps_word(words[one.first], words[one.second]) for one in comparisons.negations]
+        kept = [keeps_word(words[item.first], words[item.second]) for item in comparisons.negations]
         add("unchanged_by_not", comparisons.negations, kept)
     return rows
 
 
 def known_completions(completions: Sequence[Completion], outputs: ModelOutputs) -> list[Completion]:
     """Return the completions with an expected word that the vocabulary, as far as known, has."""
-    return [one for one in completions if not outputs.split.issuperset(one.expected)]
+    return [item for item in completions if not outputs.split.issuperset(item.expected)]
 
 
 def known_contrasts(
@@ -237,7 +243,7 @@ def known_contrasts(
 
 def share_row(outcomes: Sequence[float], row: Row) -> Row:
     """Return a share with Wilson's interval (Ettinger 2020); an outcome may count in part."""
-    value, low, high = accuracy_interval([float(one) for one in outcomes])
+    value, low, high = accuracy_interval([float(outcome) for outcome in outcomes])
     return replace(row, value=value, ci_low=low, ci_high=high, num_items=len(outcomes))
 
 
@@ -281,7 +287,7 @@ def perturbed_rows(
     """
     rows, row = list[Row](), replace(row, perturbation=perturbed.name)
     known = known_completions(perturbed.completions, outputs)
-    places = [place for place, one in enumerate(perturbed.completions) if one in known]
+    places = [place for place, item in enumerate(perturbed.completions) if item in known]
     for k in (k for k in TOPS if known and k <= predictions.depth):
         right = [perturbed.right(place, predictions, k) for place in places]
         shares = [fmean(draws) for draws in right]
@@ -292,8 +298,8 @@ def perturbed_rows(
             rows.append(sd)
         survived = [
             share
-            for share, one in zip(shares, known, strict=True)
-            if in_top(outputs.predictions[one.prompt], one.expected, k)
+            for share, item in zip(shares, known, strict=True)
+            if in_top(outputs.predictions[item.prompt], item.expected, k)
         ]
         if survived:
             rows.append(share_row(survived, replace(row, metric=f"survival@{k}")))
@@ -306,12 +312,12 @@ def perturbed_lines(
     """Yield each item's context and words in the first draw, and the share of right draws."""
     tops = [k for k in TOPS if k <= predictions.depth]
     pairs = zip(perturbed.completions, perturbed.contexts[0], strict=True)
-    for place, (one, context) in enumerate(pairs):
+    for place, (item, context) in enumerate(pairs):
         yield {
             "perturbation": perturbed.name,
-            "context": data.prompts[one.prompt].context,
+            "context": data.prompts[item.prompt].context,
             "perturbed": context,
-            "expected": list(one.expected),
+            "expected": list(item.expected),
             "predictions": list(predictions.by_context[context].best),
             **{f"right@{k}": fmean(perturbed.right(place, predictions, k)) for k in tops},
         }

@@ -75,27 +75,29 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
     vocabulary = scorer.vocabulary()
     tokenizer = tokenizer_of(vocabulary)
     stems = {context: f"{context} {MASK} ." for context in words}
-    places = [(context, word) for context, own in words.items() for word in dict.fromkeys(own)]
+    places = [
+        (context, word) for context, wanted in words.items() for word in dict.fromkeys(wanted)
+    ]
     found = entries_of(vocabulary, [(stems[context], word) for context, word in places])
     entries: dict[str, dict[str, int | None]] = {context: {} for context in words}
     for (context, word), entry in zip(places, found, strict=True):
         entries[context][word] = entry
     depth = min(DEPTH, len(tokenizer))
-    known = [[entry for entry in own.values() if entry is not None] for own in entries.values()]
+    known = [[entry for entry in table.values() if entry is not None] for table in entries.values()]
     records = [Record(context, stem, (), 0) for context, stem in stems.items()]
     rows, notices = ask_about(scorer, best_entries(scorer, depth, known), records, settings)
     best = [[int(entry) for entry in rows[i][:depth]] for i in range(len(records))]
     read = read_out(tokenizer, {entry for row in best for entry in row})
-    asked = {word for own in entries.values() for word in own}
+    asked = {word for table in entries.values() for word in table}
     spelling: dict[int, str] = {}  # of the wanted words of any context, by entry
-    for own in entries.values():
-        for word, entry in own.items():
+    for table in entries.values():
+        for word, entry in table.items():
             if entry is not None:
                 spelling.setdefault(entry, word)
     by_context = {}
-    for i, (context, own) in enumerate(entries.items()):
-        whole = [word for word, entry in own.items() if entry is not None]
-        here = {entry: word for word, entry in reversed([*own.items()])}
+    for i, (context, table) in enumerate(entries.items()):
+        whole = [word for word, entry in table.items() if entry is not None]
+        here = {entry: word for word, entry in reversed([*table.items()])}
         shown = [here.get(entry) or spelling.get(entry) for entry in best[i]]
         by_context[context] = WordPrediction(
             # What reads like a word that was asked for is another entry than that word's.
@@ -108,7 +110,7 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
                 word: min(math.exp(logarithm), 1.0)  # in this order NaN stays NaN
                 for word, logarithm in zip(whole, rows[i][2 * depth :], strict=False)
             },
-            frozenset(own) - set(whole),
+            frozenset(table) - set(whole),
         )
     if lost := sum(not prediction.best for prediction in by_context.values()):
         notices += (

@@ -198,15 +198,16 @@ def _refuse_other_type(model: ModelSettings) -> None:
     config, fitting = _fitting_types(name, model.revision)
     if model.kind in fitting:
         return
-    own = f"{found.source}: {config.model_type} ({type(config).__name__}) is"
+    described = f"{found.source}: {config.model_type} ({type(config).__name__}) is"
     if not fitting:
-        raise PretrainedError(f"{own} of no kind of language model that is read here")
+        raise PretrainedError(f"{described} of no kind of language model that is read here")
     kind = fitting[0]
     called = _CALLED.get(kind, "masked language model")
     article = "an" if called.startswith("e") else "a"
     scored = f" where it is scored, as {kind} models are not trained here"
     raise PretrainedError(
-        f"{own} {article} {called}, and was to be read as another kind, model.kind {model.kind}; "
+        f"{described} {article} {called}, and was to be read as another kind, "
+        f"model.kind {model.kind}; "
         f"give model.kind {kind}{'' if MODEL_TYPES[kind].trained else scored}"
     )
 

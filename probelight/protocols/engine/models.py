@@ -152,12 +152,12 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
             f"random_weights is the control of a transformer; kind {model.kind} has fresh weights "
             "anyway"
         )
-    own = {name: getattr(model, name) for name in trained.reads}
-    if "name_or_path" in own:
-        own["model_name_or_path"] = own.pop("name_or_path")
+    settings = {name: getattr(model, name) for name in trained.reads}
+    if "name_or_path" in settings:
+        settings["model_name_or_path"] = settings.pop("name_or_path")
     if not trained.halves_rate:
         options.pop("monitor", None)
-    module: ChoiceModule = resolve_name(trained.made_by)(**own, **options)
+    module: ChoiceModule = resolve_name(trained.made_by)(**settings, **options)
     return module
 
 

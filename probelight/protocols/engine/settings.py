@@ -217,10 +217,10 @@ class ModelSettings(ranges.Settings):
     @property
     def label(self) -> str:
         """The model's name in tables; a baseline's names its vectors."""
-        own = visible(self.name.strip()) if self.name else ""
+        chosen = visible(self.name.strip()) if self.name else ""
         if title := MODEL_TYPES[self.kind].title:
-            return own or f"{title} ({vectors_label(self.vectors)})"
-        name = own or visible(self.name_or_path.rstrip("/").rsplit("/", 1)[-1])
+            return chosen or f"{title} ({vectors_label(self.vectors)})"
+        name = chosen or visible(self.name_or_path.rstrip("/").rsplit("/", 1)[-1])
         return f"{name} (random weights)" if self.random_weights else name
 
     @property

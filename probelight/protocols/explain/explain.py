@@ -66,38 +66,42 @@ def explain(
             baseline.
     """
     sets = load_sets(probes, data, split, mirror)
-    one, record = find_item(sets, item)
+    loaded, record = find_item(sets, item)
     chosen = chosen_models(models, model, random_weights=False)
     refuse_untrained(chosen, "explain")
     # Only now: it imports torch and Lightning, which takes seconds.
     from probelight.protocols.explain.model_view import explained
 
     quiet = replace(trainer, progress_bar=False)
-    found = [explained(settings, one.data.config.setup, record, quiet) for settings in chosen]
-    name = f"{one.name} ({one.split})" if one.split else f"the file {Path(data.path or '').name}"
+    found = [explained(settings, loaded.data.config.setup, record, quiet) for settings in chosen]
+    name = (
+        f"{loaded.name} ({loaded.split})"
+        if loaded.split
+        else f"the file {Path(data.path or '').name}"
+    )
     print_explained(name, record, found)
     return found
 
 
 def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
     """Return the item with an id, `id@line` or `@line`, and its set; else name the nearest ids."""
-    records = [(one, record) for one in sets for record in one.data.records]
+    records = [(loaded, record) for loaded in sets for record in loaded.data.records]
     wanted = item.strip()
     found: list[tuple[LoadedSet, Record]] = []
     for key in (lambda r: r.id, lambda r: r.name, lambda r: f"@{r.position}"):
-        found = found or [(one, record) for one, record in records if key(record) == wanted]
+        found = found or [(loaded, record) for loaded, record in records if key(record) == wanted]
     if len(found) == 1:
         return found[0]
     if found:
-        several = len({one.name for one, _ in found}) > 1
-        names = [f"{r.name} of {one.name}" if several else r.name for one, r in found]
+        several = len({loaded.name for loaded, _ in found}) > 1
+        names = [f"{r.name} of {loaded.name}" if several else r.name for loaded, r in found]
         more = ", ..." if len(names) > MOST_IDS else ""
         raise UsageError(
             f"--item {item}: {len(found)} items are called so: "
             f"{', '.join(names[:MOST_IDS])}{more}; "
             f"give {'one of the sets alone' if several else 'one of these'}"
         )
-    none = f"--item {wanted}: no item of {' or '.join(one.name for one in sets)}"
+    none = f"--item {wanted}: no item of {' or '.join(loaded.name for loaded in sets)}"
     if wanted.startswith("@"):
         last = max(record.position for _, record in records)
         raise UsageError(f"{none} is on that line; the last is on @{last}")

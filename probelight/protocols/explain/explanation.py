@@ -103,22 +103,24 @@ def print_explained(
 def _table(record: Record, models: Sequence[Explained]) -> Table:
     table = Table(show_lines=False)
     table.add_column("", overflow="fold", min_width=LABELS - 4)
-    for one in models:
-        table.add_column(Text(visible(one.row.model)), overflow="fold", ratio=1)
+    for model in models:
+        table.add_column(Text(visible(model.row.model)), overflow="fold", ratio=1)
 
     def add(label: str, cells: Sequence[str]) -> None:
         table.add_row(*(Text(visible(text)) for text in (label, *cells)))
 
-    add("kind", [one.row.kind for one in models])
-    add("scored by", [one.row.mode.replace("_", " ") for one in models])
-    for name in dict.fromkeys(name for one in models for name, _ in one.reads):
-        add(name, [_pieces(dict(one.reads).get(name, ())) for one in models])
-    if any(one.notes for one in models):
-        add("notes", ["\n".join(one.notes) or ABSENT for one in models])
+    add("kind", [model.row.kind for model in models])
+    add("scored by", [model.row.mode.replace("_", " ") for model in models])
+    for name in dict.fromkeys(name for model in models for name, _ in model.reads):
+        add(name, [_pieces(dict(model.reads).get(name, ())) for model in models])
+    if any(model.notes for model in models):
+        add("notes", ["\n".join(model.notes) or ABSENT for model in models])
     table.add_section()
     for place, choice in enumerate(record.choices):
         add(f"{'* ' if place == record.answer else ''}{choice}", [""] * len(models))
-        answers = [_of_candidate(one.candidates[place], one.vocabulary_size) for one in models]
+        answers = [
+            _of_candidate(model.candidates[place], model.vocabulary_size) for model in models
+        ]
         for label in answers[0]:
             add(label, [by_label[label] for by_label in answers])
         table.add_section()
@@ -127,32 +129,32 @@ def _table(record: Record, models: Sequence[Explained]) -> Table:
             f"{guess.word} ({_pieces([guess.piece])}), {_percent(guess.probability)}"
             for guess in best
         ]
-        for best in (one.best for one in models)
+        for best in (model.best for model in models)
     ]
     for rank, cells in enumerate(zip_longest(*words, fillvalue=ABSENT), start=1):
         add(f"best word {rank}", cells)
     return table
 
 
-def _of_candidate(one: Candidate, vocabulary_size: int | None) -> dict[str, str]:
+def _of_candidate(candidate: Candidate, vocabulary_size: int | None) -> dict[str, str]:
     """Return what a model makes of a candidate, by labels."""
 
     def number(value: float) -> str:
         return f"{value:.4f}" if math.isfinite(value) else "not a number"
 
-    score = ABSENT if one.score is None else number(one.score)
+    score = ABSENT if candidate.score is None else number(candidate.score)
     likelihood = ABSENT
-    if one.log_likelihood is not None:
-        likelihood = f"{number(one.log_likelihood)} nats"
-        if one.num_tokens is not None:
-            plural = "" if one.num_tokens == 1 else "s"
-            likelihood += f", the sum over {count(one.num_tokens)} token{plural}"
+    if candidate.log_likelihood is not None:
+        likelihood = f"{number(candidate.log_likelihood)} nats"
+        if candidate.num_tokens is not None:
+            plural = "" if candidate.num_tokens == 1 else "s"
+            likelihood += f", the sum over {count(candidate.num_tokens)} token{plural}"
     entry = ABSENT if vocabulary_size is None else "it is none"
-    if one.entry is not None:
-        rank = f"rank {count(one.rank)} of {count(vocabulary_size)}"
-        entry = f"{_pieces([one.entry])}, {_percent(one.probability)}, {rank}"
+    if candidate.entry is not None:
+        rank = f"rank {count(candidate.rank)} of {count(vocabulary_size)}"
+        entry = f"{_pieces([candidate.entry])}, {_percent(candidate.probability)}, {rank}"
     alike: dict[tuple[Piece, ...], list[Spelling]] = {}
-    for spelling in one.spellings:
+    for spelling in candidate.spellings:
         alike.setdefault(spelling.pieces, []).append(spelling)
     spelled = []  # a line for all spellings that are the same pieces
     for pieces, spellings in alike.items():
@@ -161,10 +163,10 @@ def _of_candidate(one: Candidate, vocabulary_size: int | None) -> dict[str, str]
         size = size if spellings[0].is_known else "not known"
         spelled.append(f"{names}: {size}, {_pieces(pieces)}")
     return {
-        "score": f"{score}, the best" if one.is_best else score,
+        "score": f"{score}, the best" if candidate.is_best else score,
         "log-likelihood": likelihood,
-        "scored pieces": _pieces(one.pieces),
-        "leading space": one.space or ABSENT,
+        "scored pieces": _pieces(candidate.pieces),
+        "leading space": candidate.space or ABSENT,
         "as one entry": entry,
         "spelled": "\n".join(spelled) or ABSENT,
     }

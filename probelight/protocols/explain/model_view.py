@@ -126,7 +126,7 @@ class _ItemView:
         pieces, or two that are one entry, do not hide the others.
         """
         tokenizer = tokenizer_of(vocabulary)
-        entries = entries_of(vocabulary, [(bare.stem, one.text) for one in candidates])
+        entries = entries_of(vocabulary, [(bare.stem, candidate.text) for candidate in candidates])
         posed = {str(place): entry for place, entry in enumerate(entries) if entry is not None}
         records = [replace(bare, id=key, choices=(candidates[int(key)].text,)) for key in posed]
         ranks = self.numbers(candidate_ranks(self.scorer), records) if records else {}
@@ -185,7 +185,7 @@ def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]
         else:
             mask = batch.get("answer_mask", batch["attention_mask"]).bool()
             ids = [batch["input_ids"][row][mask[row]].tolist() for row in rows]
-    return [pieces_of(tokenizer, own) for own in ids]
+    return [pieces_of(tokenizer, ids_of_text) for ids_of_text in ids]
 
 
 def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> explanation.Space | None:

@@ -154,10 +154,12 @@ def _short(text: str) -> str:
 
 def refuse_other_questions(files: Sequence[Imported]) -> None:
     """Refuse files that have another question than the first one under an id of it."""
-    first_of = {one.id: one for one in files[0].answers if one.id and one.texts}
+    first_of = {answer.id: answer for answer in files[0].answers if answer.id and answer.texts}
     for answer in (answer for found in files[1:] for answer in found.answers):
         first = first_of.get(answer.id)
-        texts = [with_mask(plain(one.texts[0])) for one in (first, answer) if one and one.texts]
+        texts = [
+            with_mask(plain(known.texts[0])) for known in (first, answer) if known and known.texts
+        ]
         if first and len(set(texts)) == 2:
             raise RecordError(
                 f"{answer.where}: the item {answer.id!r} asks {_short(answer.texts[0])}, but "

@@ -191,7 +191,7 @@ def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str
     """Load a split of a set, with the set's name in each record's `source_set`."""
     data = load_probe(probe, split, mirror=context.mirror, option=option)
     name = data.config.name
-    records = (replace(one, meta={**one.meta, "source_set": name}) for one in data.records)
+    records = (replace(record, meta={**record.meta, "source_set": name}) for record in data.records)
     return replace(data, records=tuple(records))
 
 
@@ -250,13 +250,15 @@ def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Spl
 @kept(most=1)
 def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
     """Return the pool of doses, selection and report items of the probe."""
-    source, one = context.probe(probe.name), "one of them"
-    train = _load(context, source, probe.train_split, f"probe.train_split {one}")
+    source = context.probe(probe.name)
+    train = _load(context, source, probe.train_split, "probe.train_split one of them")
     report_files, parts = [], _Division(train, "probe")
     if probe.report_split is None:
         reported = parts.cut("report", probe.report_share, probe.split_seed + 1)
     else:
-        option = f"probe.report_split {one}, or null, which keeps a share of the train split for it"
+        option = (
+            "probe.report_split one of them, or null, which keeps a share of the train split for it"
+        )
         report_files = [_load(context, source, probe.report_split, option)]
         reported = list(report_files[0].records)
     num_reported = len(reported)

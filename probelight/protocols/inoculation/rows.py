@@ -94,24 +94,30 @@ def report_rows(
     difficulties = [difficulty_of(record.meta) for record in probe.records]
     rows = [
         *(
-            grouped_row(one.item_scores, groups, replace(row, metric=f"probe_accuracy{ending}"))
-            for ending, one in both.items()
+            grouped_row(
+                predictions.item_scores, groups, replace(row, metric=f"probe_accuracy{ending}")
+            )
+            for ending, predictions in both.items()
         ),
-        *(tied_row(one, row, f"probe_tied_share{ending}") for ending, one in both.items()),
+        *(
+            tied_row(predictions, row, f"probe_tied_share{ending}")
+            for ending, predictions in both.items()
+        ),
         tied_row(old, row, "original_tied_share_before"),
         tied_row(new, row, "original_tied_share_after"),
         replace(row, metric="aggregate", value=aggregate(probe.accuracy, new.accuracy)),
         replace(row, metric="aggregate_above_chance", value=above_chance),
         *chance_rows(probe, row, "_probe"),
     ]
-    for ending, one in both.items():
+    for ending, predictions in both.items():
         named = replace(row, metric=f"probe_accuracy{ending}")
-        rows += subset_rows(one, groups, unrelated, named)
+        rows += subset_rows(predictions, groups, unrelated, named)
     if whole_clusters:
         rows += _cluster_rows(row, both)
-    for ending, one in both.items():  # the heat maps of Richardson & Sabharwal 2020, figure 3
+    # The heat maps of Richardson & Sabharwal 2020, figure 3.
+    for ending, predictions in both.items():
         named = replace(row, metric=f"difficulty_accuracy{ending}")
-        rows += subset_rows(one, groups, difficulties, named)
+        rows += subset_rows(predictions, groups, difficulties, named)
     # All items, each original dataset apart where there are several, and what train has not.
     rows += _cost_rows(row, parts.original, old, new, range(len(old.records)))
     names = [str(record.meta.get("source_set", "")) for record in old.records]

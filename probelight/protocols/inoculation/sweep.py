@@ -178,7 +178,9 @@ def plan(
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
     """Return the jobs of a sweep, each once, with those that others need before them."""
     jobs: dict[str, Job] = {}
-    found = {name: with_model_type(one) for name, one in grid.models.items() if one.kind == AUTO}
+    found = {
+        name: with_model_type(model) for name, model in grid.models.items() if model.kind == AUTO
+    }
     grid = replace(grid, models={**grid.models, **found})
     for number, row in enumerate(grid.rows, start=1):
         for job in _row_jobs(grid, row, f"rows: number {number}", context):

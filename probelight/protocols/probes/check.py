@@ -80,7 +80,7 @@ def stats(file: str) -> None:
 def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
     """Return the items of a file, or of each split's file in a folder."""
     files = split_files(path)
-    return {split: read_file(own, ids_repeat=True).records for split, own in files.items()}
+    return {split: read_file(path, ids_repeat=True).records for split, path in files.items()}
 
 
 def split_files(path: Path) -> dict[str, Path]:

@@ -93,18 +93,20 @@ def filtered(
     model.
     """
     answer = answer or choice_only_model(settings)
-    records = [record for own in probe.values() for record in own]
+    records = [record for of_split in probe.values() for record in of_split]
     by_splits = settings.folds is None and len(probe) > 1
     if by_splits:
-        part = [place for place, own in enumerate(probe.values()) for _ in own]
+        part = [place for place, of_split in enumerate(probe.values()) for _ in of_split]
     else:
         part = parts_of(groups, settings.folds or 2)
     scores = cross_validated(records, part, settings, answer)
-    right = [sum(own[i] == 1.0 for own in scores.values()) for i in range(len(records))]
+    right = [sum(of_seed[i] == 1.0 for of_seed in scores.values()) for i in range(len(records))]
     stays = [number < settings.agree for number in right]
     places = iter(stays)
-    kept = {split: [record for record in own if next(places)] for split, own in probe.items()}
-    if lost := [split for split, own in kept.items() if not own]:
+    kept = {
+        split: [record for record in of_split if next(places)] for split, of_split in probe.items()
+    }
+    if lost := [split for split, of_split in kept.items() if not of_split]:
         raise UsageError(
             f"the filter leaves nothing of {' and '.join(lost)}; build more items, or let more "
             "models agree (--filtering.agree)"
@@ -123,7 +125,10 @@ def filtered(
         "",
         "| | before | after |",
         "|---|---|---|",
-        *(f"| {split} | {len(own):,} | {len(kept[split]):,} |" for split, own in probe.items()),
+        *(
+            f"| {split} | {len(of_split):,} | {len(kept[split]):,} |"
+            for split, of_split in probe.items()
+        ),
     ]
     shown = (f"{s.value:.1%} ({s.low:.1%} to {s.high:.1%})" for s in (before, after))
     lines.append(f"| choice-only | {' | '.join(shown)} |")
@@ -137,11 +142,11 @@ def cross_validated(
     found: ItemScores = {seed: [0.0] * len(records) for seed in settings.seeds}
     plan = [(fold, seed) for fold in sorted(set(part)) for seed in settings.seeds]
     for fold, seed in tracked(plan, "filtering"):
-        own = [i for i, other in enumerate(part) if other == fold]
+        held_out = [i for i, other in enumerate(part) if other == fold]
         others = [record for record, other in zip(records, part, strict=True) if other != fold]
         sample = nested_sample(others, seed)[: settings.train_items]
-        scores = answer(sample, [records[i] for i in own], seed)
-        for place, value in zip(own, scores, strict=True):
+        scores = answer(sample, [records[i] for i in held_out], seed)
+        for place, value in zip(held_out, scores, strict=True):
             found[seed][place] = value
     return found
 
@@ -188,4 +193,6 @@ def _mean_accuracy(scores: ItemScores, groups: Sequence[str]) -> Interval:
 
     from probelight.metrics.intervals import Term, sum_interval
 
-    return sum_interval([Term(1.0, {seed: np.array(own) for seed, own in scores.items()})], groups)
+    return sum_interval(
+        [Term(1.0, {seed: np.array(of_seed) for seed, of_seed in scores.items()})], groups
+    )

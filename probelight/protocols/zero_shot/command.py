@@ -98,12 +98,14 @@ def zero_shot(
     chosen = chosen_models(models, model, random_weights=False)
     refuse_untrained(chosen, "zero-shot")
     sets = load_sets(probes, data, split, mirror)
-    if ranks and (pairs := [one.name for one in sets if one.data.config.setup == "minimal_pair"]):
+    if ranks and (
+        pairs := [loaded.name for loaded in sets if loaded.data.config.setup == "minimal_pair"]
+    ):
         raise UsageError(
             f"--ranks: {', '.join(pairs)} has minimal pairs, whole sentences with no mask to ask "
             "for the rank of a word at"
         )
-    whole = [one.name for one in sets if one.data.config.setup not in DOMAIN_STEMS]
+    whole = [loaded.name for loaded in sets if loaded.data.config.setup not in DOMAIN_STEMS]
     unfit = [rule for rule in rules if rule not in OF_THE_ITEM]
     if whole and unfit:
         raise UsageError(
@@ -116,7 +118,8 @@ def zero_shot(
         # Of one model the config is as it was before there could be several.
         **({"models": [first, *others]} if others else {"model": first}),
         "probes": [
-            {"name": one.name, "split": one.split, "sha256": checksums(one.data)} for one in sets
+            {"name": loaded.name, "split": loaded.split, "sha256": checksums(loaded.data)}
+            for loaded in sets
         ],
         "precision": trainer.precision,
         **({"ranks": True} if ranks else {}),
@@ -127,7 +130,7 @@ def zero_shot(
         config,
         zero_shot_jobs(sets, chosen, trainer, ranks, rules),
         RunContext(trainer, mirror=mirror, own=own_configs(sets), engine=engine),
-        files=[one.data for one in sets],
+        files=[loaded.data for loaded in sets],
         table=PROTOCOL,
         check=partial(check_models, sets=sets),
     )
@@ -202,7 +205,7 @@ def load_sets(
 
 def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
     """Return the user's probe configs by name, for `RunContext.own`."""
-    return {one.name: one.data.config for one in sets if one.is_own}
+    return {loaded.name: loaded.data.config for loaded in sets if loaded.is_own}
 
 
 @kept(most=None)
@@ -236,7 +239,7 @@ def zero_shot_jobs(
     """Return the jobs that score each set with each model; a model is loaded once per setup."""
     jobs = []
     for model in models:
-        for loaded in sorted(sets, key=lambda one: one.data.config.setup):
+        for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
             probe = loaded.data.config
             domain_stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
             config = {
@@ -257,7 +260,7 @@ def zero_shot_jobs(
 
 def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
     """Refuse sets that a model cannot answer, before the first one is scored."""
-    data = {(one.name, one.split): one.data for one in sets}
+    data = {(loaded.name, loaded.split): loaded.data for loaded in sets}
     sets_of: dict[tuple[settings.ModelSettings, Setup], list[Sequence[Record]]] = {}
     for job in missing:
         model = settings.ModelSettings(**job.config["model"])

@@ -240,19 +240,23 @@ def panel_of(
                 f"choices are equally long by either; only {same} is listed"
             )
     scores = answers[_OTHER_STEMS].scores if others else []
-    known = {(one.stem, one.choices[0]): score for one, [score] in zip(others, scores, strict=True)}
+    known = {(r.stem, r.choices[0]): score for r, [score] in zip(others, scores, strict=True)}
 
     def behind(stem: str, record: Record) -> list[float]:
         return [known[stem, choice] for choice in record.choices]
 
     items = list(zip(sums, records, strict=True))
     if "pmi" in rules:
-        by_rule["pmi"] = [pmi(one, behind(domain_stem, record)) for one, record in items]
+        by_rule["pmi"] = [pmi(total, behind(domain_stem, record)) for total, record in items]
     if "calibrated" in rules:
         by_rule["calibrated"] = [
-            calibrated(one, [behind(stem, record) for stem in free]) for one, record in items
+            calibrated(total, [behind(stem, record) for stem in free]) for total, record in items
         ]
     found = {rule: Predictions(own.name, records, scores) for rule, scores in by_rule.items()}
-    notices += [f"{rule}: {notice}" for rule, one in found.items() for notice in score_notices(one)]
+    notices += [
+        f"{rule}: {notice}"
+        for rule, predictions in found.items()
+        for notice in score_notices(predictions)
+    ]
     notices += answers[own.name].notices if own.name in answers else ()
     return Panel(own, found, tuple(notices))

@@ -147,9 +147,9 @@ def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[fl
     A RecordError if it can be read as two choices, or the sample's own accuracy contradicts it.
     """
     target = str(sample.get("target", ""))
-    own = [plain(choice) for choice in choices]
-    is_text = not isinstance(sample.get("target"), int) and plain(target) in own
-    found = {own.index(plain(target))} if is_text else set[int]()
+    texts = [plain(choice) for choice in choices]
+    is_text = not isinstance(sample.get("target"), int) and plain(target) in texts
+    found = {texts.index(plain(target))} if is_text else set[int]()
     if target.isdecimal() and int(target) < len(choices):
         found.add(int(target))
     if len(found) > 1:

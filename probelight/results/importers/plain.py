@@ -127,7 +127,7 @@ def _candidates(row: Mapping[str, Any]) -> dict[str, object]:
         )
     if len(scores) != len(choices):
         raise RecordError(f"{len(choices)} candidates, but {len(scores)} scores")
-    if strange := [one for one in choices if not isinstance(one, str)]:
+    if strange := [choice for choice in choices if not isinstance(choice, str)]:
         raise RecordError(f"a candidate is {kind_of(strange[0])}; a text is needed")
     unread = row.keys() - {*NAMES, "question", "scores", "candidates"}
     return {**_names(row), "choice": choices, "score": scores, "unread": unread}
