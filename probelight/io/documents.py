@@ -193,10 +193,10 @@ def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> An
         if Path(path).suffix != ".jsonl":
             return parse(text)
         values = []
-        for number, line in enumerate(text.split("\n"), start=1):
+        for number, row in enumerate(text.split("\n"), start=1):
             line = f"line {number}: "
-            if line:
-                values.append(parse(line))
+            if row:
+                values.append(parse(row))
         return values
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a whole JSON file ({line}{error})") from error

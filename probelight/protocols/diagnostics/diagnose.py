@@ -119,15 +119,15 @@ def diagnose(
         chosen = chosen_models(models, model, random_weights)
         refuse_untrained(chosen, "diagnose")
     if write_recorded is not None:
-        _check_written(write_recorded, recorded, [model.label for model in chosen])
+        _check_written(write_recorded, recorded, [settings.label for settings in chosen])
     found = [] if recorded is None else _recorded_outputs(recorded, names)
     if not chosen:
         names = list(dict.fromkeys(name for name, _ in found))
     loaded = {name: load_set(name, mirror) for name in names}
     for name, outputs in found:  # all of them, before the first is measured
         read_recorded(outputs, prompt_pairs(loaded[name]))
-    for model in chosen:
-        check_scorer(model, "mc_mlm", [])
+    for settings in chosen:
+        check_scorer(settings, "mc_mlm", [])
     jobs = [recorded_job(loaded[name], outputs) for name, outputs in found]
     jobs += [
         model_job(data, model, trainer, shuffles) for model in chosen for data in loaded.values()
