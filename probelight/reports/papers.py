@@ -30,7 +30,7 @@ from probelight.reports.released import (
 from probelight.reports.table import Table, accuracy, gap, share, text, whole
 from probelight.reports.words import INTERVAL, NOT_INTERPRETABLE, count, points, rate, way
 from probelight.reports.zero_shot.scores import zero_shots
-from probelight.results.load import Results
+from probelight.results.load import Results, Run
 
 OURS = "ours ci_low ci_high"
 DIFFERENCE = "difference difference_ci_low difference_ci_high"
@@ -180,21 +180,13 @@ def summary(results: Results) -> str:
 
 @lru_cache(maxsize=2)
 def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
-    """Return the rows of each paper's table that the results have a number of.
-
-    For each measured split: the paper's numbers with ours of the same models, then ours of others.
-    """
+    """Return the rows of each paper's table that the results have a number of."""
     ours = tables.framed(_ours(results))
     if ours.empty:
         return {}
     ours["label_order"] = pd.factorize(ours.label)[0]
     numbers = published().rename(columns={"value": "printed"})
-    people = {
-        (row.paper, row.probe, row.split): row
-        for row in numbers[numbers.model == "human"].itertuples()
-    }
-    checkpoints = numbers.hub_id.str.partition("/")[2]
-    numbers["key"] = checkpoints.where(checkpoints != "", numbers.model)
+    asked = numbers[numbers.model == "human"]
     numbers = numbers[(numbers.number != "") & numbers.probe.isin(ours.probe)]
     found = {}
     for table in paper_list():
@@ -202,27 +194,35 @@ def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
         is_here = (numbers.paper == table.paper) & (place == table.place.partition(",")[0])
         if table.groups:
             is_here &= numbers.group.isin(table.groups)
-        printed = numbers[is_here]
-        if printed.empty:
+        if not is_here.any():
             continue
-        labels = printed.drop_duplicates(PLACE)[[*PLACE, "number"]]
-        labels = labels.assign(probe_order=pd.factorize(labels.probe)[0], place_order=labels.index)
-        printed = printed.drop(columns="number").assign(order=pd.factorize(printed.key)[0])
-        rows = printed.merge(ours, how="outer", on=[*PLACE, "key"]).merge(labels, on=PLACE)
-        rows = rows[rows.groupby(["probe", "split"]).label.transform("count") > 0]
-        rows["order"] = rows.order.fillna(len(printed) + rows.label_order)
-        rows = rows.sort_values(["probe_order", "order", "place_order"], kind="stable")
-        rows = rows.astype(object).where(rows.notna(), None)
+        rows = _next_to_each_other(numbers[is_here], ours)
         if len(rows):
-            # Some papers do not say on which split people were asked.
-            places = [(table.paper, row.probe, row.split) for row in rows.itertuples()]
-            asked = [people.get(place) or people.get((*place[:2], "")) for place in places]
-            found[table] = tables.framed(map(_record, rows.to_dict("records"), asked))
+            of_paper = asked[asked.paper == table.paper].itertuples()
+            people = {(row.probe, row.split): row for row in of_paper}
+            found[table] = tables.framed(_record(row, people) for row in rows.to_dict("records"))
     return found
 
 
-def _record(row: Mapping[str, Any], people: Any) -> dict[str, Any]:
-    """Return a row of a table: the paper's number, ours, or both, and that of people."""
+def _next_to_each_other(printed: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
+    """Return the printed numbers of each measured split with ours, then ours of other models."""
+    labels = printed.drop_duplicates(PLACE)[[*PLACE, "number"]]
+    labels = labels.assign(probe_order=pd.factorize(labels.probe)[0], place_order=labels.index)
+    checkpoints = printed.hub_id.str.replace(".*/", "", regex=True)
+    printed = printed.assign(key=checkpoints.where(checkpoints != "", printed.model))
+    printed["order"] = pd.factorize(printed.key)[0]
+    rows = printed.drop(columns="number").merge(ours, how="outer", on=[*PLACE, "key"])
+    rows["order"] = rows.order.fillna(len(printed) + rows.label_order)
+    rows = rows.merge(labels, on=PLACE)
+    rows = rows[rows.groupby(["probe", "split"]).label.transform("count") > 0]
+    rows = rows.sort_values(["probe_order", "order", "place_order"], kind="stable")
+    return rows.astype(object).where(rows.notna(), None)
+
+
+def _record(row: Mapping[str, Any], asked: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """Return a row of a table: the paper's number, ours, or both, and that of people asked."""
+    # Some papers do not say on which split people were asked.
+    people: Any = asked.get((row["probe"], row["split"])) or asked.get((row["probe"], ""))
     ours, paper, label = row["estimate"], row["printed"], row["label"]
     other_name = "" if paper is None or label == row["model"] else label
     is_compared = ours is not None and paper is not None
@@ -266,44 +266,51 @@ def _number(
 
 def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
     """Yield accuracies on all items of a released file."""
+    for run, row in _whole_zero_shots(results):
+        yield _start(row, row.mode, row, row.model, paper_model(run), runs=(run.key,))
+
+
+def _whole_zero_shots(results: Results) -> Iterator[tuple[Run, Any]]:
     for row in zero_shots(results).rename(columns={"accuracy": "value"}).itertuples():
         run = results.by_path[row.path]
         file = released_file(run, row.split) if run.role != "control" else None
         if file is not None and run.counts.get("scored") in (None, file.num_items):
-            by = way(row.mode)  # the papers scored at the mask
-            key, about = (None, f"by {by}") if by else (paper_model(run), "")
-            place = Place(row.probe, "zero_shot", row.split)
-            more = {"runs": (run.key,), "name_here": run.model}
-            yield _number(place, row, row.model, key, about, **more)
+            yield run, row
+
+
+def _start(
+    of: Any, mode: str, value: Any, label: str, key: str | None, **more: Any
+) -> dict[str, Any]:
+    """Return an accuracy without training; the papers' models were scored at the mask."""
+    place, by = Place(of.probe, "zero_shot", of.split), way(mode)
+    key, about = (None, f"by {by}") if by else (key, "")
+    return _number(place, value, label, key, about, **more)
 
 
 def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
     """Yield the scores of curves, and zero-shot accuracies that no zero-shot run has."""
+    from probelight.reports.curve.curves import MODES
     from probelight.reports.curve.scores import is_alike, standard_curves
 
-    with_start = {(number["probe"], number["name_here"]) for number in _of_zero_shots(results)}
+    with_start = {(row.probe, row.name) for _, row in _whole_zero_shots(results)}
     for curve in standard_curves(results):
-        for score, estimate in curve.scores.items() if curve.role != "control" else ():
-            start = curve.line().get(0) if score.name == "zero_shot" else None
-            if (start and (curve.probe, curve.model) in with_start) or not is_alike(curve, score):
+        model = curve.model, curve.paper_model
+        learned = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
+        more: dict[str, Any] = {
+            "runs": tuple(run.key for run in curve.runs),
+            "num_items": next(iter(curve.line().values())).num_items,
+        }
+        for score, estimate in curve.scores.items():
+            if curve.role == "control" or not is_alike(curve, score):
                 continue
-            key = curve.paper_model
-            learned = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-            about = (learned, curve.variant)
-            if start:
+            if score.name != "zero_shot":
+                place = Place(curve.probe, score.name, curve.split, score.mode)
+                about = (learned, curve.variant)
+                yield _number(place, estimate, *model, *about, num_seeds=curve.num_seeds, **more)
+            elif (curve.probe, curve.model) not in with_start:
                 with_start.add((curve.probe, curve.model))
-                by = way(start.mode) if start.mode != curve.mode else ""
-                key, about = (None if by else key), (f"by {by}" if by else "", "")
-            yield _number(
-                Place(curve.probe, score.name, curve.split, score.mode),
-                estimate,
-                curve.model,
-                key,
-                *about,
-                runs=tuple(run.key for run in curve.runs),
-                num_items=next(iter(curve.line().values())).num_items,
-                num_seeds=None if start else curve.num_seeds,
-            )
+                mode = curve.line()[0].mode
+                yield _start(curve, "" if mode in MODES else mode, estimate, *model, **more)
 
 
 def _of_diagnostics(results: Results) -> Iterator[dict[str, Any]]:
