@@ -28,6 +28,7 @@ SENSE = "langsense_"
 LANGUAGE = {f"{SENSE}pert": PERTURBED, f"{SENSE}nolang": NO_LANGUAGE}  # as the paper calls them
 TRAIN_ACCURACY = "train_accuracy"
 Name = TypeVar("Name", str, Subset)
+Place = tuple[str, str, str, str, str, bool]  # probe, model, mode, split, train rows, first stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,57 +263,68 @@ def weighted_gap(line: Line, other: Line) -> Estimate | None:
 @lru_cache(maxsize=2)
 def curves(results: Results) -> tuple[Curve, ...]:
     """Return all learning curves, by probe, model, mode, split, train rows and stages."""
-    found: dict[tuple[str, str, str, str, str, bool], list[tuple[Row, Run]]] = {}
-    for run in results.of("curve"):
-        details = run.detail(CurveDetails) or CurveDetails()
-        for row in run.rows:
-            if row.metric in ("accuracy", TRAIN_ACCURACY):
-                setting = (row.split, details.train, details.first_stage)
-                place = (row.probe, row.model, row.mode, *setting)
-                found.setdefault(place, []).append((row, run))
-    # Heads that do not begin with the model's answers have these, in the scorer's mode, as N = 0 of
-    # each curve; where nothing was trained they are a curve alone.
-    for place, rows in [*found.items()]:
-        probe, model, mode, *origin = place
-        trained = [p for p in found if p[2] in MODES and p == (probe, model, p[2], *origin)]
-        if mode not in MODES and trained:
-            del found[place]
-            found |= {other: [*rows, *found[other]] for other in trained}
+    found = _gathered(results)
     repeats = Counter(place[:4] for place in found)
     made = []
     for place, rows in sorted(found.items(), key=lambda item: item[0]):
-        probe, _, _, _, train, first_stage = place
-        several = repeats[place[:4]] > 1
-        variant = [train, "after a first stage" * first_stage] if several else []
+        probe, *_, train, first_stage = place
+        variant = [train, "after a first stage" * first_stage] if repeats[place[:4]] > 1 else []
         chance = chance_levels(results).get(probe)
         # The point without training has no learning rate: it belongs to the curve of each.
         known = {row.learning_rate for row, _ in rows if row.learning_rate is not None}
         rates: list[float | None] = [*sorted(known)] or [None]
         for rate in rates:
             line = [(row, run) for row, run in rows if row.learning_rate in (rate, None)]
-            runs = tuple({run.path: run for _, run in line}.values())
-            of_probe = [row for run in runs for row in run.rows if row.probe == probe]
-            levels = {row.metric: row.value for row in reversed(of_probe) if not row.subset}
-            names = {paper_model(run) for run in runs}
-            hits = joined([run.hits for run in runs if run.hits is not None])
-            whole = [(row.control or STANDARD, row) for row, _ in line if not row.subset]
-            curve = Curve(
-                *place,
-                rate,
-                _lines(whole, hits),
-                _lines([(row.subset, row) for row, _ in line if row.subset]),
-                chance=chance,
-                runs=runs,
-                hits=hits,
-                role=line[0][0].role,
-                control_of=runs[0].source.control_of,
-                majority=levels.get("majority_accuracy"),
-                scored_chance=levels["chance"] if levels.get("chance", chance) != chance else None,
-                paper_model=names.pop() if len(names) == 1 else None,
-                variant=", ".join(filter(None, variant)),
-            )
-            made += [curve] if curve.points else []
-    return tuple(made)
+            made.append(_curve(place, rate, line, chance, ", ".join(filter(None, variant))))
+    return tuple(curve for curve in made if curve.points)
+
+
+def _gathered(results: Results) -> dict[Place, list[tuple[Row, Run]]]:
+    """Return the rows of curves with their runs; rows without training go to each trained mode."""
+    found: dict[Place, list[tuple[Row, Run]]] = {}
+    for run in results.of("curve"):
+        details = run.detail(CurveDetails) or CurveDetails()
+        for row in run.rows:
+            if row.metric in ("accuracy", TRAIN_ACCURACY):
+                setting = (row.split, details.train, details.first_stage)
+                found.setdefault((row.probe, row.model, row.mode, *setting), []).append((row, run))
+    # Heads that do not begin with the model's answers have these, in the scorer's mode, as N = 0 of
+    # each curve; where nothing was trained they are a curve alone.
+    for place in [place for place in found if place[2] not in MODES]:
+        alike = [(*place[:2], mode, *place[3:]) for mode in MODES]
+        if trained := [other for other in alike if other in found]:
+            rows = found.pop(place)
+            found |= {other: [*rows, *found[other]] for other in trained}
+    return found
+
+
+def _curve(
+    place: Place,
+    rate: float | None,
+    rows: list[tuple[Row, Run]],
+    chance: float | None,
+    variant: str,
+) -> Curve:
+    runs = tuple({run.path: run for _, run in rows}.values())
+    of_probe = [row for run in runs for row in run.rows if row.probe == place[0]]
+    levels = {row.metric: row.value for row in reversed(of_probe) if not row.subset}
+    names = {paper_model(run) for run in runs}
+    hits = joined([run.hits for run in runs if run.hits is not None])
+    return Curve(
+        *place,
+        rate,
+        _lines([(row.control or STANDARD, row) for row, _ in rows if not row.subset], hits),
+        _lines([(row.subset, row) for row, _ in rows if row.subset]),
+        chance=chance,
+        runs=runs,
+        hits=hits,
+        role=rows[0][0].role,
+        control_of=runs[0].source.control_of,
+        majority=levels.get("majority_accuracy"),
+        scored_chance=levels["chance"] if levels.get("chance", chance) != chance else None,
+        paper_model=names.pop() if len(names) == 1 else None,
+        variant=variant,
+    )
 
 
 def _lines(rows: Iterable[tuple[Name, Row]], hits: Hits | None = None) -> dict[Name, Line]:
