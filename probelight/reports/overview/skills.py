@@ -251,9 +251,7 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
         gain = _change("gain", dose.gain)
         cost = _change("cost", dose.estimate("inoculation_cost"))
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
-    start, end = (
-        score and replace(score, controls=tuple(_controls(score, points))) for score in (start, end)
-    )
+    start, end = (score and _with_controls(score, points) for score in (start, end))
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, start, end, least_gain)
     verdict = judge(case)
@@ -273,26 +271,31 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
     )
 
 
-def _controls(point: Point, points: list[Point]) -> Iterator[Control]:
-    for other in points:
-        how, low, is_alike = _lacking(point, other), None, False
-        of_place = (other.skill.probe, other.split) == (point.skill.probe, point.split)
-        is_itself = other.model == point.model and not other.how
-        if how and (other.size <= point.size or how == CHOICES):
-            low = _least_gap(point, other)
-            of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
-            is_alike = of_line and other.size == point.size
-        elif other.is_partial and of_place and not how and not is_itself:
-            name = other.model.partition(" (")[0]  # without its vectors
-            how = CHOICES if other.how == CHOICES else f"by {name}"
-        else:
-            continue
+def _with_controls(point: Point, points: list[Point]) -> Point:
+    found = (_control(point, other) for other in points)
+    return replace(point, controls=tuple(filter(None, found)))
+
+
+def _control(point: Point, other: Point) -> Control | None:
+    """Return another score as a control of a score; None if it is none."""
+    if how := _lacking(point, other):
+        if other.size > point.size and how != CHOICES:
+            return None
+        low = _least_gap(point, other)
         is_lower = above(point, other) if low is None else low > 0 and other.value < point.value
-        yield Control(how, other.value, is_lower, is_alike)
+        of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
+        return Control(how, other.value, is_lower, is_alike=of_line and other.size == point.size)
+    of_place = (other.skill.probe, other.split) == (point.skill.probe, point.split)
+    is_itself = other.model == point.model and not other.how
+    if not (other.is_partial and of_place) or is_itself:
+        return None
+    name = other.model.partition(" (")[0]  # without its vectors
+    how = CHOICES if other.how == CHOICES else f"by {name}"
+    return Control(how, other.value, above(point, other), is_alike=False)
 
 
 def _lacking(point: Point, other: Point) -> str:
-    """Return what `other` lacks as a control of a score; empty if it is no control of it."""
+    """Return what a control of the same skill lacks; empty if `other` is none."""
     if (other.among or other.skill) != (point.among or point.skill):
         return ""
     if other.model == point.model:
