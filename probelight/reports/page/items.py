@@ -74,7 +74,7 @@ class Sheet:
 
 
 @dataclass
-class Answered:
+class ProbeItems:
     """The items of a probe by place, what is known of them, and each model's answers."""
 
     items: dict[Item, int] = field(default_factory=dict)
@@ -143,9 +143,9 @@ def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None
     )
 
 
-def read_probes(results: Results) -> tuple[dict[str, Answered], tuple[str, ...]]:
+def read_probes(results: Results) -> tuple[dict[str, ProbeItems], tuple[str, ...]]:
     """Return all answers by probe, and sentences about runs whose items are missing."""
-    probes: dict[str, Answered] = {}
+    probes: dict[str, ProbeItems] = {}
     silent: Counter[str] = Counter()
     unread: list[str] = []
     for run in results.runs:
@@ -162,7 +162,7 @@ def read_probes(results: Results) -> tuple[dict[str, Answered], tuple[str, ...]]
             silent[run.protocol.replace("_", " ")] += 1
         for name, lines in sets.items():
             sheet = _sheet(run, name, lines[0])
-            probe = probes.setdefault(sheet.probe, Answered())
+            probe = probes.setdefault(sheet.probe, ProbeItems())
             sheet.places = tuple(probe.place(*_item(line, n)) for n, line in enumerate(lines, 1))
             sheet.answers = _answers(lines)
             probe.sheets.setdefault(run.model, []).append(sheet)
