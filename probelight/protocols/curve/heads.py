@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -151,8 +151,28 @@ class Draw:
     """One draw of a model's weights: the heads that its runs begin with, and the encoded items."""
 
     head: HeadRows  # with a row for each of the words in `sets`
-    sets: Mapping[Place, CachedItems]
     fresh: Mapping[int, HeadRows]  # by seed, for mode `mlp`, where seeds begin differently
+    sets: Mapping[Place, CachedItems]
+    fingerprint: str  # checksum of the weights below the heads
+
+    @classmethod
+    def of(cls, module: Any, items: Mapping[Place, CachedItems], seeds: Sequence[int]) -> Draw:
+        """Return a draw with the rows of the items' candidates alone, known by their places."""
+        words = torch.unique(torch.cat([part.candidates.flatten() for part in items.values()]))
+        fresh = seeds if hasattr(module, "fresh_head") else ()
+        return cls(
+            head=HeadRows.of(module.head, words),
+            fresh={seed: HeadRows.of(module.fresh_head(seed), words) for seed in fresh},
+            sets={
+                place: replace(part, candidates=torch.searchsorted(words, part.candidates))
+                for place, part in items.items()
+            },
+            fingerprint=(
+                module.fingerprint()
+                if isinstance(module, FrozenFeatures)
+                else model_fingerprint(getattr(module, "model", module))
+            ),
+        )
 
 
 class CurveProbe:
@@ -190,33 +210,18 @@ class CurveProbe:
         # Tokens are the same for all draws of the weights.
         posed = {place: pose(module, rows) for place, rows in self.records.items()}
         self.notices = list(dict.fromkeys(n for part in posed.values() for n in part.notices))
-        fresh = hasattr(module, "fresh_head")
         self.shared = redraw is None
-        self.one_start = self.shared and not fresh
-        self.fingerprints: dict[int, str] = {}
+        self.one_start = self.shared and not hasattr(module, "fresh_head")
         self.draws: dict[int, Draw] = {}
         for seed in settings.seeds if redraw else [0]:
             reader = redraw(seed) if redraw and seed != settings.seeds[0] else module
             reader.eval()
-            sets = {
+            items = {
                 place: run_through(reader, tokens, self.records[place], trainer.max_eval_tokens)
                 for place, tokens in posed.items()
             }
-            # Candidates (U,) are known by their places among those of all sets.
-            words = torch.unique(torch.cat([items.candidates.flatten() for items in sets.values()]))
-            self.num_words = len(words)
-            sets = {
-                place: replace(items, candidates=torch.searchsorted(words, items.candidates))
-                for place, items in sets.items()
-            }
-            self.fingerprints[seed] = (
-                reader.fingerprint()
-                if isinstance(reader, FrozenFeatures)
-                else model_fingerprint(cast(Any, getattr(reader, "model", reader)))
-            )
-            begin = settings.seeds if self.shared else [seed]
-            first = {n: HeadRows.of(cast(Any, reader).fresh_head(n), words) for n in begin if fresh}
-            self.draws[seed] = Draw(HeadRows.of(cast(Any, reader.head), words), sets, first)
+            self.draws[seed] = Draw.of(reader, items, settings.seeds if self.shared else [seed])
+        self.fingerprints = {seed: draw.fingerprint for seed, draw in self.draws.items()}
 
     def point(self, mode: HeadMode, size: int) -> list[Measurement]:
         """Train every control and seed at one N together and measure them; N = 0 trains none."""
@@ -232,7 +237,7 @@ class CurveProbe:
             [draw.sets[control, part] for draw, (control, _) in zip(draws, cells, strict=True)]
             for part in PARTS
         )
-        heads = StackedHeads(starts, torch.arange(self.num_words), len(cells), mode)
+        heads = StackedHeads(starts, torch.arange(len(starts[0].weight)), len(cells), mode)
         epochs = [0] * len(cells)
         if size:
             plan = self._plan(mode)
