@@ -40,6 +40,7 @@ from probelight.protocols.inoculation.data import (
     SELECTION,
     Parts,
     ScoredSet,
+    Splits,
     padded_num_choices,
     parts_of,
     training_items,
@@ -100,7 +101,9 @@ class InoculationRun:
         before = self.before(original_dir)
         history, notices = self.train(original_dir, setting, before)
         keep_scores(self.run, before)  # somebody may have removed them in the meantime
-        return self.report(setting, self.run.best_dir, history, before, notices)
+        details = self.details(before)
+        record = self.report(setting, self.run.best_dir, history, before, details)
+        return replace(record, notices=(*notices, *record.notices))
 
     def score_before(self) -> RunRecord:
         """Score the original-task model on all items, once for all settings of a sweep."""
@@ -155,13 +158,13 @@ class InoculationRun:
             candidates[key] = details
         best = best_candidate(candidates)
         before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
+        details = replace(self.details(before), chosen=best, candidates=tuple(sorted(candidates)))
         return self.report(
             Setting(**candidates[best].setting),
             finished_run(self.run, best).best_dir,
             [dict(scores) for scores in candidates[best].history],
             before,
-            chosen=best,
-            candidates=tuple(sorted(candidates)),
+            details,
         )
 
     def original_dir(self) -> Path:
@@ -219,46 +222,26 @@ class InoculationRun:
         checkpoint: Path,
         history: Sequence[Scores],
         before: Scored,
-        notices: Sequence[str] = (),
-        chosen: str = "",
-        candidates: tuple[str, ...] = (),
+        details: InoculationDetails,
     ) -> RunRecord:
         """Score an inoculated model on the report items and return the record of the run.
 
-        `history` has the selection scores of each epoch; `chosen` is the key of the run that
-        `checkpoint` is from, where it was chosen from several `candidates`.
+        `history` has the selection scores of each epoch; `details`, which are completed, say what
+        the model in `checkpoint` was chosen from.
         """
-        probe = self.parts.probe
         reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
         before_reported = {one: before[one] for one in reported}
         after = score(self.context, self.parts, checkpoint, reported)
         lines = self.prediction_lines(before_reported, "_before") + self.prediction_lines(after)
         write_predictions(self.run, lines)
         row = self.row(INOCULATION, setting)
-        whole = not probe.num_left_out
         rows = selection_rows(row, before, history)
-        rows += report_rows(row, self.parts, before, after, history, whole_clusters=whole)
-        hits = reported_hits(self.parts, before, after, whole_clusters=whole)
-        self.run.write_lines(HITS, [hits])
-
-        notices = list(notices)
-        if not whole and all("cluster" in record.meta for record in probe.report):
-            num_items, num_cut = len(probe.report), probe.num_left_out
-            notices.append(
-                f"no strict cluster accuracy: probe.report_items {num_items} leaves out {num_cut} "
-                f"of {num_items + num_cut} report items, and with them questions about the same "
-                "concepts; without it there is one"
-            )
-        notices += _encoding_notices(after)  # before inoculation the items were encoded alike
-        early = score_notices(*before_reported.values())
-        notices += [f"before inoculation: {notice}" for notice in early]
-        notices += score_notices(*after.values())
+        rows += report_rows(row, self.parts, before, after, history)
+        self.run.write_lines(HITS, [reported_hits(self.parts, before, after)])
         old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
         details = replace(
-            self.details(before),
+            details,
             cost_interpretable=cost_interpretable(self.parts.original, old),
-            chosen=chosen,
-            candidates=candidates,
             forgotten=tuple(
                 {"id": item.id, "position": item.position}
                 for item, was, now in zip(
@@ -270,7 +253,12 @@ class InoculationRun:
         record = RunRecord(
             protocol=INOCULATION,
             rows=tuple(rows),
-            notices=tuple(notices),
+            notices=(
+                *_cluster_notices(self.parts.probe),
+                *_encoding_notices(after),  # before inoculation the items were encoded alike
+                *(f"before inoculation: {n}" for n in score_notices(*before_reported.values())),
+                *score_notices(*after.values()),
+            ),
             seeds=(setting.seed, self.subject.original.seed),
             hits_file=HITS,
             details=(details,),
@@ -371,6 +359,18 @@ def _encoding_notices(scored: Scored) -> list[str]:
         f"{one.text}: {notice}"
         for one, predictions in scored.items()
         for notice in predictions.notices
+    ]
+
+
+def _cluster_notices(probe: Splits) -> list[str]:
+    """Return why there is no strict cluster accuracy, if `report_items` is why."""
+    num_items, num_cut = len(probe.report), probe.num_left_out
+    if not num_cut or not all("cluster" in record.meta for record in probe.report):
+        return []
+    return [
+        f"no strict cluster accuracy: probe.report_items {num_items} leaves out {num_cut} of "
+        f"{num_items + num_cut} report items, and with them questions about the same concepts; "
+        "without it there is one"
     ]
 
 

@@ -71,18 +71,9 @@ def selection_rows(row: Row, before: Scored, history: Sequence[Scores]) -> list[
 
 
 def report_rows(
-    row: Row,
-    parts: Parts,
-    before: Scored,
-    after: Scored,
-    history: Sequence[Scores],
-    whole_clusters: bool,
+    row: Row, parts: Parts, before: Scored, after: Scored, history: Sequence[Scores]
 ) -> list[Row]:
-    """Return the rows of the chosen checkpoint on untouched items.
-
-    Without `whole_clusters`, where the report items do not hold all questions about each of their
-    concepts, there is no strict cluster accuracy.
-    """
+    """Return the rows of the chosen checkpoint on untouched items."""
     row = replace(row, split=REPORT, epoch=int(best_of(history)["epoch"]))
     both = {"_before": before[REPORTED_PROBE], "": after[REPORTED_PROBE]}
     probe, old, new = after[REPORTED_PROBE], before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
@@ -112,8 +103,8 @@ def report_rows(
     for ending, predictions in both.items():
         named = replace(row, metric=f"probe_accuracy{ending}")
         rows += subset_rows(predictions, groups, unrelated, named)
-    if whole_clusters:
-        rows += _cluster_rows(row, both)
+    if clusters := _whole_clusters(parts, probe):
+        rows += _cluster_rows(row, both, clusters)
     # The heat maps of Richardson & Sabharwal 2020, figure 3.
     for ending, predictions in both.items():
         named = replace(row, metric=f"difficulty_accuracy{ending}")
@@ -134,9 +125,7 @@ def cost_interpretable(data: Splits, before: Predictions) -> bool:
     return low > before.floor
 
 
-def reported_hits(
-    parts: Parts, before: Scored, after: Scored, whole_clusters: bool
-) -> dict[str, Any]:
+def reported_hits(parts: Parts, before: Scored, after: Scored) -> dict[str, Any]:
     """Return what hits.json holds: each reported item's score before and after, and its group."""
     sides: dict[str, Any] = {}
     for task in (PROBE, ORIGINAL):
@@ -148,12 +137,11 @@ def reported_hits(
             "before": written_hits(was.item_scores),
             "after": written_hits(now.item_scores),
         }
-    records = after[REPORTED_PROBE].records
-    clusters = [record.meta.get("cluster") for record in records]
-    whole = whole_clusters and None not in clusters
+    probe = after[REPORTED_PROBE]
+    clusters = _whole_clusters(parts, probe)
     sides[PROBE] |= {
-        "untouched": written_hits([float(c) for c in parts.probe.not_in_train(records)]),
-        "clusters": group_indices(clusters).tolist() if whole else None,
+        "untouched": written_hits([float(c) for c in parts.probe.not_in_train(probe.records)]),
+        "clusters": group_indices(clusters).tolist() if clusters else None,
     }
     return sides
 
@@ -169,11 +157,16 @@ def setup_of(before: Scored) -> str:
     return hashlib.sha256(json.dumps(chosen).encode()).hexdigest()[:8]
 
 
-def _cluster_rows(row: Row, both: Mapping[str, Predictions]) -> Iterator[Row]:
-    """Yield the share of concepts known whole, if all items name their concept."""
-    clusters = [record.meta.get("cluster") for record in both[""].records]
-    if None in clusters:
-        return
+def _whole_clusters(parts: Parts, probe: Predictions) -> list[Any] | None:
+    """Return the concept of each report item, if all have one and none of its questions is cut."""
+    clusters = [record.meta.get("cluster") for record in probe.records]
+    return None if parts.probe.num_left_out or None in clusters else clusters
+
+
+def _cluster_rows(
+    row: Row, both: Mapping[str, Predictions], clusters: Sequence[Any]
+) -> Iterator[Row]:
+    """Yield the share of concepts known whole."""
     for ending, predictions in both.items():
         known = strict_scores(predictions.item_scores, clusters)
         row = replace(row, metric=f"strict_cluster_accuracy{ending}")
