@@ -32,19 +32,19 @@ class SetKey(NamedTuple):
     split: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunScores:
     """The scores of the items of one set that one run answered."""
 
     key: SetKey
-    folder: str  # where the run was found, as the user calls it
+    folder: str = ""  # where the run was found, as the user calls it
     path: str  # the run's folder below that
     model: str
     setting: Setting  # what it was trained with
-    setup: str  # what its training began with, where that distinguishes systems of one name
+    setup: str = ""  # what its training began with, where that distinguishes systems of one name
     origin: str  # the weights, including those that a head was trained on; else the run
-    seed: int | None  # None where nothing was drawn
-    sample: object  # equal for runs of one seed that were trained on one sample; None if unknown
+    seed: int | None = None  # None where nothing was drawn
+    sample: object = None  # equal for runs of one seed that were trained on one; None if unknown
     scores: Mapping[Item, float]
     groups: Groups | None  # (N,) the group of each item, in their order; None: each is its own
     ungrouped: bool  # whether its items have groups that were not recorded
@@ -60,17 +60,18 @@ def scores_of(results: Results, folder: str) -> Iterator[RunScores]:
     }
     for run in results.runs:
         if run.protocol in readers and run.rows:
-            yield from readers[run.protocol](run, read_item_lines(results, run), folder)
+            for scores in readers[run.protocol](run, read_item_lines(results, run)):
+                yield replace(scores, folder=folder)
 
 
-def _zero_shot(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScores]:
+def _zero_shot(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
     row = _accuracy(run)
     if row is not None and lines:
         key = SetKey("zero shot", row.probe, row.split)
-        yield _run_scores(run, folder, key, lines, {"scored by": row.mode}, row=row)
+        yield _run_scores(run, key, lines, {"scored by": row.mode}, accuracy=row)
 
 
-def _curve(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScores]:
+def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
     row = _accuracy(run)
     if row is None or row.num_train is None:
         return
@@ -86,10 +87,11 @@ def _curve(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScor
         if line.control == STANDARD:  # a phrasing that was only tried has no control
             by_seed.setdefault(line.seed, []).append(line)
     for seed, of_seed in by_seed.items():
-        yield _run_scores(run, folder, key, of_seed, setting, groups, seed, sample, row=row)
+        scores = _run_scores(run, key, of_seed, setting, groups, row)
+        yield replace(scores, seed=seed, sample=sample)
 
 
-def _inoculation(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScores]:
+def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
     details = run.detail(InoculationDetails)
     row = next((row for row in run.rows if row.split == "report"), None)
     if details is None or row is None or row.control not in ("", STANDARD):
@@ -111,18 +113,20 @@ def _inoculation(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[R
         groups = run.sides[side].groups if side in run.sides else None
         if after := by_set.get(f"report_{side}"):
             key = SetKey("inoculated", name, "report")
-            yield _run_scores(run, folder, key, after, setting, groups, row.seed, sample, setup)
+            scores = _run_scores(run, key, after, setting, groups)
+            yield replace(scores, setup=setup, seed=row.seed, sample=sample)
         if before := by_set.get(f"report_{side}_before"):
             key = SetKey(BEFORE, name, "report")
-            yield _run_scores(run, folder, key, before, {}, groups, setup=setup, origin=setup)
+            scores = _run_scores(run, key, before, {}, groups)
+            yield replace(scores, setup=setup, origin=setup or scores.origin)
 
 
-def _original(run: Run, lines: Sequence[ItemLine], folder: str) -> Iterator[RunScores]:
+def _original(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
     row = next((row for row in run.rows if row.split == "report"), None)
     if row is not None and lines:
         key = SetKey("original task", run.probe, "report")
         setting, accuracy = {"size": _examples(row.num_train)}, _accuracy(run, "report")
-        yield _run_scores(run, folder, key, lines, setting, seed=row.seed, row=accuracy)
+        yield replace(_run_scores(run, key, lines, setting, accuracy=accuracy), seed=row.seed)
 
 
 def _accuracy(run: Run, split: str = "") -> Row | None:
@@ -138,28 +142,23 @@ def _examples(number: int | None) -> str:
 
 def _run_scores(
     run: Run,
-    folder: str,
     key: SetKey,
     lines: Sequence[ItemLine],
     setting: Setting,
-    groups: Sequence[int] | None = None,
-    seed: int | None = None,
-    sample: object = None,
-    setup: str = "",
-    origin: str = "",
-    row: Row | None = None,
+    apart: Sequence[int] | None = None,
+    accuracy: Row | None = None,
 ) -> RunScores:
-    """Return a run's scores in one set; `groups` are recorded apart from the lines.
+    """Return a run's scores in one set, whose groups may be recorded `apart` from the lines.
 
-    An item that was answered twice is two items. `row` is the row of the accuracy.
+    An item that was answered twice is two items.
     """
     recorded = [line.interval_group for line in lines]
-    found: Groups | None = groups if groups is not None and len(groups) == len(lines) else None
-    if None not in recorded:
-        found = recorded
-    if found is not None and num_groups(found) == len(found):
-        found = None
-    grouped = row is not None and row.num_groups not in (None, row.num_items)
+    groups: Groups | None = recorded
+    if None in recorded:
+        groups = apart if apart is not None and len(apart) == len(lines) else None
+    if groups is not None and num_groups(groups) == len(groups):
+        groups = None
+    grouped = accuracy is not None and accuracy.num_groups not in (None, accuracy.num_items)
     times: Counter[tuple[object, ...]] = Counter()
     scores: dict[Item, float] = {}
     for line in lines:
@@ -169,17 +168,13 @@ def _run_scores(
         scores[*item, times[item]] = line.correct
     return RunScores(
         key=key,
-        folder=folder,
         path=run.path,
         model=run.model,
         setting=setting,
-        setup=setup,
-        origin=origin or run.model_sha256 or run.key,
-        seed=seed,
-        sample=sample,
+        origin=run.model_sha256 or run.key,
         scores=scores,
-        groups=None if found is None else group_indices(found),
-        ungrouped=found is None and grouped,
+        groups=None if groups is None else group_indices(groups),
+        ungrouped=groups is None and grouped,
     )
 
 
