@@ -123,22 +123,12 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
         raise FileNotFoundError(f"{missing[0]}: there is no such folder")
     roots = {given: given.resolve() for given in folders}
     root = Path(os.path.commonpath(roots.values()))
-    paths_below = {
-        given: [p for p in below.rglob(RESULT) if p.parent.parent.name == RUNS_FOLDER]
-        or [*below.glob(RESULT)]  # a fit's folder holds its result itself
-        for given, below in roots.items()
-    }
+    paths_below = {given: _result_paths(given, below) for given, below in roots.items()}
     every = sorted({p for paths in paths_below.values() for p in paths}, key=lambda p: p.parts)
 
-    read: dict[Path, Run] = {}
+    read: list[Run] = []
     left_out: dict[Path, str] = {}
-    damaged_plans = [
-        f"{os.path.relpath(folder / PLANNED, root)}: damaged, so runs of an earlier plan are "
-        "counted too; give `sweep plan` again"
-        for folder in dict.fromkeys(path.parent.parent.parent for path in every)
-        if (folder / PLANNED).exists() and planned_cells(folder) is None
-    ]
-    damaged = [*damaged_plans]
+    unreadable: list[str] = []
     earlier = of_earlier_plans(every)
     for path in every:
         name = path.relative_to(root).as_posix()
@@ -146,36 +136,59 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
             left_out[path] = f"{name}: of an earlier plan of the sweep, so not in this report"
             continue
         try:
-            read[path] = read_run(path, name=name)
+            read.append(read_run(path, name=name))
         except UnreadableResultError as error:
             left_out[path] = str(error)
-            damaged.append(left_out[path])
-    for given, paths in paths_below.items():
-        if not paths:
-            raise FileNotFoundError(
-                f"{given}: no result is there. A report is made from the files {RUNS_FOLDER}/*/"
-                f"{RESULT} that zero-shot, inoculate and demo write below their "
-                "--output_dir; give that folder, or one that holds several of them"
-            )
-        if not read:
-            reasons = "\n  ".join(left_out[path] for path in every if path in paths)
-            raise FileNotFoundError(f"{given}: none of its results can be read:\n  {reasons}")
+            unreadable.append(str(error))
+    if not read:
+        given, paths = next(iter(paths_below.items()))
+        reasons = "\n  ".join(left_out[path] for path in every if path in paths)
+        raise FileNotFoundError(f"{given}: none of its results can be read:\n  {reasons}")
 
-    runs, repeated = _without_repeats(read.values())
+    damaged_plans = _damaged_plans(every, root)
+    runs, repeated = _without_repeats(read)
     unused_hits: list[str] = []
     runs = with_distinct_models([_with_hits(run, root, unused_hits) for run in runs])
     unfinished = unfinished_notices(roots.values(), root)
     notices = [*left_out.values(), *damaged_plans, *repeated, *unused_hits, *unfinished]
-    names = list(distinct_ends([below.as_posix() for below in roots.values()]).values())
-    if (rest := len(names) - MAX_NAMED) > 0:
-        names = [*names[:MAX_NAMED], f"{rest} more folders"]
     return Results(
-        visible(" and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))),
+        visible(_name_of(roots.values())),
         tuple(runs),
         tuple(map(visible, notices)),
         root,
-        tuple(map(visible, [*damaged, *unused_hits])),
+        tuple(map(visible, [*damaged_plans, *unreadable, *unused_hits])),
     )
+
+
+def _result_paths(given: Path, folder: Path) -> list[Path]:
+    """Return the results below a folder, which the user calls `given`; there must be some."""
+    paths = [path for path in folder.rglob(RESULT) if path.parent.parent.name == RUNS_FOLDER]
+    paths = paths or [*folder.glob(RESULT)]  # a fit's folder holds its result itself
+    if not paths:
+        raise FileNotFoundError(
+            f"{given}: no result is there. A report is made from the files {RUNS_FOLDER}/*/"
+            f"{RESULT} that zero-shot, inoculate and demo write below their "
+            "--output_dir; give that folder, or one that holds several of them"
+        )
+    return paths
+
+
+def _damaged_plans(result_paths: Iterable[Path], root: Path) -> list[str]:
+    """Return a sentence about each plan of a sweep that cannot be read."""
+    return [
+        f"{os.path.relpath(folder / PLANNED, root)}: damaged, so runs of an earlier plan are "
+        "counted too; give `sweep plan` again"
+        for folder in dict.fromkeys(path.parent.parent.parent for path in result_paths)
+        if (folder / PLANNED).exists() and planned_cells(folder) is None
+    ]
+
+
+def _name_of(folders: Iterable[Path]) -> str:
+    """Return how a report calls the folders that it is made from."""
+    names = list(distinct_ends(folder.as_posix() for folder in folders).values())
+    if (rest := len(names) - MAX_NAMED) > 0:
+        names = [*names[:MAX_NAMED], f"{rest} more folders"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def read_run(path: Path, *, name: str | None = None) -> Run:
