@@ -97,36 +97,15 @@ def import_results(
     if format not in FORMATS:
         near = nearest(format.lower().replace("-", "_"), list(FORMATS))
         raise UsageError(f"there is no format {format!r}{near}; choose of {', '.join(FORMATS)}")
-    read = FORMATS[format]
     if not output_dir:
         raise UsageError("--output_dir is required: the folder of the results")
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else plain.read_gold(gold)
-    found: list[Imported] = []
-    names: list[str] = []
-    for path, name in _files_with_models(files, model):
-        read_file = read(path)
-        if not (name or read_file.model):
-            raise UsageError(
-                f"{path}: it does not say whose results they are; give --model NAME, or the file "
-                f"as {path}=NAME"
-            )
-        names.append(visible(name or read_file.model))
-        if golden:
-            read_file = replace(read_file, answers=with_gold(read_file.answers, golden))
-        found.append(read_file)
-    if chosen:
-        sets = [chosen] * len(found)
-    else:
-        own = [replace(one, name=visible(data.name or one.name)) for one in found]
-        files_of_sets = own[:1] if data.name else own
-        sets = [LoadedSet(one.name, "", fitting.items_of_file(one)) for one in files_of_sets]
-        if data.name:
-            fitting.refuse_other_questions(found)
-            sets *= len(found)
+    found = _read_files(FORMATS[format], _files_with_models(files, model), golden)
+    sets = [chosen] * len(found) if chosen else _sets_of_files(found, data.name)
     imports = [
-        import_of(format, *one, golden, scores, given=chosen is not None)
-        for one in zip(found, names, sets, strict=True)
+        import_of(format, one, items, golden, scores, given=chosen is not None)
+        for one, items in zip(found, sets, strict=True)
     ]
     [((name, of), number)] = Counter((one.model, one.items.name) for one in imports).most_common(1)
     if number > 1:
@@ -187,6 +166,33 @@ def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tup
     return found
 
 
+def _read_files(
+    read: Callable[[Path], Imported], files: Sequence[tuple[Path, str]], gold: Gold | None
+) -> list[Imported]:
+    """Return each file with the name of its model, which may be given, and the right choices."""
+    found = []
+    for path, given in files:
+        one = read(path)
+        if not (given or one.model):
+            raise UsageError(
+                f"{path}: it does not say whose results they are; give --model NAME, or the file "
+                f"as {path}=NAME"
+            )
+        answers = with_gold(one.answers, gold) if gold else one.answers
+        found.append(replace(one, model=visible(given or one.model), answers=answers))
+    return found
+
+
+def _sets_of_files(found: Sequence[Imported], name: str | None) -> list[LoadedSet]:
+    """Return the items of each file; with a name, all answer those of the first one."""
+    files = [replace(one, name=visible(name or one.name)) for one in found]
+    if not name:
+        return [LoadedSet(one.name, "", fitting.items_of_file(one)) for one in files]
+    first = LoadedSet(files[0].name, "", fitting.items_of_file(files[0]))
+    fitting.refuse_other_questions(found)
+    return [first] * len(found)
+
+
 class Import(NamedTuple):
     """A run to make."""
 
@@ -202,7 +208,6 @@ class Import(NamedTuple):
 def import_of(
     form: str,
     found: Imported,
-    model: str,
     items: LoadedSet,
     gold: Gold | None,
     scores: fitting.KeptScores,
@@ -221,7 +226,7 @@ def import_of(
     records = items.data.records
     config = {
         "protocol": PROTOCOL,
-        "model": model,
+        "model": found.model,
         "probe": items.name,
         "split": items.split,
         "data": checksums(items.data),
@@ -231,13 +236,13 @@ def import_of(
     }
     is_probe = items.data.files != found.files
     origin = (
-        f"{model} on {items.name}: imported from {Path(found.files[0].path).name} ({form}), "
+        f"{found.model} on {items.name}: imported from {Path(found.files[0].path).name} ({form}), "
         f"measured by another program; {len(records)} item{'s' * (len(records) > 1)} "
         + (f"fitted by their {fitted_by}" if is_probe else "as the file has them")
         + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )
     return Import(
-        model=model,
+        model=found.model,
         config=config,
         items=items,
         predictions=Predictions(items.name, records, kept_scores),
