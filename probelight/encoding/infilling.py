@@ -118,7 +118,7 @@ _ANYTHING = (0,)  # where any token may come next
 
 
 class Written(NamedTuple):
-    """Tokens that the decoder writes: of the text before the blank, and in the blank."""
+    """Tokens that the decoder writes: of the text before the blank (BART), and in the blank."""
 
     before: tuple[int, ...]
     answer: tuple[int, ...]
@@ -167,6 +167,21 @@ class PosedTexts:
                 f"it contain {self.form.blank.strip()!r} itself?"
             )
         return len(ids), int(found[0])
+
+    def entries(self) -> tuple[list[int], list[Skipped], Ids]:
+        """Return which records' choices are entries, the others, and the entries (N, K)."""
+        kept, skipped = self.table.single_entries(self.records, self.carriers, self.store)
+        records, carriers = [self.records[i] for i in kept], [self.carriers[i] for i in kept]
+        return kept, skipped, self.table.entries(records, carriers, self.store)[0]
+
+    def next_tokens(self) -> list[list[Written]]:
+        """Return what is before the next token in the blank of each record, whatever comes next."""
+        written = []
+        for i, text in enumerate(self.texts):
+            _, at = self.blank_in_text(i)
+            before = self.store[text][:at].tolist() if self.form.repeats_context else ()
+            written.append([Written(tuple(before), _ANYTHING)])
+        return written
 
     def choices_written(self) -> list[list[Written]]:
         """Return what is before the blank, and the pieces, of each choice of each record."""
@@ -261,39 +276,22 @@ class InfillingEncoder:
                 `max_length`, or two candidates are the same entry.
         """
         posed = PosedTexts(self, records)
-        kept, kept_records = list(range(len(records))), posed.records
+        kept, candidates = list(range(len(records))), None
         skipped: list[Skipped] = []
-        candidates = None
         if self.asks == "entries":
-            kept, skipped = posed.table.single_entries(posed.records, posed.carriers, posed.store)
-            kept_records = [posed.records[i] for i in kept]
-            carriers = [posed.carriers[i] for i in kept]
-            candidates, _ = posed.table.entries(kept_records, carriers, posed.store)
-        if self.asks == "choices":
-            written = posed.choices_written()
-        else:
-            written = []
-            for i, text in enumerate(posed.texts):
-                ids = posed.store[text][: posed.blank_in_text(i)[1]].tolist()
-                written.append([Written(tuple(ids), _ANYTHING)])
-        exists = existing_choices(kept_records)
-        width = exists.shape[1]
-        places = np.full((len(kept), width if self.asks == "choices" else 1), -1, dtype=np.int64)
-        lengths = np.zeros(len(kept), dtype=np.int64)
+            kept, skipped, candidates = posed.entries()
+        written = posed.choices_written() if self.asks == "choices" else posed.next_tokens()
         sources: dict[tuple[int, int, int], int] = {}
         targets: dict[Target, int] = {}
+        places = np.full((len(kept), max(map(len, written), default=0)), -1, dtype=np.int64)
+        lengths = np.zeros(len(kept), dtype=np.int64)
         for row, i in enumerate(kept):
             begin, end = self._window(records[i], *posed.blank_in_text(i), written[i])
             source = sources.setdefault((posed.texts[i], begin, end), len(sources))
-            lengths[row] = end - begin + self.template.num_special
-            for column, choice in enumerate(written[i]):
-                before = choice.before[begin:] if self.form.repeats_context else ()
-                room = self.max_length - len(self.form.opening) - len(choice.answer)
-                before = before[max(0, len(before) - room) :]
-                given = self.form.opening + before
-                target = Target(source, given, choice.answer + self.closing)
-                places[row, column] = targets.setdefault(target, len(targets))
-                lengths[row] = max(lengths[row], len(target.given) + len(target.asked) - 1)
+            asked = [self._target(source, begin, choice) for choice in written[i]]
+            places[row, : len(asked)] = [targets.setdefault(t, len(targets)) for t in asked]
+            decoded = [len(target.given) + len(target.asked) - 1 for target in asked]
+            lengths[row] = max([end - begin + self.template.num_special, *decoded])
         notices = (
             *posed.notices,
             *unknown_notice(self.tokenizer, posed.store, [[posed.texts[i]] for i in kept], "texts"),
@@ -323,7 +321,7 @@ class InfillingEncoder:
             targets=tuple(targets),
             places=places,
             candidate_ids=candidates,
-            choice_mask=exists,
+            choice_mask=existing_choices([records[i] for i in kept]),
             template=self.template,
         )
 
@@ -344,3 +342,9 @@ class InfillingEncoder:
         if form.repeats_context:
             before = min(before, room)
         return at - before, at + after + 1
+
+    def _target(self, source: int, begin: int, written: Written) -> Target:
+        """Return a choice as it is written, without what is cut before it."""
+        room = self.max_length - len(self.form.opening) - len(written.answer)
+        before = written.before[max(begin, len(written.before) - room) :]
+        return Target(source, self.form.opening + before, written.answer + self.closing)
