@@ -170,15 +170,13 @@ class NextTokens:
 
         The batch is that of a `ContinuationSet`, (P, L); the mask holds no first token.
         """
-        text, place = batch["answer_mask"].nonzero(as_tuple=True)
         if not self.shares:
             whole = batch["attention_mask"].sum(dim=1) - 1
             batch = {**batch, "shared": whole, "owner": torch.arange(len(whole)).to(whole)}
+        text, _ = batch["answer_mask"].nonzero(as_tuple=True)
         found = torch.empty(len(text))
         for rows in self._parts(batch):
-            own = torch.isin(text, rows).nonzero()[:, 0]
-            part = self._part(batch, rows, torch.searchsorted(rows, text[own]), place[own])
-            found[own.cpu()] = part.cpu()
+            found[torch.isin(text, rows).cpu()] = self._part(batch, rows).cpu()
         return found
 
     @property
@@ -194,42 +192,37 @@ class NextTokens:
             self._shares = keeps_keys and self._verify()
         return self._shares
 
-    def _part(self, batch: Batch, rows: Tensor, text: Tensor, place: Tensor) -> Tensor:
-        """Return the log-probabilities (R,) of tokens of some texts, their beginnings run first.
+    def _part(self, batch: Batch, rows: Tensor) -> Tensor:
+        """Return the log-probabilities of some texts, `rows` (T,) of the batch, ascending.
 
-        The texts are `rows` (T,) of the batch, ascending; the tokens are at `place` (R,) of `text`
-        (R,), a position in `rows`.
+        Their beginnings are run first, from which the `early` ones of their tokens are predicted.
         """
-        ids, shared = batch["input_ids"][rows], batch["shared"][rows]
-        gold, at, size = ids[text, place], place - 1, int(shared.max())
+        ids, mask = batch["input_ids"][rows], batch["attention_mask"][rows]
+        shared = batch["shared"][rows]
+        text, place = batch["answer_mask"][rows].nonzero(as_tuple=True)
+        gold, before = ids[text, place], place - 1  # a token is predicted at the place before it
+        early = before < shared[text]
+        cache = None if bool(early.all()) else DynamicCache()
         owners, beginning = torch.unique(batch["owner"][rows], return_inverse=True)
-        early = at < shared[text]
-        late = (~early).nonzero()[:, 0]
-        cache = DynamicCache() if len(late) else None
-        # Several texts ask for what follows at one place of their common beginning.
-        asked, inverse = torch.unique(
-            beginning[text[early]] * size + at[early], return_inverse=True
-        )
+        size = int(shared.max())
         common = {name: batch[name][owners, :size] for name in ("input_ids", "attention_mask")}
-        _, logits = self.at(common, asked // size, asked % size, cache)
+        # Several texts ask for what follows at one place of their common beginning.
+        asked = torch.stack([beginning[text[early]], before[early]])
+        (row, at), inverse = torch.unique(asked, dim=1, return_inverse=True)
+        _, logits = self.at(common, row, at, cache)
         scores = logits.log_softmax(dim=1)
         found = scores.new_empty(len(text))
         found[early] = scores[inverse, gold[early]]
         if cache is None:
             return found
-        lengths = batch["attention_mask"][rows].sum(dim=1)
-        for run in self._runs(torch.unique(text[late]), shared, lengths):
-            own = late[torch.isin(text[late], run)]
-            begin, end = int(shared[run].min()), int(at[own].max()) + 1
-            rest = {
-                "input_ids": ids[run, begin:end],
-                "attention_mask": batch["attention_mask"][rows[run], :end],
-            }
-            row = torch.searchsorted(run, text[own])
+        for run in self._runs(torch.unique(text[~early]), shared, mask.sum(dim=1)):
+            late = ~early & torch.isin(text, run)
+            begin, end = int(shared[run].min()), int(before[late].max()) + 1
+            rest = {"input_ids": ids[run, begin:end], "attention_mask": mask[run, :end]}
             past = _beginnings(cache, beginning[run], begin)
-            _, logits = self.at(rest, row, at[own] - begin, past)
-            scores = logits.log_softmax(dim=1)
-            found[own] = scores[torch.arange(len(own)), gold[own]]
+            row = torch.searchsorted(run, text[late])
+            _, logits = self.at(rest, row, before[late] - begin, past)
+            found[late] = logits.log_softmax(dim=1).gather(1, gold[late, None])[:, 0]
         return found
 
     def _parts(self, batch: Batch) -> Iterator[Tensor]:
