@@ -15,7 +15,7 @@ from statistics import fmean
 from rich import progress as rich_progress
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from probelight.io.escaping import visible
@@ -190,7 +190,45 @@ def show_status(output_dir: Path, jobs: Sequence[PlannedJob], watch: bool) -> No
 
 def status_view(output_dir: Path, progress: Progress) -> Group:
     """Return the whole status: numbers, the driver, the jobs that run, those that failed."""
-    left = progress.seconds_left()
+    running = [
+        {
+            "cell": s.job.key,
+            "process": str(s.attempt.owner),
+            "since": f"{_ago(s.attempt.since)} ago",
+            "how far": how_far(output_dir / "runs" / s.job.key, s.job.num_steps),
+        }
+        for s in progress.running
+        if s.attempt is not None
+    ]
+    tried_again, failed = (
+        [
+            {"cell": s.job.key, "times": str(s.failure.times), "error": last_line(s.failure.error)}
+            for s in progress.statuses
+            if s.failure is not None and s.failure.is_final == is_final
+        ]
+        for is_final in (False, True)
+    )
+    tables = {
+        "running": running,
+        "failed, and tried again": tried_again,
+        "failed for good": failed[:_MOST_FAILED],
+    }
+    lines = _numbers_line(progress), _driver_line(output_dir, progress)
+    parts: list[Text | Table] = [Text(line) for line in lines]
+    for title, rows in tables.items():
+        if rows:
+            columns = [Column(name, overflow="fold") for name in rows[0]]
+            table = Table(*columns, title=title, title_justify="left", title_style="bold")
+            for row in rows:
+                table.add_row(*map(Text, row.values()))
+            parts.append(table)
+    if failed:
+        more = f"and {len(failed) - _MOST_FAILED} more; " if failed[_MOST_FAILED:] else ""
+        parts.append(Text(f"{more}tracebacks: {output_dir}/runs/<cell>/error.txt", style="dim"))
+    return Group(*parts)
+
+
+def _numbers_line(progress: Progress) -> str:
     numbers = (
         f"{counted(len(progress.statuses), 'cell')}: {len(progress.done)} done, "
         f"{len(progress.running)} running, {len(progress.waiting)} waiting, "
@@ -198,41 +236,9 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
     )
     if progress.blocked:
         numbers += f", {len(progress.blocked)} not started behind a failed one"
-    if left:
+    if left := progress.seconds_left():
         numbers += f"; about {duration(left)} left"
-    parts: list[Text | Table] = [Text(numbers), Text(_driver_line(output_dir, progress))]
-    running = [
-        (
-            status.job.key,
-            str(status.attempt.owner),
-            f"{_ago(status.attempt.since)} ago",
-            how_far(output_dir / "runs" / status.job.key, status.job.num_steps),
-        )
-        for status in progress.running
-        if status.attempt is not None
-    ]
-    tried_again: list[tuple[str, ...]] = []
-    failed: list[tuple[str, ...]] = []
-    for status in progress.statuses:
-        if failure := status.failure:
-            rows = failed if failure.is_final else tried_again
-            rows.append((status.job.key, str(failure.times), last_line(failure.error)))
-    for title, columns, shown in (
-        ("running", ("cell", "process", "since", "how far"), running),
-        ("failed, and tried again", ("cell", "times", "error"), tried_again),
-        ("failed for good", ("cell", "times", "error"), failed[:_MOST_FAILED]),
-    ):
-        if shown:
-            parts.append(table := Table(title=title, title_justify="left", title_style="bold"))
-            for column in columns:
-                table.add_column(column, overflow="fold")
-            for row in shown:
-                table.add_row(*map(Text, row))
-    if failed:
-        hidden = len(failed) - _MOST_FAILED
-        more = f"and {hidden} more; " if hidden > 0 else ""
-        parts.append(Text(f"{more}tracebacks: {output_dir}/runs/<cell>/error.txt", style="dim"))
-    return Group(*parts)
+    return numbers
 
 
 def _driver_line(output_dir: Path, progress: Progress) -> str:
