@@ -110,21 +110,10 @@ class TaxonomySettings(OlmpicsSettings):
 
 def build_taxonomy(settings: TaxonomySettings) -> Probe:
     """Build the probe: which hypernym do two concepts share? No two splits share a gold."""
-    from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
-
     words = frequent_words(settings.num_words)
     pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
     wordnet = open_wordnet(settings.wordnet_dir)
-    below_roots = set[str]()
-    for root in settings.evaluation_roots:
-        try:
-            synset = wordnet.synset(root)
-        except (WordNetError, ValueError) as error:
-            raise UsageError(
-                f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
-            ) from error
-        below = [synset, *(below for _, below in descendants(synset, _ALL_HOPS))]
-        below_roots |= {synset.name() for synset in below}
+    below_roots = _trees(wordnet, settings.evaluation_roots)
     rng = random.Random(f"taxonomy_conjunction:{settings.seed}")
     concepts = list(read_concepts(wordnet, words, pieces - _NO_KINDS))
     roots = set(settings.evaluation_roots)
@@ -133,26 +122,48 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
     evaluation = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
     of_train = _drafts(rest, settings.per_gold, rng)
     of_evaluation = _drafts(evaluation, settings.evaluation_per_gold, rng)
-    parts = (
-        (settings.train, [d for d in of_train if d.meta["cluster"] not in below_roots]),
-        (settings.evaluation, [d for d in of_evaluation if d.meta["cluster"] in below_roots]),
-    )
-    splits: dict[str, list[Draft]] = {}
+    of_train = [d for d in of_train if d.meta["cluster"] not in below_roots]
+    of_evaluation = [d for d in of_evaluation if d.meta["cluster"] in below_roots]
     try:
-        for sizes, drafts in parts:
-            # Where items are few, less is spared: the last gold of a split may not be used up.
-            left = len({d.stem for d in drafts}) - settings.evaluation_per_gold * (len(sizes) - 1)
-            spare = max(1, min(_SPARE, left / max(sum(sizes.values()), 1)))
-            dealt = split_groups(drafts, {k: int(spare * n) for k, n in sizes.items()}, rng)
-            owners: dict[frozenset[str], str] = {}  # of wrong answers that are together
-            for name, items in dealt.items():
-                sets = [owners.setdefault(frozenset(d.distractors), name) for d in items]
-                dealt[name] = [d for d, owner in zip(items, sets, strict=True) if owner == name]
-            splits |= {name: _even_lengths(dealt[name], n, rng) for name, n in sizes.items()}
+        splits = _deal(of_train, settings.train, settings.evaluation_per_gold, rng)
+        splits |= _deal(of_evaluation, settings.evaluation, settings.evaluation_per_gold, rng)
     except ValueError as error:
         more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
         raise UsageError(f"{error}: {more} and --evaluation_per_gold") from error
     return in_order(finish("taxonomy_conjunction", splits, rng))
+
+
+def _trees(wordnet: Any, roots: Sequence[str]) -> set[str]:
+    """Return the names of synsets and of all below them; UsageError if there is no such synset."""
+    from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
+
+    names = set[str]()
+    for root in roots:
+        try:
+            synset = wordnet.synset(root)
+        except (WordNetError, ValueError) as error:
+            raise UsageError(
+                f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
+            ) from error
+        names |= {synset.name(), *(below.name() for _, below in descendants(synset, _ALL_HOPS))}
+    return names
+
+
+def _deal(
+    drafts: Sequence[Draft], sizes: Mapping[str, int], per_gold: int, rng: random.Random
+) -> dict[str, list[Draft]]:
+    """Deal items to splits that share no gold nor pair of wrong answers; ValueError if too few."""
+    # Where items are few, less is spared: the last gold of a split may not be used up.
+    left = len({d.stem for d in drafts}) - per_gold * (len(sizes) - 1)
+    spare = max(1, min(_SPARE, left / max(sum(sizes.values()), 1)))
+    dealt = split_groups(drafts, {name: int(spare * n) for name, n in sizes.items()}, rng)
+    splits: dict[str, list[Draft]] = {}
+    taken: set[frozenset[str]] = set()  # wrong answers that are together in an earlier split
+    for name, size in sizes.items():
+        items = [d for d in dealt[name] if frozenset(d.distractors) not in taken]
+        taken |= {frozenset(d.distractors) for d in items}
+        splits[name] = _even_lengths(items, size, rng)
+    return splits
 
 
 def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> list[Draft]:
