@@ -70,7 +70,7 @@ def fetch(
     """
     parts = urlsplit(url)
     if parts.scheme == "file":
-        path = Path(unquote(parts.path))
+        path = Path(unquote(parts.path, errors="surrogateescape"))
         if not path.is_file():
             raise NotThereError(f"{url}: there is no such file")
         if fault := _fault(path, sha256):

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Unpack, get_args
+from typing import NamedTuple, Protocol, Unpack, get_args
 from urllib.parse import unquote, urlsplit
 
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.io.errors import ConfigError, RecordError, nearest
-from probelight.io.files import DataFile, content_sha256, delimiter_of
+from probelight.io.files import DataFile, delimiter_of
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
 from probelight.probes.importers.hub import read_hub
 from probelight.probes.importers.items import ItemFile, Options, read_ai2
@@ -62,50 +62,26 @@ def locate(
     `mirror` is as in `load_probe`, the rest as in `probelight.io`. A DownloadError says what to do.
     """
     own = config.own_folder
-    if own is not None:
-        if path := _in_folder(own, source):
-            try:
-                is_released = source.sha256 in (None, content_sha256(path))
-            except RecordError:  # compressed and damaged
-                is_released = False
-            if not is_released:
-                fetch(path.as_uri(), sha256=source.sha256)  # its error says what is wrong
-            return Located(path)
-        if not mirror:
-            advice = (
-                "`base_url` is the folder of the files, relative to the probe's YAML file, or an "
-                "address that begins with https://"
-            )
-            if config.base_url == EMBEDDED:
-                advice = (
-                    f"if {config.name} is a probe of the repository, this checkout is not "
-                    "complete; for a probe of your own, say under `base_url` in which folder its "
-                    "files are"
-                )
-            raise NotThereError(f"{_not_in(own, source)}; {advice}")
+    if own and (path := _in_folder(own, source)):
+        if source.sha256 is not None:
+            fetch(path.as_uri(), sha256=source.sha256)  # refuses what is not the released file
+        return Located(path)
+    if mirror and urlsplit(str(mirror)).scheme in {"http", "https"}:
+        base = f"{str(mirror).rstrip('/')}/{config.mirror_folder}".rstrip("/")
+        return _served(base, source, cache_dir, offline)
     if mirror:
-        parts = urlsplit(str(mirror))
-        if parts.scheme in {"http", "https"}:
-            base = f"{str(mirror).rstrip('/')}/{config.mirror_folder}".rstrip("/")
-            first, second = (f"{base}/{path}" for path in _either(source.path))
-            options: dict[str, Any] = {"cache_dir": cache_dir, "offline": offline}
-            try:
-                return Located(fetch(first, sha256=source.sha256, **options), first)
-            except DownloadError as error:
-                if not (isinstance(error, NotThereError) or is_offline(offline)):
-                    raise
-                try:
-                    return Located(fetch(second, sha256=source.sha256, **options), second)
-                except NotThereError:
-                    raise error from None
-        folder = Path(unquote(parts.path) if parts.scheme == "file" else mirror).expanduser()
-        if not folder.is_dir():
-            raise NotThereError(f"{mirror}: the mirror is not a folder")
-        folder = folder / config.mirror_folder
-        if path := _in_folder(folder, source):
-            return Located(path)
-        advice = f"nor is it in {own}" if own else "leave --mirror out to fetch it"
-        raise NotThereError(f"{_not_in(folder, source)}; {advice}")
+        return _mirrored(config, source, mirror)
+    if own:
+        advice = (
+            "`base_url` is the folder of the files, relative to the probe's YAML file, or an "
+            "address that begins with https://"
+        )
+        if config.base_url == EMBEDDED:
+            advice = (
+                f"if {config.name} is a probe of the repository, this checkout is not complete; "
+                "for a probe of your own, say under `base_url` in which folder its files are"
+            )
+        raise NotThereError(f"{_not_in(own, source)}; {advice}")
     if config.base_url is None:
         raise NotThereError(
             f"{config.name}: there is no address to fetch it from. {config.get} Put it in the AI2 "
@@ -114,6 +90,37 @@ def locate(
     url = f"{config.base_url.rstrip('/')}/{source.path}"
     path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
     return Located(path, None if url.startswith("file:") else url)
+
+
+def _served(
+    base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
+) -> Located:
+    """Fetch a file below an address, with or without gzip."""
+    missing: list[DownloadError] = []
+    for path in _either(source.path):
+        url = f"{base}/{path}"
+        try:
+            found = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+            return Located(found, url)
+        except DownloadError as error:
+            if not (isinstance(error, NotThereError) or is_offline(offline)):
+                raise
+            missing.append(error)
+    raise missing[0]
+
+
+def _mirrored(config: Released, source: FileSource, mirror: str | Path) -> Located:
+    """Find a file in the folder of a mirror, with or without gzip."""
+    parts = urlsplit(str(mirror))
+    folder = Path(unquote(parts.path) if parts.scheme == "file" else mirror).expanduser()
+    if not folder.is_dir():
+        raise NotThereError(f"{mirror}: the mirror is not a folder")
+    folder = folder / config.mirror_folder
+    if path := _in_folder(folder, source):
+        return Located(path)
+    own = config.own_folder
+    advice = f"nor is it in {own}" if own else "leave --mirror out to fetch it"
+    raise NotThereError(f"{_not_in(folder, source)}; {advice}")
 
 
 def _either(path: str) -> tuple[str, str]:
