@@ -17,19 +17,7 @@ import torch
 from safetensors.torch import save_file
 
 from probelight.callbacks.last_state import AtomicCheckpointIO
-from probelight.io.atomic import (
-    DAY,
-    disk_error,
-    is_abandoned,
-    line_of,
-    mend_folder,
-    part_of,
-    remove_leftovers,
-    whole_folder,
-    write_bytes_atomic,
-    writer,
-    written_to,
-)
+from probelight.io import atomic
 from probelight.protocols import cli
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.checkout import ROOT
@@ -43,17 +31,17 @@ def write_state(folder: Path) -> None:
 
 
 def write_folder(folder: Path) -> None:
-    with whole_folder(folder / "what") as fresh:
+    with atomic.whole_folder(folder / "what") as fresh:
         save_file(WEIGHTS, fresh / "model.safetensors")
 
 
 def write_database(folder: Path) -> None:
-    with written_to(folder / "what"), closing(sqlite3.connect(folder / "what")) as database:
+    with atomic.written_to(folder / "what"), closing(sqlite3.connect(folder / "what")) as database:
         database.execute("create table t (x)")
 
 
 def write_file(folder: Path) -> None:
-    write_bytes_atomic(folder / "what", bytes(100_000))
+    atomic.write_bytes_atomic(folder / "what", bytes(100_000))
 
 
 WRITERS = [write_file, write_state, write_folder, write_database]
@@ -85,11 +73,11 @@ def test_what_libraries_say_of_a_disk() -> None:
     chained = RuntimeError("PytorchStreamWriter failed writing file")
     chained.__context__ = PermissionError(errno.EACCES, "Permission denied")
     for error, number in ((rust, errno.ENOSPC), (database, errno.EROFS), (chained, errno.EACCES)):
-        found = disk_error(error)
+        found = atomic.disk_error(error)
         assert found is not None
         assert found.errno == number
-    assert disk_error(FileNotFoundError(errno.ENOENT, "not there")) is None
-    assert disk_error(RuntimeError("code: 2")) is None
+    assert atomic.disk_error(FileNotFoundError(errno.ENOENT, "not there")) is None
+    assert atomic.disk_error(RuntimeError("code: 2")) is None
 
 
 @pytest.mark.parametrize(
@@ -104,10 +92,10 @@ def test_what_libraries_say_of_a_disk() -> None:
 def test_a_refusal_of_the_disk_is_one_line_with_advice(number: int, advice: str) -> None:
     hidden = RuntimeError("PytorchStreamWriter failed writing file")
     hidden.__context__ = OSError(number, os.strerror(number))
-    with pytest.raises(OSError, match="ckpt") as raised, written_to("runs/x/last.ckpt"):
+    with pytest.raises(OSError, match="ckpt") as raised, atomic.written_to("runs/x/last.ckpt"):
         raise hidden
-    assert line_of(raised.value) == f"runs/x/last.ckpt: {os.strerror(number)}; {advice}"
-    assert line_of(OSError(number, "Full")) == f"Full; {advice}"
+    assert atomic.line_of(raised.value) == f"runs/x/last.ckpt: {os.strerror(number)}; {advice}"
+    assert atomic.line_of(OSError(number, "Full")) == f"Full; {advice}"
 
 
 def test_a_report_into_a_full_disk_says_one_line(
@@ -129,14 +117,14 @@ def names(folder: Path) -> list[str]:
 
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     def killed_half_way() -> None:
-        with whole_folder(tmp_path / "out") as fresh:
+        with atomic.whole_folder(tmp_path / "out") as fresh:
             (fresh / "half").touch()
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):
         killed_half_way()
     assert names(tmp_path) == []
-    with whole_folder(tmp_path / "out") as fresh:
+    with atomic.whole_folder(tmp_path / "out") as fresh:
         (fresh / "all").touch()
     assert names(tmp_path) == ["out", "out/all"]
     with pytest.raises(RuntimeError, match="killed"):
@@ -146,8 +134,8 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_a_folder_may_be_written_whole_inside_another(tmp_path: Path) -> None:
     for text in ("first", "second"):
-        with whole_folder(tmp_path / "out") as outer:
-            with whole_folder(outer) as inner:
+        with atomic.whole_folder(tmp_path / "out") as outer:
+            with atomic.whole_folder(outer) as inner:
                 (inner / "all").write_text(text)
             (outer / "more").touch()
         assert names(tmp_path) == ["out", "out/all", "out/more"]
@@ -167,7 +155,7 @@ def test_the_old_folder_stays_if_the_new_one_can_not_take_its_name(
         return rename(self, target)
 
     monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(OSError, match="no"), whole_folder(tmp_path / "out") as fresh:
+    with pytest.raises(OSError, match="no"), atomic.whole_folder(tmp_path / "out") as fresh:
         (fresh / "new").touch()
     assert names(tmp_path) == ["out", "out/old"]
 
@@ -183,7 +171,7 @@ def test_everything_is_on_the_disk_before_it_has_its_name(
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with whole_folder(tmp_path / "out") as fresh:
+    with atomic.whole_folder(tmp_path / "out") as fresh:
         (fresh / "part").mkdir()
         (fresh / "part" / "file").touch()
     fresh_names = [fresh / "part", fresh / "part" / "file", fresh, tmp_path]
@@ -196,16 +184,16 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
     (tmp_path / "best.12.old" / "weights").mkdir(parents=True)
     (tmp_path / "best" / "part.56.tmp").mkdir(parents=True)
     (tmp_path / "notes.old").touch()
-    mend_folder(tmp_path)
+    atomic.mend_folder(tmp_path)
     assert names(tmp_path) == ["best", "notes.old"]
-    mend_folder(tmp_path / "missing")
+    atomic.mend_folder(tmp_path / "missing")
     # A folder that was being replaced gets its name back: the newest.
     (tmp_path / "best").rmdir()
     for age, name in ((100, "best.7.old"), (50, "best.12.old")):
         (tmp_path / name).mkdir()
         (tmp_path / name / str(age)).touch()
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
-    mend_folder(tmp_path)
+    atomic.mend_folder(tmp_path)
     assert names(tmp_path) == ["best", "best/50", "notes.old"]
 
 
@@ -239,29 +227,29 @@ def test_what_a_killed_process_was_writing_goes_at_the_next_start(tmp_path: Path
 
 
 def test_what_a_living_process_is_writing_stays(tmp_path: Path) -> None:
-    mine = part_of(tmp_path / "result.json")
+    mine = atomic.part_of(tmp_path / "result.json")
     mine.write_text("")
-    folder = tmp_path / f"best.{writer()}.tmp"
+    folder = tmp_path / f"best.{atomic.writer()}.tmp"
     folder.mkdir()
-    host, pid, started = writer().split("-")
+    host, pid, started = atomic.writer().split("-")
     later = tmp_path / f".a.{host}-{pid}-{int(started) + 1}-0123abcd.tmp"
     later.write_text("")  # of a dead process that had the same number
-    remove_leftovers(tmp_path)
-    mend_folder(tmp_path)
+    atomic.remove_leftovers(tmp_path)
+    atomic.mend_folder(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted([mine, folder])
 
 
 def test_another_host_has_a_day(tmp_path: Path) -> None:
-    name = re.sub(r"[0-9a-f]{8}-", "00000000-", part_of(tmp_path / "a").name, count=1)
+    name = re.sub(r"[0-9a-f]{8}-", "00000000-", atomic.part_of(tmp_path / "a").name, count=1)
     path = tmp_path / name
     path.write_text("")
-    assert not is_abandoned(path)
+    assert not atomic.is_abandoned(path)
     folder = tmp_path / "best.00000000-1-1.tmp"
     folder.mkdir()
     (folder / "weights").write_text("")
     for old in (path, folder):
-        os.utime(old, times=(time.time() - 2 * DAY,) * 2)
-    remove_leftovers(tmp_path)
+        os.utime(old, times=(time.time() - 2 * atomic.DAY,) * 2)
+    atomic.remove_leftovers(tmp_path)
     assert sorted(tmp_path.iterdir()) == [folder]  # written to today
 
 
@@ -269,5 +257,5 @@ def test_another_host_has_a_day(tmp_path: Path) -> None:
 def test_names_of_others_are_left_alone(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("")
     os.utime(tmp_path / name, times=(0, 0))
-    remove_leftovers(tmp_path)
+    atomic.remove_leftovers(tmp_path)
     assert (tmp_path / name).exists()

@@ -7,44 +7,32 @@ from pkgutil import resolve_name
 import pytest
 
 from probelight.io import package
-from probelight.io.package import (
-    ALIASES,
-    PACKAGE,
-    as_typed,
-    checkout,
-    current_class_path,
-    current_runner,
-    program,
-    shipped_path,
-    version,
-    with_current_class_paths,
-)
 from tests.fixtures.checkout import ROOT
 
 
 def test_an_installed_package_is_run_by_its_own_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert checkout() == ROOT
-    assert PACKAGE == ROOT / "probelight"
-    assert f'version = "{version()}"' in (ROOT / "pyproject.toml").read_text()
+    assert package.checkout() == ROOT
+    assert package.PACKAGE == ROOT / "probelight"
+    assert f'version = "{package.version()}"' in (ROOT / "pyproject.toml").read_text()
     # As if the package lay elsewhere than in a checkout, next to another distribution's train.py.
     monkeypatch.setattr(package, "PACKAGE", tmp_path / "site-packages" / "probelight")
     (tmp_path / "site-packages").mkdir()
     (tmp_path / "site-packages" / "train.py").touch()
-    assert checkout() is None
+    assert package.checkout() is None
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "train.py")])  # of the user's own
-    assert program() == "probelight"
+    assert package.program() == "probelight"
 
 
 def test_texts_name_the_program_and_leave_files_of_that_name_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = "`train.py sweep plan`, python train.py fit; ./train.py of my/train.py is train.py."
-    assert as_typed(text) == text
+    assert package.as_typed(text) == text
     monkeypatch.setattr(sys, "argv", ["probelight"])
     said = "`probelight sweep plan`, probelight fit; ./train.py of my/train.py is train.py."
-    assert as_typed(text) == said
+    assert package.as_typed(text) == said
 
 
 def test_a_shipped_file_stands_in_for_one_that_is_not_there(
@@ -52,31 +40,34 @@ def test_a_shipped_file_stands_in_for_one_that_is_not_there(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     demo = "configs/experiment/demo.yaml"
-    assert shipped_path(demo) == str(PACKAGE / demo)
+    assert package.shipped_path(demo) == str(package.PACKAGE / demo)
     for other in ("configs/none.yaml", "demo.yaml", "configs/../train.py", str(tmp_path / demo)):
-        assert shipped_path(other) == other
+        assert package.shipped_path(other) == other
     (tmp_path / "configs" / "experiment").mkdir(parents=True)
     (tmp_path / demo).touch()
-    assert shipped_path(demo) == demo
+    assert package.shipped_path(demo) == demo
 
 
 OLD = "lightning_modules.masked_choice.MaskedChoice"
-NEW = current_class_path(OLD)
+NEW = package.current_class_path(OLD)
 
 
-@pytest.mark.parametrize(("old", "name"), ALIASES, ids=str)
+@pytest.mark.parametrize(("old", "name"), package.ALIASES, ids=str)
 def test_what_an_old_name_leads_to_exists(old: str, name: str) -> None:
-    assert callable(resolve_name(f"{ALIASES[old, name]}:{name}"))
+    assert callable(resolve_name(f"{package.ALIASES[old, name]}:{name}"))
 
 
 def test_an_old_class_path_or_runner_becomes_the_present_one() -> None:
     assert NEW.startswith("probelight.lightning_modules.")
-    assert current_class_path(NEW) == NEW
-    assert current_class_path("mine.MaskedChoice") == "mine.MaskedChoice"
+    assert package.current_class_path(NEW) == NEW
+    assert package.current_class_path("mine.MaskedChoice") == "mine.MaskedChoice"
     curve = "probelight.callbacks.learning_curve.LearningCurve"
-    assert current_class_path(curve) == "probelight.callbacks.run_metrics.LearningCurve"
-    assert resolve_name(current_runner("protocols.zero_shot.run:score_set")).__name__ == "score_set"
-    assert current_runner("mine.runs:run_job") == "mine.runs:run_job"
+    assert package.current_class_path(curve) == "probelight.callbacks.run_metrics.LearningCurve"
+    assert (
+        resolve_name(package.current_runner("protocols.zero_shot.run:score_set")).__name__
+        == "score_set"
+    )
+    assert package.current_runner("mine.runs:run_job") == "mine.runs:run_job"
 
 
 def test_class_paths_are_found_anywhere_in_a_config_and_nothing_else_is_changed() -> None:
@@ -84,7 +75,7 @@ def test_class_paths_are_found_anywhere_in_a_config_and_nothing_else_is_changed(
         "model": {"class_path": OLD, "init_args": {"mode": OLD}},
         "trainer": {"callbacks": [{"class_path": "callbacks.patience.Patience"}, 3]},
     }
-    found = with_current_class_paths(config)
+    found = package.with_current_class_paths(config)
     assert found["model"] == {"class_path": NEW, "init_args": {"mode": OLD}}
     assert found["trainer"]["callbacks"][0]["class_path"].startswith("probelight.callbacks.")
     assert config["model"] == {"class_path": OLD, "init_args": {"mode": OLD}}
@@ -101,5 +92,5 @@ def test_a_module_of_the_user_comes_first_where_it_has_the_old_name(
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in [name for name in sys.modules if name.startswith("lightning_modules")]:
         monkeypatch.delitem(sys.modules, name)
-    assert current_class_path(OLD) == (OLD if module == "masked_choice" else NEW)
+    assert package.current_class_path(OLD) == (OLD if module == "masked_choice" else NEW)
     sys.modules.pop("lightning_modules", None)

@@ -10,24 +10,14 @@ from threading import Thread
 
 import pytest
 
-import probelight.io.process
-from probelight.io.process import (
-    INTERRUPTED,
-    SENTENCES,
-    TERMINATED,
-    Process,
-    StopSignals,
-    follow_first_process,
-    host_id,
-    is_first_process,
-    process,
-    say_stopped,
-    this_process,
-)
+from probelight.io import process as processes
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs.harness import wait_until
 
-CODES = [(signal.SIGINT, KeyboardInterrupt, INTERRUPTED), (signal.SIGTERM, SystemExit, TERMINATED)]
+CODES = [
+    (signal.SIGINT, KeyboardInterrupt, processes.INTERRUPTED),
+    (signal.SIGTERM, SystemExit, processes.TERMINATED),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -50,16 +40,16 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 def test_a_signal_ends_a_command_and_its_code_is_kept(
     signum: int, stop: type[BaseException], code: int
 ) -> None:
-    told, before = StopSignals(), signal.getsignal(signum)
+    told, before = processes.StopSignals(), signal.getsignal(signum)
     with pytest.raises(stop), told.during_command():
         signal.raise_signal(signum)
     assert told.code == code
-    assert told.terminated == (code == TERMINATED)
+    assert told.terminated == (code == processes.TERMINATED)
     assert signal.getsignal(signum) is before
 
 
 def test_the_first_signal_decides_and_the_next_command_begins_anew() -> None:
-    told = StopSignals()
+    told = processes.StopSignals()
 
     def stopped_twice() -> None:
         try:
@@ -69,13 +59,13 @@ def test_the_first_signal_decides_and_the_next_command_begins_anew() -> None:
 
     with pytest.raises(SystemExit), told.during_command():
         stopped_twice()
-    assert told.code == INTERRUPTED
+    assert told.code == processes.INTERRUPTED
     with told.during_command():
         assert told.code is None
 
 
 def test_a_fit_that_holds_sigterm_notes_it_once() -> None:
-    told = StopSignals()
+    told = processes.StopSignals()
     with told.during_command():
         told.hold()
         signal.raise_signal(signal.SIGTERM)
@@ -87,7 +77,7 @@ def test_a_fit_that_holds_sigterm_notes_it_once() -> None:
 
 
 def test_a_command_within_a_command_and_one_in_a_thread_change_nothing() -> None:
-    told = StopSignals()
+    told = processes.StopSignals()
     with told.during_command():
         told.hold()
         signal.raise_signal(signal.SIGTERM)
@@ -95,7 +85,7 @@ def test_a_command_within_a_command_and_one_in_a_thread_change_nothing() -> None
         with told.during_command():
             assert told.terminated
         assert signal.getsignal(signal.SIGTERM) == listening
-    other, seen = StopSignals(), []
+    other, seen = processes.StopSignals(), []
 
     def in_thread() -> None:
         with other.during_command():
@@ -106,7 +96,7 @@ def test_a_command_within_a_command_and_one_in_a_thread_change_nothing() -> None
     thread.join()
     assert seen == [signal.default_int_handler]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an ignored Ctrl-C stays ignored
-    with StopSignals().during_command():
+    with processes.StopSignals().during_command():
         signal.raise_signal(signal.SIGINT)
 
 
@@ -122,16 +112,16 @@ def test_outside_of_a_command_the_process_ends_where_it_stands(signum: int, code
     )
     assert done.returncode == code
     assert done.stdout == "begun\n"
-    assert done.stderr == f"{SENTENCES[code]}\n"
+    assert done.stderr == f"{processes.SENTENCES[code]}\n"
 
 
 def test_only_the_first_process_of_several_says_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for rank, said in (("0", f"{SENTENCES[TERMINATED]}\n"), ("1", "")):
+    for rank, said in (("0", f"{processes.SENTENCES[processes.TERMINATED]}\n"), ("1", "")):
         monkeypatch.setenv("LOCAL_RANK", rank)
-        assert is_first_process() == (rank == "0")
-        say_stopped(TERMINATED)
+        assert processes.is_first_process() == (rank == "0")
+        processes.say_stopped(processes.TERMINATED)
         assert capsys.readouterr().err == said
 
 
@@ -147,8 +137,8 @@ def test_further_processes_that_lightning_started_follow_the_first(
     if launcher:
         monkeypatch.setenv("TORCHELASTIC_RUN_ID", launcher)
     bound: list[bool] = []
-    monkeypatch.setattr(probelight.io.process, "die_with_parent", lambda: bound.append(True))
-    follow_first_process()
+    monkeypatch.setattr(processes, "die_with_parent", lambda: bound.append(True))
+    processes.follow_first_process()
     assert bool(bound) == follows
     assert (signal.getsignal(signal.SIGINT) is signal.SIG_IGN) == follows
 
@@ -165,34 +155,34 @@ def test_a_process_bound_to_its_parent_ends_with_it() -> None:
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert done.returncode == -signal.SIGKILL
-    wait_until(process(int(done.stdout)).known_dead, seconds=5)
+    wait_until(processes.process(int(done.stdout)).known_dead, seconds=5)
 
 
 NEVER = 2**22 + 1  # beyond the largest number that Linux gives out
 
 
 def test_this_process_lives_and_has_the_number_of_the_system() -> None:
-    me = this_process()
+    me = processes.this_process()
     assert me.pid == os.getpid()
-    assert me.host == host_id()
+    assert me.host == processes.host_id()
     assert me.started > 0
     assert not me.known_dead()
-    assert str(me) == f"process {os.getpid()} on {host_id().split('/')[0]}"
+    assert str(me) == f"process {os.getpid()} on {processes.host_id().split('/')[0]}"
     assert replace(me, started=me.started + 1).known_dead()  # a later one with the same number
     assert not replace(me, started=0).known_dead()  # nobody said when it began
-    assert Process(host_id(), NEVER, 1).known_dead()
-    assert process(NEVER) == Process(host_id(), NEVER, 0)
-    other = Process("elsewhere/0123/pid", NEVER, 1)
+    assert processes.Process(processes.host_id(), NEVER, 1).known_dead()
+    assert processes.process(NEVER) == processes.Process(processes.host_id(), NEVER, 0)
+    other = processes.Process("elsewhere/0123/pid", NEVER, 1)
     assert not other.known_dead()  # of another host nothing is known
     other.kill()  # returns at once
 
 
 def test_a_process_that_ended_is_dead_before_anybody_asks_for_its_code() -> None:
     with subprocess.Popen(["true"]) as child:
-        wait_until(process(child.pid).known_dead, seconds=5)
+        wait_until(processes.process(child.pid).known_dead, seconds=5)
         assert child.returncode is None  # it is not waited for: a zombie has its number still
     with subprocess.Popen(["sleep", "60"]) as child:
-        one = process(child.pid)
+        one = processes.process(child.pid)
         assert not one.known_dead()
         one.kill()
         assert one.known_dead()

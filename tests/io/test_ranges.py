@@ -5,40 +5,26 @@ from typing import Annotated, Any
 
 import pytest
 
-from probelight.io.ranges import (
-    LearningRate,
-    Names,
-    NotEmpty,
-    NumDevices,
-    NumItems,
-    OneOf,
-    RangeError,
-    Seed,
-    Settings,
-    Share,
-    ShareOrNone,
-    checked,
-    settings_from,
-)
+from probelight.io import ranges
 
 COLOURS = {"red": 1, "green": 2}
 
 
 @dataclass(frozen=True)
-class Inner(Settings):
-    share: Share = 0.5
-    sizes: Annotated[list[NumItems], NotEmpty()] = field(default_factory=lambda: [1])
+class Inner(ranges.Settings):
+    share: ranges.Share = 0.5
+    sizes: Annotated[list[ranges.NumItems], ranges.NotEmpty()] = field(default_factory=lambda: [1])
 
 
 def command(
     inner: Inner | None = None,
     rows: list[Inner] | None = None,
-    rates: dict[str, LearningRate] | None = None,
-    seed: Seed | bool = 0,
-    kept: ShareOrNone | None = None,
-    devices: NumDevices = 1,
+    rates: dict[str, ranges.LearningRate] | None = None,
+    seed: ranges.Seed | bool = 0,
+    kept: ranges.ShareOrNone | None = None,
+    devices: ranges.NumDevices = 1,
     names: str | list[str] = "",
-    colour: Annotated[str, OneOf(COLOURS)] = "red",
+    colour: Annotated[str, ranges.OneOf(COLOURS)] = "red",
 ) -> None: ...
 
 
@@ -60,8 +46,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_a_number_outside_its_range_is_named_with_the_range(
     given: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(RangeError) as caught:
-        checked(command, given, "--{}".format)
+    with pytest.raises(ranges.RangeError) as caught:
+        ranges.checked(command, given, "--{}".format)
     assert str(caught.value).startswith(said)
 
 
@@ -75,23 +61,25 @@ def test_numbers_at_the_ends_of_their_ranges_are_taken(monkeypatch: pytest.Monke
         "devices": -1,
         "names": ["a"],
     }
-    checked(command, right, "--{}".format)
-    checked(command, {"seed": True, "kept": None, "names": "a,b", "inner": None}, "--{}".format)
+    ranges.checked(command, right, "--{}".format)
+    ranges.checked(
+        command, {"seed": True, "kept": None, "names": "a,b", "inner": None}, "--{}".format
+    )
     monkeypatch.setitem(COLOURS, "blue", 3)  # a name that is registered later is known
-    checked(command, {"colour": "blue"}, "--{}".format)
+    ranges.checked(command, {"colour": "blue"}, "--{}".format)
 
 
 def test_settings_made_in_python_are_checked_too() -> None:
-    with pytest.raises(RangeError, match=r"^Inner\.share 2: give a number more than 0"):
+    with pytest.raises(ranges.RangeError, match=r"^Inner\.share 2: give a number more than 0"):
         Inner(share=2)
-    with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] 0: "):
+    with pytest.raises(ranges.RangeError, match=r"^Inner\.sizes\[0\] 0: "):
         Inner(sizes=[0])
-    with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] True: give a number from 1"):
+    with pytest.raises(ranges.RangeError, match=r"^Inner\.sizes\[0\] True: give a number from 1"):
         Inner(sizes=[True, 2])
 
 
 @dataclass(frozen=True)
-class Outer(Settings):
+class Outer(ranges.Settings):
     name: str
     inner: Inner | None = None
     others: dict[str, int] = field(default_factory=dict)
@@ -99,16 +87,18 @@ class Outer(Settings):
 
 def test_settings_are_made_again_from_their_plain_values() -> None:
     for settings in (Outer("a"), Outer("b", Inner(0.25, [2, 3]), {"x": 1})):
-        assert settings_from(Outer, asdict(settings)) == settings
-    with pytest.raises(RangeError, match=r"^Outer: `inner.share` is 2: give a number more than 0"):
-        settings_from(Outer, {"name": "c", "inner": {"share": 2}})
+        assert ranges.settings_from(Outer, asdict(settings)) == settings
+    with pytest.raises(
+        ranges.RangeError, match=r"^Outer: `inner.share` is 2: give a number more than 0"
+    ):
+        ranges.settings_from(Outer, {"name": "c", "inner": {"share": 2}})
 
 
 def test_names_are_a_list_or_one_text_with_commas() -> None:
-    def take(names: Names = ()) -> None: ...
+    def take(names: ranges.Names = ()) -> None: ...
 
     for given in (" a, b ,,c", ["a", "b", "c"]):
-        assert checked(take, {"names": given}, str) == {"names": ["a", "b", "c"]}
-    assert checked(take, {"names": ""}, str) == {"names": []}
-    with pytest.raises(RangeError, match=r"^names\[1\] 2: give text in quotes"):
-        checked(take, {"names": ["a", 2]}, str)
+        assert ranges.checked(take, {"names": given}, str) == {"names": ["a", "b", "c"]}
+    assert ranges.checked(take, {"names": ""}, str) == {"names": []}
+    with pytest.raises(ranges.RangeError, match=r"^names\[1\] 2: give text in quotes"):
+        ranges.checked(take, {"names": ["a", 2]}, str)

@@ -17,6 +17,7 @@ import pytest
 
 import probelight
 from probelight.protocols.jobs import attempt as module
+from probelight.protocols.jobs import fencing
 from probelight.protocols.jobs.attempt import (
     LOG_NAME,
     REQUEST_VARIABLE,
@@ -25,13 +26,6 @@ from probelight.protocols.jobs.attempt import (
     attempt_environment,
     run_attempt,
     watch_attempt,
-)
-from probelight.protocols.jobs.fencing import (
-    ATTEMPT,
-    LOST,
-    begin_attempt,
-    drive_alone,
-    newest_attempt,
 )
 from probelight.protocols.jobs.job import DRAWN_NAME, Job, RunContext, TrainerSettings
 from probelight.protocols.jobs.plan import ERROR_NAME
@@ -72,11 +66,11 @@ def test_a_job_runs_once_in_the_environment_of_its_node_and_its_driver(
     assert (end, text) == (End.FINISHED, "")
     found = {"SLURM_JOB_ID": None, "WANDB_MODE": "offline", "directory": str(tmp_path)}
     assert RunFolder.at(folder).result().facts == found
-    attempt = newest_attempt(folder)
+    attempt = fencing.newest_attempt(folder)
     assert (attempt.number, attempt.driver) == (1, driver)
     assert attempt.left is not None  # that is how long it took
     assert watch(job, driver)[0] == End.FINISHED  # one that is finished is left alone
-    assert newest_attempt(folder) == attempt
+    assert fencing.newest_attempt(folder) == attempt
 
 
 def test_what_the_driver_passes_on_comes_before_what_the_node_has() -> None:
@@ -109,7 +103,7 @@ def test_a_job_that_fails_leaves_its_traceback(driver: int, watch: Any) -> None:
     assert text.startswith("Traceback")
     assert text.endswith("ValueError: 0 cannot be squared today\n")
     assert (folder / ERROR_NAME).read_text() == text
-    assert newest_attempt(folder).left is not None
+    assert fencing.newest_attempt(folder).left is not None
 
 
 def test_a_killed_job_leaves_its_log_and_may_run_again(driver: int, watch: Any) -> None:
@@ -120,7 +114,7 @@ def test_a_killed_job_leaves_its_log_and_may_run_again(driver: int, watch: Any) 
     assert (folder / ERROR_NAME).read_text() == text + "\n"
     assert watch(job, driver)[0] == End.FINISHED
     assert not (folder / ERROR_NAME).exists()
-    assert newest_attempt(folder).number == 2
+    assert fencing.newest_attempt(folder).number == 2
 
 
 def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
@@ -180,10 +174,10 @@ def test_an_interrupted_worker_ends_the_whole_job(tmp_path: Path, driver: int, w
 def test_a_lost_folder_or_damaged_file_fails(tmp_path: Path, driver: int, watch: Any) -> None:
     [job] = cells(1)
     folder = RunFolder(tmp_path / "runs", job.name, job.config).path
-    (folder / ATTEMPT).write_text("{")
+    (folder / fencing.ATTEMPT).write_text("{")
     end, text, _ = watch(job, driver)
     assert end == End.FAILED
-    assert f"{job.key}/{ATTEMPT}" in text
+    assert f"{job.key}/{fencing.ATTEMPT}" in text
     gone = tmp_path / "runs" / "gone"
     request = AttemptRequest(str(gone), driver, "m:f", CONTEXT.to_json(), 1, str(ROOT))
     end, text = watch_attempt(json.dumps(asdict(request)))
@@ -194,26 +188,26 @@ def test_a_lost_folder_or_damaged_file_fails(tmp_path: Path, driver: int, watch:
 
 
 def test_a_lost_driver_has_nothing_run(tmp_path: Path, watch: Any) -> None:
-    with drive_alone(tmp_path, take_over=False) as lost:
+    with fencing.drive_alone(tmp_path, take_over=False) as lost:
         pass
-    with drive_alone(tmp_path, take_over=False):
+    with fencing.drive_alone(tmp_path, take_over=False):
         end, text, folder = watch(cells(1)[0], lost)
     assert end == End.LOST
     assert f"driver {lost} was lost" in text
-    assert newest_attempt(folder) is None
+    assert fencing.newest_attempt(folder) is None
 
 
 @pytest.fixture
 def attempted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Job], RunFolder]:
     """Begin an attempt at a job as a worker does; what would end its process ends no test."""
     monkeypatch.setattr(module, "end_with_watcher", lambda: None)
-    monkeypatch.setattr(module.fencing, "end_when_lost", lambda *_: None)
+    monkeypatch.setattr(fencing, "end_when_lost", lambda *_: None)
     monkeypatch.setattr(os, "_exit", sys.exit)
 
     def begun(job: Job) -> RunFolder:
         run = RunFolder(tmp_path / "runs", job.name, job.config)
-        with drive_alone(tmp_path, take_over=False) as driver:
-            number = begin_attempt(run.path, driver).number
+        with fencing.drive_alone(tmp_path, take_over=False) as driver:
+            number = fencing.begin_attempt(run.path, driver).number
         told = {"runner": job.runner, "attempt": number, "context": CONTEXT.to_json()}
         monkeypatch.setenv(REQUEST_VARIABLE, json.dumps(told))
         return run
@@ -264,11 +258,11 @@ def test_a_process_whose_attempt_is_lost_runs_nothing(
     tmp_path: Path, attempted: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = attempted(cells(1)[0])
-    with drive_alone(tmp_path, take_over=False) as driver:
-        begin_attempt(run.path, driver)
+    with fencing.drive_alone(tmp_path, take_over=False) as driver:
+        fencing.begin_attempt(run.path, driver)
     with pytest.raises(SystemExit) as ended:
         run_attempt(str(run.path))
-    assert ended.value.code == LOST == 75
+    assert ended.value.code == fencing.LOST == 75
     assert "attempt 1 was lost, attempt 2 is in charge" in capsys.readouterr().err
     assert log_lines(tmp_path) == []
     assert not (run.path / ERROR_NAME).exists()
@@ -300,7 +294,6 @@ def test_the_whole_group_ends_when_the_other_end_of_its_input_is_closed() -> Non
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         process_group=0,
     )
     child = psutil.Process(int(process.stdout.readline()))

@@ -17,17 +17,8 @@ from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
 from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
+from probelight.protocols.jobs import job as jobs
 from probelight.protocols.jobs.fencing import AttemptLostError
-from probelight.protocols.jobs.job import (
-    EngineSettings,
-    Job,
-    RaySettings,
-    RunContext,
-    TrainerSettings,
-    kept,
-    make_run,
-    record_pending,
-)
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import METRICS_FILE, RunFolder, run_key, write_metrics
@@ -39,7 +30,7 @@ from tests.protocols.jobs.wandb_kills import PLACES
 
 
 def test_the_key_is_of_the_config_alone() -> None:
-    job = Job("square of 3", {"number": 3}, RUNNER)
+    job = jobs.Job("square of 3", {"number": 3}, RUNNER)
     assert job.key == run_key("square of 3", {"number": 3})
     assert job.key.startswith("square-of-3-")
     moved = replace(job, runner="elsewhere:run", needs=("a",), num_steps=5, follows=("b",))
@@ -55,7 +46,7 @@ ENDS: dict[str, BaseException] = {
 }
 
 
-def end(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def end(run: RunFolder, config: Mapping[str, Any], context: jobs.RunContext) -> RunRecord:
     if config["end"] in ENDS:
         raise ENDS[config["end"]]
     return RunRecord(protocol="end")
@@ -83,7 +74,7 @@ def test_listeners_and_wandb_are_told_what_ended_a_run(
             (folder.path / "wandb").mkdir()
         raises = pytest.raises(type(ENDS[how])) if how in ENDS else nullcontext()
         with raises:
-            make_run(f"{__name__}:end", folder, folder.config, RunContext(wandb=wandb))
+            jobs.make_run(f"{__name__}:end", folder, folder.config, jobs.RunContext(wandb=wandb))
         assert len(heard) == calls[number]
         assert how == "finished" or heard == [ENDS[how]] * calls[number]
 
@@ -107,10 +98,10 @@ def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
             folder.finish(RunRecord(protocol="end", rows=(row,)))
         if name == "damaged":
             folder.result_path.write_text("{")
-    record_pending(tmp_path, DEFAULT_WANDB)
+    jobs.record_pending(tmp_path, DEFAULT_WANDB)
     guard.assert_not_called()
     with pytest.warns(RuntimeWarning, match=keys["damaged"]) as caught:
-        record_pending(tmp_path, WandbSettings(project="p"))
+        jobs.record_pending(tmp_path, WandbSettings(project="p"))
     assert len(caught) == 1
     guard.assert_called_once()
     _, key, _, _, before = guard.call_args.args
@@ -148,56 +139,56 @@ def test_wherever_a_run_is_killed_wandb_gets_all_of_it(place: str, tmp_path: Pat
 
 
 def test_another_process_is_told_all_of_it() -> None:
-    context = RunContext(
-        TrainerSettings(accelerator="cpu", threads=2),
+    context = jobs.RunContext(
+        jobs.TrainerSettings(accelerator="cpu", threads=2),
         WandbSettings(project="probes", tags=("a", "b")),
         "file:///mirror",
         {"whales": ProbeConfig("whales", "mc_qa", 3, 0.4, candidates=("a", "b", "c"))},
         {"wordnet": "/somewhere"},
     )
     found = json.loads(json.dumps(context.to_json()))
-    assert RunContext.from_json(found) == context
+    assert jobs.RunContext.from_json(found) == context
     with pytest.raises(RangeError):
-        RunContext.from_json({**found, "trainer": {"threads": 0}})
+        jobs.RunContext.from_json({**found, "trainer": {"threads": 0}})
     with pytest.raises(KeyError):
-        RunContext.from_json({"trainer": {}})
+        jobs.RunContext.from_json({"trainer": {}})
 
 
 def test_a_probe_of_ones_own_is_found_by_its_name() -> None:
     config = load_probe_config("age_small")
-    own = RunContext(own={"whales": config})
+    own = jobs.RunContext(own={"whales": config})
     assert (own.probe("whales"), own.probe("age_small")) == (config, "age_small")
 
 
 def test_a_loader_keeps_as_many_values_as_it_says_for_a_command() -> None:
     made: list[int] = []
 
-    @kept(most=1)
-    def load(context: RunContext, number: int) -> str:
+    @jobs.kept(most=1)
+    def load(context: jobs.RunContext, number: int) -> str:
         made.append(number)
         return f"{number} of {context.mirror}"
 
-    @kept(most=None)
-    def load_all(context: RunContext, *, number: int) -> int:
+    @jobs.kept(most=None)
+    def load_all(context: jobs.RunContext, *, number: int) -> int:
         made.append(-number)
         return number
 
-    context = RunContext(mirror="here")
+    context = jobs.RunContext(mirror="here")
     assert [load(context, 1) for _ in range(2)] == ["1 of here", "1 of here"]
-    fixed = replace(context, trainer=TrainerSettings(threads=2))
+    fixed = replace(context, trainer=jobs.TrainerSettings(threads=2))
     assert [load(fixed, number)[0] for number in (1, 2, 1)] == ["1", "2", "1"]
     assert made == [1, 2, 1]
     assert [load_all(context, number=number) for number in (1, 2, 1, 2)] == [1, 2, 1, 2]
     assert made == [1, 2, 1, -1, -2]
     assert load(replace(context, mirror="there"), 1) == "1 of there"
-    assert load(RunContext(), 1) == "1 of None"  # another command begins with nothing
-    assert context == RunContext(mirror="here")
+    assert load(jobs.RunContext(), 1) == "1 of None"  # another command begins with nothing
+    assert context == jobs.RunContext(mirror="here")
 
 
 def test_a_batch_that_cannot_be_divided_is_refused() -> None:
-    assert TrainerSettings(accumulate=4).micro_batch(16) == 4
+    assert jobs.TrainerSettings(accumulate=4).micro_batch(16) == 4
     with pytest.raises(UsageError, match=r"batch_size 16 is not a multiple of .*accumulate 3"):
-        TrainerSettings(accumulate=3).micro_batch(16)
+        jobs.TrainerSettings(accumulate=3).micro_batch(16)
 
 
 PLAN = ["sweep", "plan", "--config=configs/sweep/released.yaml"]
@@ -239,8 +230,8 @@ def test_an_option_that_cannot_be_used_is_refused_by_name(
 
 
 def test_both_engines_take_the_same_options() -> None:
-    names = {item.name for item in fields(RaySettings)}
-    assert {item.name for item in fields(EngineSettings)} == {*names, "kind"}
+    names = {item.name for item in fields(jobs.RaySettings)}
+    assert {item.name for item in fields(jobs.EngineSettings)} == {*names, "kind"}
     given: dict[str, Any] = {"cpus_per_cell": 0.25, "gpus_per_cell": 8, "take_over": True}
-    assert RaySettings(**given) == RaySettings(**{**given, "gpus_per_cell": 8.0})
-    assert EngineSettings(kind="ray", **given).take_over
+    assert jobs.RaySettings(**given) == jobs.RaySettings(**{**given, "gpus_per_cell": 8.0})
+    assert jobs.EngineSettings(kind="ray", **given).take_over

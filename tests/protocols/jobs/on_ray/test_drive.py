@@ -12,14 +12,8 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.io.process import this_process
+from probelight.protocols.jobs import fencing
 from probelight.protocols.jobs.attempt import End
-from probelight.protocols.jobs.fencing import (
-    DRIVER,
-    Driver,
-    DriverLostError,
-    begin_attempt,
-    last_driver,
-)
 from probelight.protocols.jobs.job import (
     EngineSettings,
     Job,
@@ -134,7 +128,7 @@ def test_a_cell_of_a_lost_node_is_put_on_another_if_ray_does_not_see_to_it(
     cluster.hung, cluster.lost = {0}, {"node7"}
 
     def while_the_other_hangs() -> tuple[End, str]:
-        begin_attempt(tmp_path / "runs" / stuck.key, 1, "node7")
+        fencing.begin_attempt(tmp_path / "runs" / stuck.key, 1, "node7")
         return End.FINISHED, ""
 
     cluster.outcomes = {good.key: [while_the_other_hangs]}
@@ -209,7 +203,7 @@ def test_a_signal_stops_the_cells_and_the_same_command_goes_on(
     assert "stopping: cells have 30 s to save their state" in sweep.lines
     assert not any("failed" in line for line in sweep.lines)
     assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)] == handlers
-    assert last_driver(tmp_path).ended is not None
+    assert fencing.last_driver(tmp_path).ended is not None
     cluster.outcomes = {}
     assert sweep.run() == 0
 
@@ -295,15 +289,15 @@ def test_a_cluster_is_waited_for_a_while_and_a_local_ray_is_not(
 
 def test_a_driver_leaves_a_folder_that_was_taken(tmp_path: Path, cluster: FakeCluster) -> None:
     one, two = cells(2)
-    taken = json.dumps(asdict(Driver(8, this_process(), since=1.0)))
+    taken = json.dumps(asdict(fencing.Driver(8, this_process(), since=1.0)))
 
     def take() -> tuple[End, str]:
-        (tmp_path / DRIVER).write_text(taken)
+        (tmp_path / fencing.DRIVER).write_text(taken)
         return End.FINISHED, ""
 
     cluster.outcomes = {one.key: [take]}
     sweep = Sweep(tmp_path, one, two)
-    with pytest.raises(DriverLostError, match="driver 1 was lost"):
+    with pytest.raises(fencing.DriverLostError, match="driver 1 was lost"):
         sweep.run()
     assert cluster.calls[-1] == "closed"
-    assert (tmp_path / DRIVER).read_text() == taken
+    assert (tmp_path / fencing.DRIVER).read_text() == taken
