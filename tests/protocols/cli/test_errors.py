@@ -50,6 +50,8 @@ OUT = "--output_dir=never"
 ZERO_SHOT = f"zero-shot {OUT} --probes=age_small"
 INOCULATE = f"inoculate {OUT} --config={ROOT}/configs/experiment/inoculate_hypernymy.yaml"
 FIT = f"fit --config={ROOT}/configs/experiment/fit_masked_choice.yaml {OUT}"
+CURVE = f"curve {OUT} --probes=age_small"
+PLAN = f"sweep plan --config={ROOT}/configs/sweep/released.yaml {OUT}"
 NO_PATH = "'': give a path, which . is too for"
 MISTAKES = [
     (f"zero-shot {OUT} --probe age_small", "there is no option --probe (did you mean --probes?)"),
@@ -98,6 +100,24 @@ MISTAKES = [
     (f"{INOCULATE} --original.checkpoint ''", f"error: --original.checkpoint {NO_PATH}"),
     (f"{ZERO_SHOT} --model.name_or_path ''", f"error: --model.name_or_path {NO_PATH}"),
     (f"{FIT} --output_dir ''", f"error: --output_dir {NO_PATH}"),
+    # A number outside of its range; each is tested, these go the way from a command line.
+    (f"{INOCULATE} --dose=-1", "error: --dose -1: give "),
+    (f"{INOCULATE} --learning_rate=1e400", "error: --learning_rate inf: give "),
+    (f"{INOCULATE} --model.max_length=0", "error: --model.max_length 0: give "),
+    (f"{INOCULATE} --probe.report_share=1", "error: --probe.report_share 1.0: give "),
+    (f"{ZERO_SHOT} --trainer.devices=-2", "error: --trainer.devices -2: give "),
+    (f"{CURVE} --grid.sizes=[]", "error: --grid.sizes []: give "),
+    (f"{CURVE} --grid.full.held_out=1.5", "error: --grid.full.held_out 1.5: give "),
+    (f"{CURVE} --grid.learning_rate='{{mlp: -1}}'", "error: --grid.learning_rate.mlp -1.0: give "),
+    (f"{PLAN} --engine.stop_seconds=0", "error: --engine.stop_seconds 0.0: give "),
+    (f"{PLAN} --grid.rows=[]", "error: --grid.rows []: give "),
+    (f"grid {OUT} --grid.last_age=1000000", "error: --grid.last_age 1000000: give "),
+    (f"probes build {OUT} --seed=-1", "error: --seed -1: give "),
+    (f"demo {OUT} --plan.doses=[50,-1]", "error: --plan.doses[1] -1: give "),
+    (f"{FIT} --model.learning_rate=-1", "error: --model.learning_rate -1.0: give "),
+    (f"{FIT} --checkpoint_every=0", "error: --checkpoint_every 0: give "),
+    (f"{FIT} --seed_everything=4294967296", "error: --seed_everything 4294967296: give "),
+    (f"{FIT} --trainer.max_epochs=-5", "error: --trainer.max_epochs -5: give "),
 ]
 
 
@@ -128,6 +148,12 @@ FILES = [
     ),
     ("fit", "grid: {sizes: [62]}\n", "there is no key grid"),
     ("inoculate", "original: {selection_itms: 3}\n", "(did you mean original.selection_items?)"),
+    (
+        "sweep plan",
+        "grid:\n  models: {a: {}}\n  originals: {b: {name: c, sets: [d]}}\n"
+        "  rows: [{model: a, original: b, probe: {name: d}, seeds: [0, -1]}]\n",
+        "grid.rows[0].seeds[1] -1: give a number from 0",
+    ),
     (
         "sweep plan",
         "grid:\n  models: {a: {}}\n  originals: {b: {name: c, sets: [], selection_itms: 3}}\n",
