@@ -7,7 +7,6 @@ import os
 import signal
 import time
 import traceback
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -95,7 +94,8 @@ class _Driver:
     view: RunView
     _refs: dict[Ref, str] = field(default_factory=dict)
     _pauses: dict[str, float] = field(default_factory=dict)  # until when a job is not put again
-    _looks: Counter[tuple[str, int]] = field(default_factory=Counter)  # at attempts on lost nodes
+    _stranded: set[Ref] = field(default_factory=set)  # seen on a lost node at the last look
+    _left_behind: dict[str, int] = field(default_factory=dict)  # the attempt on the lost node
     _next_look: float = 0.0
     _failed_starts: int = 0
     _opened: float = 0.0
@@ -253,7 +253,7 @@ class _Driver:
         It goes by the connection, which a node that is frozen or cut off keeps for minutes.
         """
         self._next_look = time.monotonic() + _NODES_SECONDS
-        lost = self.cluster.lost_nodes()
+        lost, before, self._stranded = self.cluster.lost_nodes(), self._stranded, set()
         for ref, key in list(self._refs.items()) if lost else ():
             try:
                 attempt = fencing.newest_attempt(self.schedule.runs_dir / key)
@@ -261,11 +261,14 @@ class _Driver:
                 continue
             if attempt is None or attempt.driver != self.number or attempt.left is not None:
                 continue
-            if attempt.node in lost:
-                self._looks[key, attempt.number] += 1
-                if self._looks[key, attempt.number] == 2:  # after it the next attempt is awaited
-                    self.cluster.cancel(ref)  # or Ray would try it again some day
-                    self._take(self._refs.pop(ref), End.LOST, "Ray does not reach its node")
+            if attempt.node not in lost or attempt.number <= self._left_behind.get(key, 0):
+                continue
+            if ref not in before:
+                self._stranded.add(ref)
+                continue
+            self._left_behind[key] = attempt.number
+            self.cluster.cancel(ref)  # or Ray would try it again some day
+            self._take(self._refs.pop(ref), End.LOST, "Ray does not reach its node")
 
     def _stop_jobs(self) -> None:
         """Let the jobs that run save their state. A second signal ends them at once."""
