@@ -1,7 +1,10 @@
+"""Systems that answered the same items: "1" is right, "0" wrong, "2" half of a tie."""
+
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +12,83 @@ import pytest
 from scipy.stats import binomtest
 
 from probelight.io.errors import UsageError
+from probelight.io.files import DataFile
 from probelight.protocols import cli
-from probelight.protocols.compare.compare import compare
+from probelight.protocols.compare.blocks import blocks_of, named
+from probelight.protocols.compare.compare import compare, same_samples
+from probelight.protocols.compare.systems import RunScores, System, scores_of, systems_of
 from probelight.reports.sections import made_sections
-from probelight.results.details import ComparisonDetails
-from probelight.results.load import load_results
+from probelight.results.details import ComparisonDetails, InoculationDetails
+from probelight.results.load import UnreadableResultError, load_results
+from probelight.results.record import RunRecord
 from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder
 
-FIRST = "1111111111110000"
-SECOND = "1110000000001000"
+SCORES = {"0": 0.0, "1": 1.0, "2": 0.5}
+ROW = Row(probe="made", split="test", metric="accuracy", value=0.5)
+TRAIN = DataFile(path="train.jsonl", sha256="0" * 64)
 
 
+def lines(right: str, groups: Sequence[int] | None = None, word: str = "is", **more: Any) -> Any:
+    """Lines of predictions.jsonl about as many items."""
+    found = []
+    for number, one in enumerate(right):
+        item = {"set": "made", "id": f"i{number}", "position": number + 1}
+        item |= {"question": f"Item {number} {word} [MASK].", "choices": ["larger", "smaller"]}
+        item |= {"scores": [0.0, 1.0], "prediction": 1, "tied": 1, "answer": 1}
+        item |= {} if groups is None else {"interval_group": groups[number]}
+        found.append({**item, "correct": SCORES[one], **more})
+    return found
+
+
+def leave_run(folder: Path, told: Any, row: Row, **facts: Any) -> Path:
+    command = CommandFolder(folder, {"command": "made"})
+    run = command.run(f"{row.protocol}-{row.model}-{row.dose}", {"row": repr(row)})
+    run.write_lines("predictions.jsonl", told)
+    about = {"protocol": row.protocol, "model": row.model, "probe": row.probe}
+    run.finish(RunRecord(**about, rows=(row,), **facts))
+    return folder
+
+
+def leave_zero_shot(
+    folder: Path, model: str, right: str, probe: str = "made", turned: bool = False, **more: Any
+) -> Path:
+    """A zero-shot run on one probe."""
+    row = replace(ROW, protocol="zero_shot", model=model, probe=probe, mode="zero_shot")
+    row = replace(row, num_items=len(right), num_groups=more.pop("num_groups", None))
+    told = lines(right, **more)
+    return leave_run(folder, told[::-1] if turned else told, row)
+
+
+def leave_curve(
+    folder: Path, model: str, size: int, by_seed: Mapping[int, str], **more: Any
+) -> Path:
+    """A point of a curve, with a control whose answers are no answers to the items."""
+    about = {"protocol": "curve", "model": model, "mode": "mlp", "control": "standard"}
+    control = lines("1" * len(next(iter(by_seed.values()))), control="no_language", seed=1)
+    told = [
+        line
+        for seed, right in by_seed.items()
+        for line in lines(right, control="standard", seed=seed, **more)
+    ]
+    row = replace(ROW, **about, num_train=size)
+    return leave_run(folder, [*control, *told], row, data=(TRAIN,))
+
+
+def leave_inoculation(folder: Path, dose: int, seed: int, after: str, before: str) -> Path:
+    """An inoculation whose probe and original task have the same items."""
+    row = Row(
+        protocol="inoculation", model="m", probe="made", dose=dose, extra="none", seed=seed,
+        learning_rate=1e-4, split="report", metric="probe_accuracy", value=0.5,
+    )  # fmt: skip
+    sets = {"report_probe": after, "report_original": after}
+    sets |= {"report_probe_before": before, "report_original_before": before}
+    told = [line for name, right in sets.items() for line in lines(right, set=name)]
+    facts = InoculationDetails(original_task="task", setup="abc")
+    return leave_run(folder, told, row, details=(facts,))
+
+
+FIRST, SECOND = "1111111111110000", "1110000000001000"
 RowsOf = Callable[..., list[Row]]
 
 
@@ -28,11 +97,11 @@ def values(rows: list[Row]) -> dict[tuple[str, str], float]:
 
 
 def test_two_folders_from_the_command_line(
-    leave: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = leave.zero_shot(tmp_path / "a", "bert", FIRST)
-    other = leave.zero_shot(tmp_path / "b", "roberta", SECOND)
-    leave.zero_shot(tmp_path / "b", "roberta", SECOND, probe="lonely")
+    one = leave_zero_shot(tmp_path / "a", "bert", FIRST)
+    other = leave_zero_shot(tmp_path / "b", "roberta", SECOND)
+    leave_zero_shot(tmp_path / "b", "roberta", SECOND, probe="lonely")
     out = tmp_path / "out"
     assert cli.main(["compare", str(one), str(other), "--output_dir", str(out)]) == 0
     printed = re.sub(r"\s+", " ", capsys.readouterr().out)
@@ -69,13 +138,11 @@ def subsets(rows: list[Row], kind: str) -> set[str]:
     return {row.subset_text for row in rows if row.subset and row.subset.kind == kind}
 
 
-def test_p_values_are_adjusted_over_all_comparisons(
-    leave: Any, tmp_path: Path, rows_of: RowsOf
-) -> None:
+def test_p_values_are_adjusted_over_all_comparisons(tmp_path: Path, rows_of: RowsOf) -> None:
     rights = {"x": "1" * 10 + "0" * 10, "y": "0" * 20, "z": "1" * 4 + "0" * 16}
     for model, right in rights.items():
-        leave.zero_shot(tmp_path / "a", model, right)
-        leave.zero_shot(tmp_path / "a", model, right[::-1], probe="turned")
+        leave_zero_shot(tmp_path / "a", model, right)
+        leave_zero_shot(tmp_path / "a", model, right[::-1], probe="turned")
     rows = rows_of("out", "a")
     assert rows_of("out", "a") == rows  # the same command goes on
     raw = [row.value for row in rows if row.metric == "p_value"]
@@ -87,14 +154,12 @@ def test_p_values_are_adjusted_over_all_comparisons(
     assert {row.num_items for row in rows} == {20}
 
 
-def test_curves_meet_at_each_size_with_all_seeds(
-    leave: Any, tmp_path: Path, rows_of: RowsOf
-) -> None:
+def test_curves_meet_at_each_size_with_all_seeds(tmp_path: Path, rows_of: RowsOf) -> None:
     for model, shift in (("x", 3), ("y", 0)):
         for size in (62, 1000):
             rights = {seed: "1" * (4 + seed + shift) + "0" * (16 - seed - shift) for seed in (1, 2)}
-            leave.curve(tmp_path / model, model, size, rights, groups=[i // 2 for i in range(20)])
-    leave.curve(tmp_path / "y", "y", 125, {1: "1" * 20})
+            leave_curve(tmp_path / model, model, size, rights, groups=[i // 2 for i in range(20)])
+    leave_curve(tmp_path / "y", "y", 125, {1: "1" * 20})
     rows = rows_of("out", "x", "y")
     runs = load_results(tmp_path / "out").of("compare")
     facts = [run.detail(ComparisonDetails) for run in runs]
@@ -108,22 +173,20 @@ def test_curves_meet_at_each_size_with_all_seeds(
 
 
 def test_settings_of_one_model_are_compared_where_nothing_else_is(
-    leave: Any, tmp_path: Path, rows_of: RowsOf
+    tmp_path: Path, rows_of: RowsOf
 ) -> None:
     for dose, right in ((50, "1100"), (1000, "1110")):
         for seed in (1, 2):
-            leave.inoculation(tmp_path / "a", dose, seed, right, "1000")
+            leave_inoculation(tmp_path / "a", dose, seed, right, "1000")
     rows = rows_of("out", "a", probes="task")
     assert len(subsets(rows, "versus")) == 1
     assert subsets(rows, "model") == {"m (50 examples)", "m (1,000 examples)"}
     assert {row.probe for row in rows} == {"task"}
 
 
-def test_a_model_in_two_folders_is_called_by_them_too(
-    leave: Any, tmp_path: Path, rows_of: RowsOf
-) -> None:
+def test_a_model_in_two_folders_is_called_by_them_too(tmp_path: Path, rows_of: RowsOf) -> None:
     for place, after in (("a", "1100"), ("b", "1110")):
-        leave.inoculation(tmp_path / place, 50, 1, after, "1000")
+        leave_inoculation(tmp_path / place, 50, 1, after, "1000")
     rows = rows_of("out", "a", "b")
     assert subsets(rows, "model") == {"m (a)", "m (b)"}
     runs = load_results(tmp_path / "out").of("compare")
@@ -134,11 +197,11 @@ def test_a_model_in_two_folders_is_called_by_them_too(
     assert any("counted once: 2 of 8 systems" in notice for notice in runs[0].notices)
 
 
-def test_what_is_said_of_groups(leave: Any, tmp_path: Path, rows_of: RowsOf) -> None:
-    leave.zero_shot(tmp_path / "a", "x", "110011", num_groups=3)
-    leave.zero_shot(tmp_path / "b", "y", "110000")
-    leave.zero_shot(tmp_path / "a", "x", "110011", probe="p", groups=[0, 0, 1, 1, 2, 2])
-    leave.zero_shot(tmp_path / "b", "y", "110000", probe="p", groups=[0, 0, 0, 0, 1, 1])
+def test_what_is_said_of_groups(tmp_path: Path, rows_of: RowsOf) -> None:
+    leave_zero_shot(tmp_path / "a", "x", "110011", num_groups=3)
+    leave_zero_shot(tmp_path / "b", "y", "110000")
+    leave_zero_shot(tmp_path / "a", "x", "110011", probe="p", groups=[0, 0, 1, 1, 2, 2])
+    leave_zero_shot(tmp_path / "b", "y", "110000", probe="p", groups=[0, 0, 0, 0, 1, 1])
     rows = rows_of("out", "a", "b")
     said = [notice for run in load_results(tmp_path / "out").runs for notice in run.notices]
     assert len([one for one in said if "before groups of items were recorded" in one]) == 1
@@ -155,10 +218,10 @@ def test_what_is_said_of_groups(leave: Any, tmp_path: Path, rows_of: RowsOf) -> 
     ],
 )
 def test_other_items_are_refused_with_their_number(
-    leave: Any, tmp_path: Path, right: str, more: dict[str, Any], words: str
+    tmp_path: Path, right: str, more: dict[str, Any], words: str
 ) -> None:
-    leave.zero_shot(tmp_path / "a", "x", "110011")
-    leave.zero_shot(tmp_path / "b", "y", right, **more)
+    leave_zero_shot(tmp_path / "a", "x", "110011")
+    leave_zero_shot(tmp_path / "b", "y", right, **more)
     with pytest.raises(UsageError) as caught:
         compare([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
     assert [part for part in words.split("; ") if part not in str(caught.value)] == []
@@ -177,26 +240,89 @@ def test_other_items_are_refused_with_their_number(
     ],
 )
 def test_what_cannot_be_compared(
-    leave: Any, tmp_path: Path, folders: str, more: dict[str, Any], words: str
+    tmp_path: Path, folders: str, more: dict[str, Any], words: str
 ) -> None:
-    leave.zero_shot(tmp_path / "a", "x", "110011")
+    leave_zero_shot(tmp_path / "a", "x", "110011")
     for model, right in (("y", "110011"), ("z", "110010")):  # z is there for nobody
-        leave.zero_shot(tmp_path / "b", model, right, probe="other")
+        leave_zero_shot(tmp_path / "b", model, right, probe="other")
     for model in "abcdefghi":
-        leave.zero_shot(tmp_path / "many", model, "110011")
+        leave_zero_shot(tmp_path / "many", model, "110011")
     paths = [tmp_path / name for name in folders.split()]
     with pytest.raises((UsageError, FileNotFoundError), match=re.escape(words)):
         compare(**{"folders": paths, "output_dir": tmp_path / "out", **more})
 
 
-def test_what_is_in_two_folders_counts_once(leave: Any, tmp_path: Path, rows_of: RowsOf) -> None:
+def test_what_is_in_two_folders_counts_once(tmp_path: Path, rows_of: RowsOf) -> None:
     for place, models in (("a", {"x": "1101"}), ("b", {"x": "1101", "y": "1000"})):
         for model, right in models.items():
-            leave.zero_shot(tmp_path / place, model, right)
+            leave_zero_shot(tmp_path / place, model, right)
     for folders in ("ab", "ba"):
         assert subsets(rows_of(f"out {folders}", *folders), "versus") == {"x − y"}
     [run] = load_results(tmp_path / "out ba").of("compare")
     assert "counted once: 1 of 3 systems" in run.notices[0]
-    copy = leave.zero_shot(tmp_path / "c", "x", "1101")
+    copy = leave_zero_shot(tmp_path / "c", "x", "1101")
     with pytest.raises(UsageError, match="counted once: 1 of 2 systems"):
         compare([tmp_path / "a", copy], tmp_path / "none")
+
+
+def read(folder: Path) -> list[RunScores]:
+    return list(scores_of(load_results(folder), folder.name))
+
+
+def test_items_meet_wherever_they_stand_and_however_they_are_padded(tmp_path: Path) -> None:
+    [plain] = read(leave_zero_shot(tmp_path / "a", "x", "1002"))
+    padded = {"choices": ["larger", "smaller", ""], "scores": [0.0, 1.0, 0.5], "turned": True}
+    [other] = read(leave_zero_shot(tmp_path / "b", "y", "0010", **padded))
+    assert list(other.scores.values()) == [0.0, 1.0, 0.0, 0.0]
+    assert next(iter(other.scores))[0] == "i3"
+    [block], said = blocks_of([System((plain,)), System((other,))], across_folders=True)
+    assert said == []
+    first, second = (system.scores(block.items)[0].tolist() for system in block.systems)
+    assert (first, second) == ([1.0, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0])
+
+
+def test_an_item_that_is_asked_twice_is_two(tmp_path: Path) -> None:
+    [twice] = read(leave_zero_shot(tmp_path / "a", "x", "100", id="same", question="Who?"))
+    assert list(twice.scores.values()) == [1.0, 0.0, 0.0]
+    assert [item[-1] for item in twice.scores] == [1, 2, 3]
+
+
+def test_runs_of_one_seed_are_pairs_where_they_have_one_sample(tmp_path: Path) -> None:
+    sizes, by_seed = {"a": 62, "b": 62, "c": 125}, {1: "10", 2: "01"}
+    curves = [read(leave_curve(tmp_path / n, n, size, by_seed)) for n, size in sizes.items()]
+    (one, same, larger), _ = systems_of([run for runs in curves for run in runs])
+    assert same_samples(one, same)
+    assert not same_samples(one, larger)
+    [asked] = read(leave_zero_shot(tmp_path / "d", "d", "10"))
+    assert not same_samples(System((asked,)), System((asked,)))
+
+
+def test_a_run_that_is_there_twice_is_said(tmp_path: Path) -> None:
+    [one] = read(leave_zero_shot(tmp_path / "a", "x", "10"))
+    other = replace(one, path="runs/other", scores=dict.fromkeys(one.scores, 1.0))
+    systems, [said] = systems_of([one, other, replace(one, path="runs/again")])
+    assert [system.runs for system in systems] == [(one,)]
+    assert said.startswith("a/runs/other: not compared, as runs/zero_shot-x")
+
+
+def test_names_say_no_more_than_is_needed(tmp_path: Path) -> None:
+    [one] = read(leave_zero_shot(tmp_path / "a", "x", "10"))
+
+    def names(*answers: RunScores) -> list[str]:
+        systems, _ = systems_of(answers)
+        [block], _ = blocks_of(systems, across_folders=False)
+        [found] = named([block])
+        return list(found)
+
+    causal, there = {"scored by": "causal"}, {"folder": "b", "origin": "other weights"}
+    assert names(one, replace(one, model="y")) == ["x", "y"]
+    assert names(one, replace(one, **there)) == ["x (a)", "x (b)"]
+    assert names(one, replace(one, setting=causal)) == ["x (zero_shot)", "x (causal)"]
+    assert names(one, replace(one, setting=causal, **there)) == ["x (a)", "x (b)"]
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    folder = leave_zero_shot(tmp_path / "a", "x", "10", scores=[0.0])
+    with pytest.raises(UnreadableResultError, match=r"predictions\.jsonl:1: 2 choices, but 1"):
+        read(folder)
+    assert CommandFolder(folder, {"command": "made"}).finished()

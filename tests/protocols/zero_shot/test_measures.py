@@ -1,8 +1,11 @@
-"""Rules by which one model's choices are scored, against loops over the raw transformers model."""
+"""Scores by every rule, against loops over the raw model; accuracy by paradigm, by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +15,23 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.metrics.intervals import wilson
 from probelight.metrics.scoring_rules import RULES
 from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.models.scorer import Scorer, TrainedScorer
-from probelight.probes.record import Record, Setup
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import GroupBy, Record, Setup
+from probelight.probes.source import ProbeData
+from probelight.protocols import cli
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import Predictions, predict
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot import measures
 from probelight.protocols.zero_shot.command import chosen_rules
-from probelight.protocols.zero_shot.measures import Panel, panel_of
 from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
+from tests.fixtures.rows import read_predictions, read_result, read_results
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 LogLikelihood = Callable[[str, str], tuple[float, int]]
@@ -64,14 +71,18 @@ def log_likelihood() -> LogLikelihood:
 
 def asked(
     setup: Setup, records: list[Record], domain: str, model: ModelSettings = DEFAULT_MODEL
-) -> Panel:
+) -> measures.Panel:
     scorer = scorer_for(model, setup)
     own = predict(scorer, {"mine": records}, TRAINER)["mine"]
-    return panel_of(scorer, own, RULES, setup, domain, TRAINER)
+    return measures.panel_of(scorer, own, RULES, setup, domain, TRAINER)
 
 
 def assert_by_hand(
-    panel: Panel, records: list[Record], domain: str, free: Sequence[str], score: LogLikelihood
+    panel: measures.Panel,
+    records: list[Record],
+    domain: str,
+    free: Sequence[str],
+    score: LogLikelihood,
 ) -> None:
     """The scores by every rule; `score(stem, choice)` is a log-likelihood and its pieces."""
     for place, record in enumerate(records):
@@ -159,7 +170,7 @@ def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyP
 def test_what_was_not_asked_for_is_not_there() -> None:
     scorer = scorer_for(ModelSettings(), "mc_qa")
     own = predict(scorer, {"mine": QA}, TRAINER)["mine"]
-    found = panel_of(scorer, own, ["mean_char"], "mc_qa", "", TRAINER)
+    found = measures.panel_of(scorer, own, ["mean_char"], "mc_qa", "", TRAINER)
     assert list(found.by_rule) == ["mean_char"]
 
 
@@ -167,7 +178,7 @@ def test_rows_and_lines_by_hand() -> None:
     records = [Record(str(i), "a [MASK]", ("x", "y"), 0) for i in range(4)]
     own = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
     other = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
-    panel = Panel(own, {"pmi": other, "sum": own})
+    panel = measures.Panel(own, {"pmi": other, "sum": own})
     rows = panel.rows(["a", "b", "c", "c"], Row(model="m", mode="zero_shot"))
     assert [(row.metric, row.scoring, row.value, row.num_groups) for row in rows] == [
         ("accuracy", "pmi", 0.75, 3),
@@ -189,7 +200,7 @@ def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
     scorer = TrainedScorer(SentenceChoice("embedded", num_choices=2))
     own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])
     with pytest.raises(UsageError, match=r"TrainedScorer \(mode fine_tuned\) gives no log-likeli"):
-        panel_of(scorer, own, ["sum"], "mc_qa", "", TRAINER)
+        measures.panel_of(scorer, own, ["sum"], "mc_qa", "", TRAINER)
 
 
 @pytest.mark.parametrize(
@@ -198,3 +209,153 @@ def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
 )
 def test_rules_are_those_that_are_named(given: list[str], rules: list[str]) -> None:
     assert chosen_rules(given) == rules
+
+
+UIDS = ("agreement", "agreement", "order", "order", "order", None)
+PAIRS = tuple(
+    Record(str(n), "", (f"good {n}", f"bad {n}"), 0, {"paradigm": uid} if uid else {}, n)
+    for n, uid in enumerate(UIDS)
+)
+# By sums: right, wrong, a tie, right, right, wrong.
+SUMS = Predictions("pairs", PAIRS, [[-4, -6], [-9, -8], [-5, -5], [-2, -3], [-1, -7], [-8, -6]])
+# The means: -2 -2, -3 -8, -5 -2.5, -1 -3, -1 -7, -2 -3.
+NUM_TOKENS = [[2, 3], [3, 1], [1, 2], [2, 1], [1, 1], [4, 2]]
+
+
+def probe(group_by: GroupBy | None, records: tuple[Record, ...] = PAIRS) -> ProbeData:
+    config = ProbeConfig("pairs", "minimal_pair", 2, 0.5, group_by=group_by)
+    return ProbeData(config, records, (), ())
+
+
+def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
+    scores = [
+        [total / number for total, number in zip(*row, strict=True)]
+        for row in zip(SUMS.scores, NUM_TOKENS, strict=True)
+    ]
+    means = Predictions("pairs", PAIRS, scores)
+    assert (scores[0], scores[5]) == ([-2, -2], [-2, -3])
+    row = Row(model="m", mode="causal_likelihood")
+    by_mean = measures.paradigm_rows(means, None, replace(row, scoring="mean_token"))
+    rows = [*measures.pair_rows(SUMS, probe(None), row), *by_mean]
+    values = {(r.scoring, r.metric, r.subset_text): (r.value, r.num_items) for r in rows}
+    assert len(values) == len(rows)
+    assert {r.mode for r in rows} == {"causal_likelihood"}
+    assert values == {
+        ("", "accuracy", ""): (3.5 / 6, 6),
+        ("", "tied_share", ""): (1 / 6, 6),
+        ("", "near_tied_share", ""): (0.0, 6),
+        ("", "chance", ""): (0.5, 6),
+        ("", "accuracy", "UID=agreement"): (0.5, 2),
+        ("", "accuracy", "UID=order"): (2.5 / 3, 3),
+        ("mean_token", "accuracy", "UID=agreement"): (0.75, 2),
+        ("mean_token", "accuracy", "UID=order"): (2 / 3, 3),
+    }
+    assert (rows[0].ci_low, rows[0].ci_high) == pytest.approx(wilson(3.5, 6))
+
+
+def test_items_of_no_paradigm_are_counted_where_others_have_one() -> None:
+    said = "1 of 6 items have no UID and are in the overall accuracy alone"
+    assert measures.pair_notices(PAIRS) == [said]
+    assert measures.pair_notices(PAIRS[:5]) == measures.pair_notices(PAIRS[5:]) == []
+
+
+def test_intervals_by_paradigm_are_of_the_whole_and_within_one_of_its_pairs() -> None:
+    said = Predictions("pairs", PAIRS[:5], SUMS.scores[:5])
+    rows = measures.pair_rows(said, probe("paradigm", PAIRS[:5]), Row())
+    by_part = {row.subset_text: row for row in rows if row.metric == "accuracy"}
+    assert by_part[""].num_groups == 2
+    order = by_part["UID=order"]
+    assert (order.ci_low, order.ci_high) == pytest.approx(wilson(2.5, 3))
+
+
+BLIMP = [
+    ("agreement", "grass is white .", "the grass what white ."),
+    ("agreement", "what is the colour of snow", "what is the the colour"),
+    ("order", "the sky is blue .", "sky the is blue ."),
+    ("order", "blood is red .", "is blood red ."),
+    ("order", "coal is black .", "black coal is a ."),
+]
+
+
+def score_pairs(folder: Path, pairs: Iterable[tuple[str, str, str]]) -> list[str]:
+    """The command that scores a file in BLiMP's form: a paradigm, a good and a bad sentence."""
+    rows = [
+        {"sentence_good": good, "sentence_bad": bad, "UID": uid, "pairID": str(n)}
+        for n, (uid, good, bad) in enumerate(pairs)
+    ]
+    path = folder / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    quiet = "--trainer.progress_bar=false"
+    return ["zero-shot", f"--data.path={path}", "--data.setup=minimal_pair", quiet]
+
+
+def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
+    tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = score_pairs(tmp_path, BLIMP)
+    out = f"--output_dir={tmp_path / 'out'}"
+    assert cli.main([*command, out, f"--model.name_or_path={tiny_model}"]) == 0
+
+    tokens = [[token_scores(tiny_model, text) for text in pair] for _, *pair in BLIMP]
+    said = read_predictions(tmp_path / "out", "zero-shot-pairs-*")
+    assert [row["id"] for row in said] == [f"{uid}-{n}" for n, (uid, *_) in enumerate(BLIMP)]
+    for row, pair in zip(said, tokens, strict=True):
+        assert row["scores"] == pytest.approx([sum(scores) for scores in pair], abs=1e-4)
+        means = [sum(scores) / len(scores) for scores in pair]
+        assert row["by_rule"]["mean_token"]["scores"] == pytest.approx(means, abs=1e-4)
+    expected = defaultdict[tuple[str, str], list[bool]](list)
+    for (uid, *_), (good, bad) in zip(BLIMP, tokens, strict=True):
+        for part in ("", f"UID={uid}"):
+            expected["", part].append(sum(good) > sum(bad))
+            expected["mean_token", part].append(sum(good) / len(good) > sum(bad) / len(bad))
+    results = [r for r in read_results(tmp_path / "out/results.csv") if r["metric"] == "accuracy"]
+    assert {row["mode"] for row in results} == {"pseudo_log_likelihood"}
+    assert {(row["scoring"], row["subset"]): float(row["value"]) for row in results} == {
+        key: pytest.approx(sum(right) / len(right)) for key, right in expected.items()
+    }
+    # Every other question about a place in a sentence is refused by name.
+    other = f"--output_dir={tmp_path / 'other'}"
+    for asked_for in ("--ranks=true", "--scoring=sum,pmi"):
+        assert cli.main([*command, other, asked_for]) == cli.USAGE_ERROR
+    assert "they take sum, mean_token, mean_char" in capsys.readouterr().err
+
+
+def token_scores(folder: Path, text: str) -> list[float]:
+    """log p of each token with that token masked, one sequence at a time."""
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    [ids] = tokenizer(text, return_tensors="pt")["input_ids"]
+    scores = []
+    for place in range(1, len(ids) - 1):
+        masked = ids.clone()
+        masked[place] = tokenizer.mask_token_id
+        with torch.no_grad():
+            logits = model(masked[None]).logits[0, place]
+        scores.append(float(logits.log_softmax(0)[ids[place]]))
+    return scores
+
+
+Folder = Callable[[str], Path]
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked", "seq2seq"])
+def test_white_space_around_texts_is_not_scored_and_said_once(
+    kind: str, causal_folder: Folder, curve_lm: Folder, tmp_path: Path
+) -> None:
+    # As minicons and lm-evaluation-harness have it, a blank at the end would be a token.
+    blanks = [("x", "the cat is larger . ", "the cat is a larger ."), ("x", "a dog", "\ta a dog")]
+    models = {"causal": causal_folder("gpt2"), "seq2seq": curve_lm("t5")}
+    model = models.get(kind, "dictionary-lm")
+    found = []
+    for pairs in (blanks, [(uid, good.strip(), bad.strip()) for uid, good, bad in blanks]):
+        out = tmp_path / str(len(found))
+        command = [*score_pairs(tmp_path, pairs), f"--output_dir={out}", "--model.kind=auto"]
+        assert cli.main([*command, f"--model.name_or_path={model}"]) == 0
+        notices = read_result(out).get("notices", [])
+        said = [notice for notice in notices if "white space" in notice]
+        found.append(([line["scores"] for line in read_predictions(out)], said))
+    [(with_blanks, [notice]), (clean, none)] = found
+    assert with_blanks == clean
+    assert none == []
+    assert notice.startswith("2 of 2 items have white space at the end of a choice or stem or arou")
+    assert f"not scored (the first one: {tmp_path / 'pairs.jsonl'}:1)" in notice
