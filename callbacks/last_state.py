@@ -21,6 +21,8 @@ from pytorch_lightning.trainer.connectors.signal_connector import _SignalConnect
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight.io.atomic import part_of, remove, written_to
+from probelight.io.errors import is_out_of_memory
+from probelight.io.files import regular_file
 from probelight.io.process import STOP
 
 LAST_NAME = "last"
@@ -80,8 +82,10 @@ def read_state(
         UnreadableCheckpointError: If the file is missing, damaged or holds pickled objects.
     """
     try:
-        state = torch.load(path, map_location=map_location, weights_only=True)
+        state = torch.load(regular_file(path), map_location=map_location, weights_only=True)
     except Exception as error:
+        if is_out_of_memory(error):  # nothing is wrong with the file
+            raise
         cause = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         if isinstance(error, pickle.UnpicklingError):
             # torch's own text advises to read pickles all the same

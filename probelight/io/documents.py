@@ -114,6 +114,8 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
     """
     try:
         row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        if isinstance(row, dict | list):
+            _check_depth(row, MAX_JSON_DEPTH)
     except json.JSONDecodeError as error:
         raise RecordError(f"invalid JSON: {error.msg} at character {error.pos + 1}{hint}") from None
     except RecordError:
@@ -209,22 +211,27 @@ def read_yaml(path: str | Path) -> Any:
     more than a file of settings needs.
     """
     try:
-        loader = _Loader(read_text(path, SETTINGS))
-        try:
-            node = loader.get_single_node()
-            if node is None:
-                return None
-            _count_nodes(node, {})
-            _refuse_repeated_keys(node, set())
-            return loader.construct_document(node)
-        finally:
-            loader.dispose()
+        return parse_yaml(read_text(path, SETTINGS))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or 'No such file'}") from None
     except RecordError as error:  # it names the file
         raise ConfigError(str(error)) from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{path}: {_yaml_problem(error)}") from None
+
+
+def parse_yaml(text: str) -> Any:
+    """Return the value of a YAML text; yaml.YAMLError as `read_yaml` refuses it."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _count_nodes(node, {})
+        _refuse_repeated_keys(node, set())
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types

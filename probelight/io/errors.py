@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Sequence
+
+# How torch, C++, the loader of shared libraries, threads and modules written in C put it.
+_NO_MEMORY = (
+    *("allocate memory", "bad_alloc", "failed to map segment", "can't start new thread"),
+    "error return without exception set",
+)
 
 
 class RecordError(ValueError):
@@ -22,3 +29,15 @@ def nearest(word: object, known: Sequence[str]) -> str:
     """Return a suggestion for a mistyped word, or nothing."""
     near = difflib.get_close_matches(str(word), known, n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an exception is, or comes from, main memory that was not given."""
+    step: BaseException | None = error
+    while step is not None:
+        if isinstance(step, MemoryError) or getattr(step, "errno", None) == errno.ENOMEM:
+            return True
+        if any(text in str(step) for text in _NO_MEMORY):
+            return True
+        step = step.__cause__ or step.__context__
+    return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import errno
 import os
 import signal
 import socket
@@ -131,6 +132,21 @@ def say_stopped(code: int) -> None:
     if is_first_process():
         with suppress(RuntimeError):  # a signal in the middle of a print
             print(SENTENCES[code], file=sys.stderr, flush=True)
+
+
+def open_standard_streams() -> None:
+    """Open those standard streams that are closed, or files of a run would take their numbers.
+
+    Raises:
+        OSError: If standard output is one of them: what a command prints would be lost.
+    """
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:  # a new file has the lowest free number, which is the stream's
+        number = os.open(os.devnull, os.O_RDWR)
+        os.set_inheritable(number, True)
+        setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w"))
+    if "stdout" in closed:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 def is_first_process() -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,27 @@ def test_no_readable_state_is_a_fresh_start(tmp_path: Path) -> None:
     found, problems = newest_state(tmp_path / "last.ckpt")
     assert found is None
     assert len(problems) == 1
+
+
+def test_a_state_that_memory_is_too_small_for_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.save({"state_dict": {}}, tmp_path / "last.ckpt")
+
+    def load(*_: object, **__: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "load", load)
+        with pytest.raises(RuntimeError, match="can't allocate"):
+            newest_state(tmp_path / "last.ckpt")
+    assert newest_state(tmp_path / "last.ckpt") == (tmp_path / "last.ckpt", ())
+
+
+def test_a_pipe_is_no_state(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "last.ckpt")
+    with pytest.raises(UnreadableCheckpointError, match="a device or a pipe"):
+        read_state(tmp_path / "last.ckpt")
 
 
 class Evil:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,10 @@ def test_predictions_alone(tmp_path: Path) -> None:
         ({"predictions": LOGITS, "label_ids": np.array([1])}, "one whole number for each of 2"),
         ({"predictions": LOGITS, "label_ids": np.array([0, 2])}, "row 2: the label 2 is none"),
         ({"arr_0": LOGITS}, "it holds arr_0; write it with np.savez"),
+        ({"predictions": np.zeros((1_000_001, 2), "i1")}, r"\(1000001, 2\); 1 to 1,000,000 rows"),
+        ({"predictions": np.zeros((2, 2_500_001), "i1")}, "with 5,000,000 logits in all are read"),
+        ({"predictions": LOGITS[:0]}, r"\(0, 2\); 1 to 1,000,000 rows"),
+        ({"predictions": LOGITS, "label_ids": np.array([{}, 1])}, "label_ids .* Python objects"),
         ({"predictions": np.array([{}], dtype=object)}, "Python objects, which are not read"),
     ],
 )
@@ -260,15 +265,55 @@ def test_other_arrays_are_refused(arrays: dict[str, Any], said: str, tmp_path: P
         hf_trainer.read(saved(tmp_path, **arrays))
 
 
+def header(shape: str, descr: str = "<f8") -> bytes:
+    """The header of a .npy file, which may promise anything."""
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}}}"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "damaged"),
+        (b"a longer text", "damaged .the magic string"),
+        (header("(1000000000000, 2)"), r"\(1000000000000, 2\); 1 to 1,000,000 rows"),
+        (header("(-1, 2)"), "1 to 1,000,000 rows"),
+        (header("(1000, 2)") + b"1234567", "damaged .Failed to read all data"),
+        (header("(" * 300), "damaged"),
+        (header("'a'"), "damaged .shape is not valid"),
+        (header("(1, 2)", "zz"), "damaged .descr is not a valid"),
+        (header("(1, 2)", "O") + b"cos\nsystem\n", "Python objects, which are not read"),
+    ],
+)
+def test_damaged_arrays_are_refused(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "out.npy"
+    path.write_bytes(content)
+    with pytest.raises(RecordError, match=rf"out\.npy: .*{said}"):
+        hf_trainer.read(path)
+    with zipfile.ZipFile(tmp_path / "out.npz", "w") as archive:
+        archive.writestr("predictions.npy", content)
+    with pytest.raises(RecordError, match=r"out\.npz: "):
+        hf_trainer.read(tmp_path / "out.npz")
+
+
+def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path, predictions=LOGITS)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag in the directory
+    path.write_bytes(content)
+    with pytest.raises(RecordError, match=r"'predictions\.npy' in the zip archive is encrypted"):
+        hf_trainer.read(path)
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04cut")
-    (tmp_path / "out.npy").write_bytes(b"")
+    (tmp_path / "pipe.npy").symlink_to("/dev/zero")
     for name, error, said in (
         ("predict_results_swag.txt", UsageError, "labels or metrics without the scores"),
         ("out.pkl", UsageError, "no file of NumPy"),
         ("out.npz", FileNotFoundError, "there is no such file"),
         ("cut.npz", RecordError, "damaged"),
-        ("out.npy", RecordError, r"out\.npy"),
+        ("pipe.npy", RecordError, "a device or a pipe"),
     ):
         with pytest.raises(error, match=said):
             hf_trainer.read(tmp_path / name)
@@ -291,6 +336,12 @@ def sample(path: Path = TAXONOMY, line: int = 0) -> dict[str, Any]:
 def samples(folder: Path, *lines: object) -> Path:
     path = folder / f"samples_mine_{DATE}.jsonl"
     return written(path, "".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_deep_document_is_refused(tmp_path: Path) -> None:
+    deep = json.loads('{"a":' * 800 + "1" + "}" * 800)
+    with pytest.raises(RecordError, match=":1: values within values more than 50 times"):
+        lm_eval.read(samples(tmp_path, {**sample(), "doc": deep}))
 
 
 def test_a_file_that_the_harness_wrote() -> None:

@@ -15,7 +15,7 @@ from probelight.io.atomic import write_bytes_atomic
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError
 from probelight.io.files import MAX_ITEMS, DataFile, content_sha256, read_lines
-from probelight.probes.record import Record, RepeatedSentenceError, Setup, validate
+from probelight.probes.record import META_FIELDS, Record, RepeatedSentenceError, Setup, validate
 
 # A line and its number as a record (with an empty id where it has none), or None for a header.
 Parse = Callable[[str, int], Record | None]
@@ -210,6 +210,11 @@ def meta_of(notes: object) -> dict[str, Any]:
         except (TypeError, ValueError, OverflowError):
             problem = f"`{name}` in `notes` is {meta[name]!r}; a whole number is needed"
             raise RecordError(problem) from None
+    for name in META_FIELDS:  # groups and parts of a set are called by them
+        is_list = name == "arguments"
+        if not isinstance(meta.get(name), (str | list if is_list else str | int | float) | None):
+            needed = "a list" if is_list else "a text or a number"
+            raise RecordError(f"`{name}` in `notes` is {kind_of(meta[name])}; {needed} is needed")
     if meta.get("word") and "gold_synset" in meta:  # DictionaryQA asks for the sense of a word
         meta.setdefault("cluster", meta["word"])
         meta.setdefault("sense", meta["gold_synset"])

@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from probelight.io.atomic import disk_error, line_of
-from probelight.io.errors import nearest
+from probelight.io.errors import is_out_of_memory, nearest
 from probelight.io.escaping import visible
 from probelight.io.package import as_typed, program, version
 from probelight.io.process import (
@@ -26,6 +26,7 @@ from probelight.io.process import (
     TERMINATED,
     USAGE_ERROR,
     follow_first_process,
+    open_standard_streams,
     say_stopped,
 )
 
@@ -89,6 +90,10 @@ _USAGE_ERRORS = {
     "MisconfigurationException",
 }
 _READABLE_ERRORS = {"UnreadableCheckpointError", "PretrainedError", "DriverLostError"}
+OUT_OF_MEMORY = (
+    "not enough memory; end other programs, raise the limit if `ulimit -v` shows one, or take a "
+    "smaller model, file or batch; the same command then goes on"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,16 +102,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         STOP.listen()  # before the slower imports, so that a signal is answered at any moment
         arguments = sys.argv[1:]
     try:
+        open_standard_streams()
         try:
             return _dispatch(list(arguments))
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:
-        if not _stdout_is_closed():
+    except OSError as error:  # of standard output: those of a command are answered below
+        if isinstance(error, BrokenPipeError) and not _stdout_is_closed():
             raise
         # Python flushes once more at its end, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        if isinstance(error, BrokenPipeError):
+            return BROKEN_PIPE
+        problem = f"cannot be written: {error.strerror}; send it to a file or a pipe"
+        print(f"{program()}: standard output {problem}", file=sys.stderr)
+        return FAILURE
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -185,7 +195,9 @@ def report_error(command: str, error: Exception) -> int:
     is_readable = is_usage or isinstance(error, OSError | ValueError) or names & _READABLE_ERRORS
     message = f"{'error' if is_usage else 'failed'}: {error}"
     refused = disk_error(error)
-    if refused is not None and not debug:
+    if is_out_of_memory(error) and not debug:
+        is_usage, message = False, f"failed: {OUT_OF_MEMORY}"
+    elif refused is not None and not debug:
         is_usage, message = False, f"failed: {line_of(refused)}"
     elif debug or not is_readable:
         traceback.print_exception(error)

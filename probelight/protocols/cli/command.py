@@ -21,6 +21,7 @@ from docstring_parser import parse_from_object as parse_docstring
 from jsonargparse import SUPPRESS, ArgumentParser, get_loader, set_loader
 from jsonargparse.typing import register_type
 
+from probelight.io.documents import parse_yaml
 from probelight.io.escaping import visible
 from probelight.io.package import PACKAGE, as_typed, program, with_current_class_paths
 from probelight.io.ranges import NotBlank, Settings, checked, hints_of, lists_of
@@ -215,9 +216,15 @@ def command_parser(
     return parser
 
 
+_SHORT = 100  # characters, in which no value is deep or stands for many
+
+
 @cache
 def prepare_jsonargparse() -> None:
-    """Make jsonargparse refuse empty paths, and find classes by old paths in any YAML it reads."""
+    """Make jsonargparse refuse empty paths, and find classes by old paths in any YAML it reads.
+
+    It refuses the same YAML on a command line as in a file: too deep, or with too many aliases.
+    """
 
     def path(text: str | Path) -> Path:
         if not NotBlank().admits(str(text)):  # it would be the current folder
@@ -226,7 +233,13 @@ def prepare_jsonargparse() -> None:
 
     register_type(Path, str, path, fail_already_registered=False)
     load = get_loader("yaml")
-    set_loader("yaml", lambda text: with_current_class_paths(load(text)), (yaml.YAMLError,))
+
+    def value(text: str) -> Any:
+        if len(text) > _SHORT:
+            parse_yaml(text)
+        return with_current_class_paths(load(text))
+
+    set_loader("yaml", value, (yaml.YAMLError,))
 
 
 class OneLineErrors(ArgumentParser):

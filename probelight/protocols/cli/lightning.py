@@ -30,6 +30,7 @@ from probelight.callbacks.prediction_writer import PredictionWriter
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
 from probelight.io import ranges
 from probelight.io.atomic import remove_leftovers, write_text_atomic
+from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text
 from probelight.io.package import program
 from probelight.models.checkpoint_files import PretrainedError
@@ -106,7 +107,11 @@ class ProbelightCLI(LightningCLI):
             options["callbacks"].append(StepMetrics(config.get("log_every_n_steps")))
         options["plugins"] = [*(config.get("plugins") or []), AtomicCheckpointIO()]
         options["default_root_dir"] = str(folder)
-        return super().instantiate_trainer(**options)
+        try:
+            return super().instantiate_trainer(**options)
+        except (ValueError, ModuleNotFoundError) as error:  # one is about the library of a TPU
+            given = f"--trainer.accelerator {config.get('accelerator')}"
+            raise UsageError(f"{given}: {' '.join(str(error).split())}") from error
 
     def after_fit(self) -> None:
         """Write result.json, which marks the run as finished and holds its scores."""

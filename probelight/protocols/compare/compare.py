@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -100,7 +101,7 @@ def compare(folders: list[Path], output_dir: Path | None = None, probes: Names =
 
 def _read_answers(folders: Sequence[Path]) -> tuple[list[RunScores], list[str], list[str]]:
     """Return the answers in all folders, notices of results left out, and of damaged ones alone."""
-    places = [str(folder.resolve()) for folder in folders]
+    places = [os.path.realpath(folder) for folder in folders]
     if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
         raise UsageError(f"{twice[0]} is given twice: every difference would be 0")
     names = distinct_ends(places)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from probelight.encoding.encoded_set import EncodedSet, token_budget_batches
-from probelight.io.errors import RecordError
+from probelight.io.errors import RecordError, UsageError
 from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures
@@ -141,9 +141,20 @@ def first_module(context: RunContext, model: ModelSettings, seed: int) -> Choice
 
 
 def device_of(trainer: TrainerSettings) -> torch.device:
-    """Return the device of a frozen encoder and its heads: one GPU if there is one, or the CPU."""
-    on_gpu = trainer.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available()
-    return torch.device("cuda" if on_gpu else "cpu")
+    """Return the device of a frozen encoder and its heads: one GPU if there is one, or the CPU.
+
+    Raises:
+        UsageError: If this machine does not have what was asked for.
+    """
+    if trainer.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available():
+        return torch.device("cuda")
+    with_mps = {"gpu", "mps"} if torch.backends.mps.is_available() else set()
+    if trainer.accelerator not in {"auto", "cpu", *with_mps}:  # MPS lacks what heads need
+        raise UsageError(
+            f"--trainer.accelerator {trainer.accelerator} is not on this machine; heads are "
+            "trained on a GPU with CUDA, or with cpu"
+        )
+    return torch.device("cpu")
 
 
 @dataclass(frozen=True)

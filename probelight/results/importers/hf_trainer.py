@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.files import ITEMS, regular_file, sha256_of
+from probelight.io.files import MAX_ITEMS, open_content, regular_file, sha256_of
 from probelight.results.importers.answers import Imported, imported
 
 if TYPE_CHECKING:
     import numpy as np
 
-    Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
-
+PREDICTIONS, LABELS = "predictions", "label_ids"
+MAX_SCORES = 5 * MAX_ITEMS  # of all items together: as Python's numbers they take gigabytes
 _WRITTEN = "np.savez(PATH, predictions=out.predictions, label_ids=out.label_ids)"
 
 
@@ -39,50 +39,74 @@ def read(path: Path) -> Imported:
         if path.name.startswith(("predict_results", "eval_results", "all_results")):
             what = "labels or metrics without the scores"
         raise UsageError(f"{path}: {what}; write the predictions with {_WRITTEN}")
-    arrays = _arrays(regular_file(path))
-    if "predictions" not in arrays:
-        raise RecordError(f"{path}: it holds {', '.join(arrays)}; write it with {_WRITTEN}")
-    logits, labels = arrays.pop("predictions"), arrays.pop("label_ids", None)
-    if logits.ndim != 2 or logits.dtype.kind not in "fiu" or logits.shape[1] < 2:
+    names = _names(regular_file(path))
+    if PREDICTIONS not in names:
         raise RecordError(
-            f"{path}: predictions of {logits.dtype} with the shape {logits.shape}; a row an item "
-            "and a logit a choice are needed"
+            f"{path}: it holds {', '.join(names) or 'no array'}; write it with {_WRITTEN}"
         )
+    logits = _array(path, PREDICTIONS, None)
     num_items, num_choices = logits.shape
     rows = pd.DataFrame({"score": logits.tolist()})
     rows.index = pd.Index([f"{path}: row {row}" for row in range(1, num_items + 1)])
-    if labels is not None:
-        if labels.shape != (num_items,) or labels.dtype.kind not in "iu":
-            raise RecordError(
-                f"{path}: label_ids of {labels.dtype} with the shape {labels.shape}, where one "
-                f"whole number for each of {num_items} rows is needed"
-            )
+    if LABELS in names:
+        labels = _array(path, LABELS, num_items)
         for where, label in zip(rows.index, labels.tolist(), strict=True):
             if not 0 <= label < num_choices:
                 raise RecordError(f"{where}: the label {label} is none of {num_choices} choices")
         rows["right"] = (labels[:, None] == range(num_choices)).tolist()
     frame = rows.assign(item=rows.index).explode([*rows.columns])
-    notices = (f"arrays that are not read: {', '.join(arrays)}",) if arrays else ()
+    unread = [name for name in names if name not in (PREDICTIONS, LABELS)]
+    notices = (f"arrays that are not read: {', '.join(unread)}",) if unread else ()
     return imported(path, sha256_of(path), frame, notices)
 
 
-def _arrays(path: Path) -> Arrays:
-    import numpy as np  # not above: --help is quick
-
-    num_bytes = path.stat().st_size
+def _names(path: Path) -> list[str]:
+    """Return the names of a file's arrays; a .npy file has the predictions."""
+    if not zipfile.is_zipfile(path):
+        return [PREDICTIONS]
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                num_bytes = sum(member.file_size for member in archive.infolist())
-        if num_bytes <= ITEMS.num_bytes:
-            found: Any = np.load(path, allow_pickle=False)
-            if isinstance(found, np.ndarray):
-                return {"predictions": found}
-            with found:
-                return {name: found[name] for name in found.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        what = (
-            "Python objects, which are not read" if "pickle" in str(error) else f"damaged {error}"
-        )
-        raise RecordError(f"{path}: {what}; write it with {_WRITTEN}") from None
-    raise RecordError(f"{path}: more than {ITEMS.num_bytes:,} bytes")
+        with zipfile.ZipFile(path) as archive:
+            return [name[:-4] for name in archive.namelist() if name.endswith(".npy")]
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise _damaged(path, error) from None
+
+
+def _array(path: Path, name: str, num_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return the predictions, or the labels of so many items, never Python objects.
+
+    The header is checked before anything is allocated: it may promise any size.
+    """
+    from numpy.lib import format as npy
+
+    try:
+        with open_content(path, f"{name}.npy") as stream:
+            version = npy.read_magic(stream)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, _, dtype = read(stream)
+            if problem := _problem(shape, dtype, num_items):
+                raise RecordError(f"{path}: {name} of {dtype} with the shape {shape}{problem}")
+            stream.seek(0)
+            return npy.read_array(stream, allow_pickle=False)
+    except RecordError:
+        raise
+    except Exception as error:  # damaged headers and archives make anything of NumPy and zipfile
+        raise _damaged(path, error) from None
+
+
+def _problem(shape: tuple[int, ...], dtype: np.dtype[Any], num_items: int | None) -> str:
+    """Return what is wrong with an array's shape and type; empty if nothing is."""
+    if dtype.hasobject:
+        return f": Python objects, which are not read; write it with {_WRITTEN}"
+    if num_items is not None:
+        fits = shape == (num_items,) and dtype.kind in "iu"
+        return "" if fits else f", where one whole number for each of {num_items} rows is needed"
+    if len(shape) != 2 or dtype.kind not in "fiu" or shape[1] < 2:
+        return "; a row an item and a logit a choice are needed"
+    if not 0 < shape[0] <= MAX_ITEMS or shape[0] * shape[1] > MAX_SCORES:
+        return f"; 1 to {MAX_ITEMS:,} rows with {MAX_SCORES:,} logits in all are read"
+    return ""
+
+
+def _damaged(path: Path, error: Exception) -> RecordError:
+    text = " ".join(str(error).split())[:200]
+    return RecordError(f"{path}: damaged ({text}); write it with {_WRITTEN}")

@@ -168,6 +168,13 @@ MALFORMED = {
     "notes is a list": (row(notes=[1]), "`notes` is a list"),
     "hops are a word": (row(notes={"hops": "two"}), "`hops` in `notes` is 'two'; a whole number"),
     "hops are a list": (row(notes={"distractor_hops": [1]}), r"`distractor_hops` in .* is \[1\]"),
+    "a template is a list": (
+        row(notes={"template": ["a"]}),
+        "`template` in `notes` is a list; a",
+    ),
+    "a cluster is an object": (row(notes={"cluster": {}}), "`cluster` in `notes` is an object"),
+    "arguments are a number": (row(notes={"arguments": 5}), "`arguments` .* is a number; a list"),
+    "deep notes": (row(notes={"x": json.loads(f"{'[' * 800}{']' * 800}")}), "more than 50 times"),
     "no mask": (row(question={"stem": "He is"}), r"0 \[MASK\] in the stem"),
     "two masks": (row(question={"stem": "[MASK] [MASK]"}), r"2 \[MASK\] in the stem"),
 }

@@ -18,6 +18,11 @@ class PretrainedError(RuntimeError):
     """Known by its name alone, as that of the checkpoints is."""
 
 
+def caused(error: Exception, by: Exception) -> Exception:
+    error.__cause__ = by
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
@@ -26,6 +31,11 @@ class PretrainedError(RuntimeError):
         (ValueError("torn \x1b[2J"), cli.FAILURE, r"failed: torn \x1b[2J"),
         (PretrainedError("no folder"), cli.FAILURE, "failed: no folder"),
         (OSError(errno.ENOSPC, "No space left on device", "a"), cli.FAILURE, "failed: a: "),
+        (MemoryError(), cli.FAILURE, "failed: not enough memory; "),
+        (caused(PretrainedError("MemoryError: "), MemoryError()), 1, "failed: not enough memory"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), cli.FAILURE, "failed: not enough"),
+        (RuntimeError("[x] DefaultCPUAllocator: can't allocate memory: 9 bytes"), 1, "failed: not"),
+        (ImportError("libtorch.so: failed to map segment from shared object"), 1, "failed: not"),
     ],
 )
 def test_a_known_error_is_one_line(
@@ -53,6 +63,10 @@ FIT = f"fit --config={ROOT}/configs/experiment/fit_masked_choice.yaml {OUT}"
 CURVE = f"curve {OUT} --probes=age_small"
 PLAN = f"sweep plan --config={ROOT}/configs/sweep/released.yaml {OUT}"
 NO_PATH = "'': give a path, which . is too for"
+DEEP = "[" * 800 + "]" * 800
+ALIASES = "a0: &a0 [x], " + ", ".join(
+    f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 7)
+)
 MISTAKES = [
     (f"zero-shot {OUT} --probe age_small", "there is no option --probe (did you mean --probes?)"),
     (f"{ZERO_SHOT} -mirror x", "no option -mirror (did you mean --mirror?)"),
@@ -118,6 +132,15 @@ MISTAKES = [
     (f"{FIT} --checkpoint_every=0", "error: --checkpoint_every 0: give "),
     (f"{FIT} --seed_everything=4294967296", "error: --seed_everything 4294967296: give "),
     (f"{FIT} --trainer.max_epochs=-5", "error: --trainer.max_epochs -5: give "),
+    (f"{FIT} --trainer.accelerator=tpu", "error: --trainer.accelerator tpu: "),
+    (f"{FIT} --trainer.accelerator=nosuch", "error: --trainer.accelerator nosuch: "),
+    # YAML on a command line has the limits of that in a file.
+    (f"{ZERO_SHOT} --trainer='{{a: {DEEP}}}'", "Unable to load config '{a: [[["),
+    (
+        f"{ZERO_SHOT} --trainer='{{{ALIASES}}}'",
+        "its aliases stand for more than 100,000",
+    ),
+    (f"{ZERO_SHOT} --split={DEEP}", "age_small has no split '[[["),
 ]
 
 
@@ -208,3 +231,26 @@ def test_who_reads_no_further_gets_no_traceback(command: list[str]) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == BROKEN_PIPE
+
+
+STREAMS = [
+    (">&-", cli.FAILURE, "", "Bad file descriptor"),
+    (">/dev/full", cli.FAILURE, "", "No space left on device"),
+    ("<&-", 0, "probelight ", ""),
+    ("2>&-", 0, "probelight ", ""),
+]
+
+
+@pytest.mark.parametrize(("closed", "code", "out", "problem"), STREAMS)
+def test_closed_standard_streams(closed: str, code: int, out: str, problem: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} train.py --version {closed}",
+        shell=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code
+    assert done.stdout.startswith(out)
+    line = f"train.py: standard output cannot be written: {problem}; send it to a file or a pipe\n"
+    assert done.stderr == (line if problem else "")

@@ -23,6 +23,7 @@ from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
+from tests.protocols.conftest import Refused
 
 SCORES = {"0": 0.0, "1": 1.0, "2": 0.5}
 ROW = Row(probe="made", split="test", metric="accuracy", value=0.5)
@@ -326,3 +327,10 @@ def test_damage_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadableResultError, match=r"predictions\.jsonl:1: 2 choices, but 1"):
         read(folder)
     assert CommandFolder(folder, {"command": "made"}).finished()
+
+
+def test_a_loop_of_links_is_no_folder(refused: Refused, tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    line = refused(f"compare {loop} {tmp_path} --output_dir={tmp_path / 'out'}", cli.FAILURE)
+    assert line.endswith(f"{loop}: there is no such folder")

@@ -18,7 +18,7 @@ from transformers import (
     AutoTokenizer,
 )
 
-from probelight.io.errors import RecordError
+from probelight.io.errors import RecordError, UsageError
 from probelight.lightning_modules.base import ChoiceModule, slanted_triangular
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
@@ -144,7 +144,10 @@ def test_a_frozen_encoder_runs_on_one_gpu_where_there_is_one(
     assert found == {"auto": "cuda", "gpu": "cuda"}
     assert device_of(TrainerSettings(accelerator="cpu")).type == "cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert device_of(TrainerSettings(accelerator="gpu")).type == "cpu"
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    for name in ("gpu", "cuda", "mps", "tpu"):
+        with pytest.raises(UsageError, match=rf"^--trainer.accelerator {name} is not on this mach"):
+            device_of(TrainerSettings(accelerator=name))
 
 
 SEEDS = (1, 2)

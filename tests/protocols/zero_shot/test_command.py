@@ -155,6 +155,7 @@ MISTAKES = [
     ("--probes=age_small --models=dictionary-lm --model.name_or_path=x", "either --models a,b or"),
     ("--probes=age_small --trainer.accelerator=gpu", "--trainer.accelerator gpu"),
     ("--probes=age_small --trainer.accelerator=nosuch", "--trainer.accelerator nosuch"),
+    ("--probes=age_small --trainer.accelerator=tpu", "--trainer.accelerator tpu"),
 ]
 
 
