@@ -135,6 +135,19 @@ class OneOf(Limit):
         return f"one of {', '.join([*self.names, *filter(None, [self.also])])}"
 
 
+@dataclass(frozen=True)
+class FolderOrUrl(Limit):
+    """A folder, or an address that files can be fetched from."""
+
+    def admits(self, value: Any) -> bool:
+        """Return whether the address, if it is one, is of a kind that is fetched from."""
+        scheme = re.match(r"([a-zA-Z][\w+.-]*)://", value)
+        return scheme is None or scheme[1].lower() in ("file", "http", "https")
+
+    def __str__(self) -> str:
+        return "a folder, or an address that begins with file://, http:// or https://"
+
+
 Seed = Annotated[int, Within(0, 2**32 - 1)]  # what numpy and torch both take
 NumItems = Annotated[int, Within(1, 10_000_000)]
 NumEpochs = Annotated[int, Within(1, 10_000)]
@@ -148,7 +161,7 @@ NumDevices = Annotated[int, Within(1, 4_096, also=((-1, "all there are"),))]
 NumProcesses = Annotated[int, Within(0, 1_024)]
 NumThreads = Annotated[int, Within(1, 1_024)]
 Width = Annotated[int, Within(1, 100_000)]
-LearningRate = Annotated[float, Within(0, 1)]  # 0: the same steps, and nothing learned
+LearningRate = Annotated[float, Within(0, 1, above=True)]
 WeightDecay = Annotated[float, Within(0, 10)]
 GradNorm = Annotated[float, Within(0, 1_000_000, above=True)]
 Share = Annotated[float, Within(0, 1, above=True, below=True)]
@@ -157,6 +170,7 @@ ShareOrAll = Annotated[float, Within(0, 1)]
 NumShuffles = Annotated[int, Within(0, 10_000)]
 Seconds = Annotated[float, Within(0, 10_000_000, above=True)]
 PathText = Annotated[str, NotBlank()]
+Mirror = Annotated[str, FolderOrUrl()]
 Minutes = Annotated[float, Within(0, 100_000)]
 HeadMode = Literal["mlp", "linear"]  # what is trained on a frozen encoder
 

@@ -18,7 +18,7 @@ from probelight.build.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_w
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import sha256_of
-from probelight.io.ranges import PathText
+from probelight.io.ranges import Mirror, PathText
 from probelight.metrics.choices import item_score
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import Record, groups_of
@@ -48,7 +48,7 @@ def taxonomy_distance(
     output_dir: PathText,
     results: PathText,
     wordnet: PathText = str(DEFAULT_DIR),
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
 ) -> None:
     """How often a model answered with a hypernym nearer to one concept than the right answer is.
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile, sha256_of
-from probelight.io.ranges import PathText
+from probelight.io.ranges import Mirror, PathText
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_of_records
@@ -50,7 +50,7 @@ def unigrams(
     model_a: str,
     model_b: str,
     measure: Measure = "max",
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
 ) -> None:
     """Correlates which of two models does better with whose corpus has more of a probe's words.
 

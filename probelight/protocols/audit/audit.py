@@ -15,7 +15,7 @@ from typing import Any
 from probelight.build import giveaways
 from probelight.build.hygiene import asked_stems
 from probelight.io.errors import UsageError, nearest
-from probelight.io.ranges import Names, PathText, settings_from
+from probelight.io.ranges import Mirror, Names, PathText, settings_from
 from probelight.probes.catalog import probe_names
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.probes.record import chance_of, groups_of
@@ -67,7 +67,7 @@ def audit(
     baselines: Names = DEFAULT_BASELINES,
     vectors: str | None = None,
     training: items.AuditSettings = items.DEFAULT_AUDIT,
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> None:

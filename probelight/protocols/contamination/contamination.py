@@ -20,7 +20,7 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text, visible
 from probelight.io.files import regular_file
-from probelight.io.ranges import Names, NumItems, ShareOrNone, Within
+from probelight.io.ranges import Mirror, Names, NumItems, ShareOrNone, Within
 from probelight.metrics.intervals import num_groups, runs_interval
 from probelight.probes.record import Record
 from probelight.protocols.cli.command import Command, command
@@ -52,7 +52,7 @@ def contamination(
     min_share: ShareOrNone = 0.0,
     max_groups: NumItems = 10,
     wrong_choices: bool = True,
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
 ) -> None:
     """Counts the items of a probe that are in other data, and what runs score without them.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from probelight.io.errors import UsageError
-from probelight.io.ranges import Names, PathText
+from probelight.io.ranges import Mirror, Names, PathText
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.probes.controls import STANDARD
 from probelight.protocols.cli.command import Command, command
@@ -72,7 +72,7 @@ def curve(
     first_stage: str | None = None,
     phrasings: Names = (),
     grid: CurveSettings = DEFAULT_GRID,
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,

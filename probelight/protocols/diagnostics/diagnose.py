@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.errors import UsageError, nearest
-from probelight.io.ranges import Names, NumShuffles, PathText
+from probelight.io.ranges import Mirror, Names, NumShuffles, PathText
 from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set, perturbations_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.diagnostics import measures
@@ -72,7 +72,7 @@ def diagnose(
     random_weights: bool = False,
     sets: Names = (),
     recorded: PathText | None = None,
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
     shuffles: NumShuffles = 100,
     write_recorded: PathText | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,

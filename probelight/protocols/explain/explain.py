@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from probelight.io.errors import UsageError
-from probelight.io.ranges import Names
+from probelight.io.ranges import Mirror, Names
 from probelight.probes.record import Record
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
@@ -40,7 +40,7 @@ def explain(
     probes: Names = (),
     data: FileSettings = DEFAULT_FILE,
     split: str | None = None,
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> list[Explained]:
     """Shows one item as each model reads it: its pieces, scores, ranks and best words.

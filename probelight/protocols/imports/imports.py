@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
-from probelight.io.ranges import Names
+from probelight.io.ranges import Mirror, Names
 from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import (
@@ -61,7 +61,7 @@ def import_results(
     model: Names = (),
     gold: Path | None = None,
     scores: fitting.KeptScores = "as_given",
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
     data: FileSettings = DEFAULT_FILE,
 ) -> list[Row]:
     """Makes other programs' scores of items runs of ours, with intervals, tables and a page.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
-from probelight.io.ranges import Names, PathText
+from probelight.io.ranges import Mirror, Names, PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, load_probe_config, probe_names
 from probelight.probes.record import Record, Setup, groups_of
@@ -61,7 +61,7 @@ def zero_shot(
     probes: Names = (),
     data: settings.FileSettings = settings.DEFAULT_FILE,
     split: str | None = None,
-    mirror: str | None = None,
+    mirror: Mirror | None = None,
     ranks: bool = False,
     scoring: Names = (),
     trainer: TrainerSettings = DEFAULT_TRAINER,
