@@ -177,7 +177,7 @@ def check_weights(folder: Path) -> int:
         if not path.is_file():
             raise PretrainedError(f"folder {folder}: its weights {path.name} are not there")
         if path.suffix == ".safetensors":
-            with one_error(folder, "weights"), safe_open(path, framework="pt"):
+            with one_error(folder, "weights"), safe_open(path, framework="np"):
                 pass
     return sum(path.stat().st_size for path in files)
 

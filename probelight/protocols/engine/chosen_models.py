@@ -22,7 +22,12 @@ from probelight.models.checkpoint_files import (
     is_word_folder,
     resolve,
 )
-from probelight.protocols.engine.models import check_questions, model_type_of, module_of
+from probelight.protocols.engine.models import (
+    check_files,
+    check_questions,
+    model_type_of,
+    module_of,
+)
 from probelight.protocols.engine.settings import (
     AUTO,
     DEFAULT_MODEL,
@@ -172,12 +177,15 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
     return replace(model, kind=kind)
 
 
-def question_model(model: ModelSettings, checkpoint: str | None, place: str = "") -> ModelSettings:
+def question_model(model: ModelSettings, checkpoint: str | None) -> ModelSettings:
     """Check an original task's model by `check_questions` and return it with its model type."""
     if model.kind == AUTO:
         model = with_model_type(model)
-    check_questions(model, checkpoint, place)
-    return with_model_type(model)
+    check_questions(model, checkpoint)
+    model = with_model_type(model)
+    if checkpoint is None:
+        check_files(model)
+    return model
 
 
 def _refuse_other_type(model: ModelSettings) -> None:

@@ -12,10 +12,16 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
-from probelight.encoding.vector_source import vectors_label
+from probelight.encoding.vector_source import located, vectors_kind, vectors_label
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import user_path
 from probelight.io.package import BUNDLED_MODEL
+from probelight.models.checkpoint_files import (
+    check_config,
+    check_tokenizer_files,
+    check_weights,
+    resolve,
+)
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.settings import (
     MODEL_TYPES,
@@ -88,18 +94,12 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
     )
 
 
-def check_questions(model: ModelSettings, checkpoint: str | None, place: str = "") -> None:
-    """Refuse a model that no original task can have, or a `checkpoint` folder of another type.
-
-    `place` is what the message begins with.
-    """
-    try:
-        trained_for(model, "mc_qa", "an original task is questions with answers")
-    except UsageError as error:
-        raise UsageError(f"{place}{error}") from None
+def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
+    """Refuse a model that no original task can have, or a `checkpoint` folder of another type."""
+    trained_for(model, "mc_qa", "an original task is questions with answers")
     if checkpoint is not None and (kind := saved_model_type(checkpoint)) != model.kind:
         raise UsageError(
-            f"{place}original.checkpoint {checkpoint} holds a model of kind {kind}, and its "
+            f"original.checkpoint {checkpoint} holds a model of kind {kind}, and its "
             f"results would be called {model.label}; give model.kind {kind}"
         )
 
@@ -169,6 +169,23 @@ def check_module(model: ModelSettings, setup: Setup) -> None:
 
         form = module_of(model_type_of(model)).FORMS[setup]
         check_pretrained(form, model.name_or_path, model.revision, model.random_weights)
+
+
+def check_files(model: ModelSettings) -> None:
+    """Refuse a model for questions that is not there; of a folder nothing heavy is imported."""
+    if not model_type_of(model).has_checkpoint:
+        path = located(model.vectors)[0]
+        if not vectors_kind(model.vectors)[0] and not path.is_file():
+            raise UsageError(f"model.vectors {path}: there is no such file")
+        return
+    folder = Path(resolve(model.name_or_path))
+    if not folder.is_dir():
+        check_module(model, "mc_qa")
+        return
+    check_config(folder)
+    check_tokenizer_files(folder)
+    if not model.random_weights:
+        check_weights(folder)
 
 
 def saved_module(

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import ASSETS, BUNDLED_MODEL
-from probelight.io.ranges import BatchSize, LearningRate, NumEpochs, NumItems, PathText, Seed
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.checkpoint_files import agree, head_settings, is_word_folder, word_settings
 from probelight.probes.controls import STANDARD
@@ -75,18 +75,18 @@ DEFAULT_DOSE = 100
     )
 )
 def inoculate(
-    output_dir: PathText,
+    output_dir: ranges.PathText,
     original: OriginalTask,
     probe: ProbeOrFiles = DEFAULT_PROBE,
     data: SplitFiles = DEFAULT_FILES,
     model: ModelSettings = DEFAULT_MODEL,
-    dose: NumItems | None = None,
+    dose: ranges.NumItems | None = None,
     extra: Extra = "none",
-    learning_rate: LearningRate = 1e-5,
-    epochs: NumEpochs = 3,
-    batch_size: BatchSize = 16,
-    seed: Seed = 0,
-    mirror: str | None = None,
+    learning_rate: ranges.LearningRate = 1e-5,
+    epochs: ranges.NumEpochs = 3,
+    batch_size: ranges.BatchSize = 16,
+    seed: ranges.Seed = 0,
+    mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
@@ -157,10 +157,10 @@ def inoculate(
     )
 )
 def original_task(
-    output_dir: PathText,
+    output_dir: ranges.PathText,
     original: OriginalTask,
     model: ModelSettings = DEFAULT_MODEL,
-    mirror: str | None = None,
+    mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,

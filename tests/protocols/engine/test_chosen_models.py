@@ -239,7 +239,7 @@ def test_models_of_a_sweep_are_found_out_once(
     task = OriginalTask("a", ["definitions_small"])
     rows = [SweepRow("one", "a", InoculatedProbe("hypernymy_small"))] * 2
     grid = SweepGrid({"one": ModelSettings(folder, kind=AUTO)}, {"a": task}, rows)
-    with pytest.raises(UsageError, match=r"rows: number 1: model\.kind causal is not trained here"):
+    with pytest.raises(UsageError, match=r"rows: number 1: models\.one: model\.kind causal is"):
         sweep_jobs(grid, RunContext())
     assert capsys.readouterr().out.count("causal language model") == 1
 
