@@ -13,6 +13,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,6 +24,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import program
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
 from probelight.protocols.engine.settings import AUTO, ModelSettings
@@ -126,7 +128,7 @@ def plan(
     output_dir: ranges.PathText,
     grid: SweepGrid,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
-    mirror: str | None = None,
+    mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> None:
@@ -151,7 +153,8 @@ def plan(
         planned = plan_jobs(folder, jobs)
         gone = (planned_cells(folder) or frozenset()) - {job.key for job in planned}
         Plan(context, engine, planned).keep(folder)
-    for line in [*plan_lines(jobs, folder, device), f"resources: a cell takes {resources}"]:
+    lines = plan_lines(jobs, folder, device, resources.num_sharing)
+    for line in [*lines, f"resources: a cell takes {resources}"]:
         print(line)
     if gone:
         cells = counted(len(gone), "cell")
@@ -178,10 +181,12 @@ def plan(
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
     """Return the jobs of a sweep, each once, with those that others need before them."""
     jobs: dict[str, Job] = {}
-    found = {
-        name: with_model_type(model) for name, model in grid.models.items() if model.kind == AUTO
-    }
-    grid = replace(grid, models={**grid.models, **found})
+    models = dict(grid.models)
+    for name, model in models.items():
+        if model.kind == AUTO:
+            with _placed(f"models.{name}"):
+                models[name] = with_model_type(model)
+    grid = replace(grid, models=models)
     for number, row in enumerate(grid.rows, start=1):
         for job in _row_jobs(grid, row, f"rows: number {number}", context):
             jobs.setdefault(job.key, job)
@@ -192,7 +197,8 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     """Yield the jobs of a row; `place` is its name in messages."""
     model = _named(grid.models, row.model, f"{place}: model")
     task = _named(grid.originals, row.original, f"{place}: original")
-    model = question_model(model, task.checkpoint, f"{place}: ")
+    with _placed(f"{place}: models.{row.model}"):
+        model = question_model(model, task.checkpoint)
     jobs = SubjectJobs(Subject(model, task, row.probe), context)
     if jobs.checkpoint == {}:
         raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
@@ -204,12 +210,10 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
         context.say(f"{place}: {notice}")
     for dose, extras in _fitting_extras(row, jobs.parts, place, context).items():
         for seed in row.seeds:
-            try:
+            with _placed(place):
                 cells = _setting_jobs(
                     grid, replace(row, extras=extras), dose, seed, jobs, before, name
                 )
-            except UsageError as error:
-                raise UsageError(f"{place}: {error}") from error
             yield from cells
             config = {
                 "protocol": INOCULATION,
@@ -219,6 +223,15 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
                 "seed": seed,
             }
             yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, cells)
+
+
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Begin the message of a refusal in the block with its place in the grid."""
+    try:
+        yield
+    except (UsageError, PretrainedError) as error:
+        raise type(error)(f"{place}: {error}") from error
 
 
 def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
@@ -263,7 +276,8 @@ def _setting_jobs(
 
     shared = {"protocol": CELL, "before_run": before.key}
     name = f"inoculate-{name}-k{dose}"
-    steps = {extra: jobs.num_steps(setting(extra, 0.0)) for extra in row.extras}
+    rates = row.learning_rates
+    steps = {extra: jobs.num_steps(setting(extra, rates[0])) for extra in row.extras}
     if grid.search == "grid":
         return [
             jobs.job(
@@ -273,16 +287,13 @@ def _setting_jobs(
                 steps[extra],
             )
             for extra in row.extras
-            for rate in row.learning_rates
+            for rate in rates
         ]
-    low, high = min(row.learning_rates), max(row.learning_rates)
-    if low <= 0:
-        raise UsageError("learning_rates must be more than 0 with `search: tpe`")
     search = {
-        "learning_rate": {"low": low, "high": high, "log": True},
+        "learning_rate": {"low": min(rates), "high": max(rates), "log": True},
         "extra": {"choices": list(row.extras)},
     }
-    default = asdict(setting(row.extras[0], 0.0))
+    default = asdict(setting(row.extras[0], rates[0]))
     fixed = {key: value for key, value in default.items() if key not in search}
     trials: list[Job] = []
     for trial in range(grid.num_trials):
@@ -313,7 +324,7 @@ def _setting_jobs(
 def run(
     output_dir: ranges.PathText,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
-    mirror: str | None = None,
+    mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> None:

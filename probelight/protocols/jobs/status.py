@@ -284,10 +284,13 @@ COPIES_OF_STATES = 6  # while a job trains: two states of weights and moments
 DISCORDANT = 0.3  # share of items that two settings answer differently
 
 
-def plan_lines(jobs: Sequence[Job], output_dir: Path, device: str = "cpu") -> list[str]:
+def plan_lines(
+    jobs: Sequence[Job], output_dir: Path, device: str = "cpu", num_sharing: int = 1
+) -> list[str]:
     """Say how many jobs are done, and how much time, memory and disk the others take.
 
-    `device`, "cpu" or "gpu", is for the rule of time as long as no job is finished.
+    `device`, "cpu" or "gpu", is for the rule of time as long as no job is finished; `num_sharing`
+    is the number of jobs that share a GPU.
     """
     progress = Progress(statuses(output_dir, map(PlannedJob.of, jobs)))
     done = {status.job.key for status in progress.done}
@@ -304,7 +307,9 @@ def plan_lines(jobs: Sequence[Job], output_dir: Path, device: str = "cpu") -> li
     sizes_are_known = all(job.weights_bytes for job in left if job.num_steps)
     unknown = "not known before a cell is finished, as the weights of a model are not here yet"
 
+    num_sharing = min(num_sharing, len(left))
     seconds = progress.seconds_of([job.num_steps for job in left])
+    seconds = None if seconds is None else seconds / num_sharing  # they shared it too
     source = f"as {counted(len(done), 'finished cell')} took"
     if seconds is None and sizes_are_known:
         weights = sum(job.num_steps * job.weights_bytes / BYTES_PER_WEIGHT for job in left)
@@ -318,13 +323,16 @@ def plan_lines(jobs: Sequence[Job], output_dir: Path, device: str = "cpu") -> li
         )
     time_left = f"; {unknown}"
     if seconds is not None:
-        time_left = f", {duration(seconds)} one after the other ({source})"
+        how = "one after the other" if num_sharing == 1 else f"on one GPU, {num_sharing} at once"
+        time_left = f", {duration(seconds)} {how} ({source})"
 
     memory = disk = unknown
     if sizes_are_known:
-        copies = _size(COPIES_IN_MEMORY * max(job.weights_bytes for job in left))
+        copies = COPIES_IN_MEMORY * max(job.weights_bytes for job in left)
         moments = "AdamW's moments; activations come on top"
-        memory = f"{copies} a cell for weights, gradients and {moments}"
+        memory = f"{_size(copies)} a cell for weights, gradients and {moments}"
+        if num_sharing > 1:
+            memory += f"; {num_sharing} cells on one GPU take {_size(num_sharing * copies)}"
 
     trained = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
     found = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]

@@ -123,6 +123,40 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("models", "tiny", "name_or_path", "./none"), "models.tiny: no folder ./none, and it is"),
+        (("models", "tiny", "name_or_path", "none"), "models.tiny: cannot load the configuration"),
+        (("models", "tiny", "vectors", "none.txt"), "models.tiny: model.vectors none.txt: there"),
+        (("rows", 0, "learning_rates", [0.1, 0]), "{}: grid.rows[0].learning_rates[1] 0.0: give"),
+        (("originals", "colours", "learning_rate", 0), "{}: grid.originals.colours.learning_rate"),
+    ],
+)
+def test_what_cells_would_fail_of_is_refused_at_planning(
+    change: tuple[Any, ...],
+    message: str,
+    config_path: Path,
+    refused: Refused,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = yaml.safe_load(config_path.read_text())
+    *path, key, value = change
+    place = config["grid"]
+    for part in path:
+        place = place[part]
+    place[key] = value
+    if key == "vectors":
+        place["kind"] = "esim"
+    config_path.write_text(yaml.safe_dump(config))
+    code = cli.FAILURE if key == "name_or_path" else cli.USAGE_ERROR
+    line = refused(f"sweep plan --config={config_path} --output_dir=out", code)
+    assert message.format(config_path) in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
     ("command", "message"),
     [
         ("sweep run --output_dir={}", "holds no plan; `train.py sweep plan"),

@@ -270,9 +270,9 @@ TRAINED = [
 SCORED = Job("before-x", {"number": 9}, RUNNER, weights_bytes=100_000_000)
 
 
-def said(folder: Path, *jobs: Job, device: str = "cpu") -> list[str]:
+def said(folder: Path, *jobs: Job, device: str = "cpu", num_sharing: int = 1) -> list[str]:
     plan_jobs(folder, jobs)
-    return plan_lines(jobs, folder, device)
+    return plan_lines(jobs, folder, device, num_sharing)
 
 
 def finished(folder: Path, job: Job, seconds: float, num_bytes: int) -> None:
@@ -297,6 +297,26 @@ def test_a_new_plan_goes_by_the_rule(tmp_path: Path) -> None:
     assert "300 steps, 4.6 s one after the other" in line
     assert "50,000 billion operations a second" in line
     assert len(list(tmp_path.glob("runs/*/config.yaml"))) == 4
+
+
+def test_cells_that_share_a_gpu_are_planned_by_their_share(tmp_path: Path) -> None:
+    def of(lines: list[str]) -> tuple[str, str]:
+        time, memory = (line for line in lines if line.startswith(("time", "memory")))
+        return time.split(" (")[0], memory.split("; ")[-1]
+
+    # The GPU has so many operations to do, whoever asks for them; memory is taken by each.
+    by_rule = of(said(tmp_path, *TRAINED, device="gpu", num_sharing=2))
+    assert by_rule == (
+        "time: 300 steps, 4.6 s on one GPU, 2 at once",
+        "2 cells on one GPU take 800 MB",
+    )
+    # Its 50 s were those of two next to each other; the last two have the GPU to themselves.
+    finished(tmp_path, TRAINED[0], seconds=50, num_bytes=2_000_000)
+    measured = of(said(tmp_path, *TRAINED, num_sharing=4))
+    assert measured == (
+        "time: 200 steps, 50 s on one GPU, 2 at once",
+        "2 cells on one GPU take 800 MB",
+    )
 
 
 def test_finished_cells_are_better_than_the_rule(tmp_path: Path) -> None:

@@ -33,7 +33,9 @@ _ALWAYS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # no GPUs for a job that takes none
 }
 _LOCAL = {
-    "RAY_AUTH_MODE": "token",  # its processes listen on all interfaces
+    "RAY_AUTH_MODE": "token",
+    # No cluster: its processes listen on 127.0.0.1 alone, as elsewhere than on Linux by default.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE": "1",  # little shared memory, as in containers
     "RAY_memory_monitor_refresh_ms": "0",  # it retries without end; the kernel kills the job
     "RAY_gcs_server_port_wait_time_s": "90",  # 30 are too few where all CPUs are busy
@@ -282,7 +284,7 @@ class Resources:
     def of(engine: RaySettings, trainer: TrainerSettings, has_gpus: bool) -> Resources:
         """Return the settings' resources; by default what the trainer's threads and devices need.
 
-        UsageError if a job is to take all devices there are.
+        UsageError if a job is to take all devices there are, or fewer GPUs than devices.
         """
         if trainer.devices < 1:
             raise UsageError(
@@ -296,8 +298,18 @@ class Resources:
         if gpus is None:
             wanted = trainer.accelerator not in ("cpu", "auto")
             gpus = float(devices if wanted or (has_gpus and trainer.accelerator == "auto") else 0)
+        if 0 < gpus < devices:
+            raise UsageError(
+                f"engine.gpus_per_cell {gpus:g} is less than trainer.devices {devices}; give "
+                f"--engine.gpus_per_cell {devices}, or --trainer.devices 1"
+            )
         memory = engine.memory_per_cell
         return Resources(cpus, gpus, None if memory is None else int(memory * GIGABYTE))
+
+    @property
+    def num_sharing(self) -> int:
+        """Number of jobs that share a GPU; 1 where each has its own, or none."""
+        return int(1 / self.gpus) if 0 < self.gpus < 1 else 1
 
     def options(self) -> dict[str, Any]:
         """Return them as Ray's options of a task."""
@@ -311,7 +323,13 @@ class Resources:
         """
         wanted = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
         wanted = {name: much for name, much in wanted.items() if much}
-        fit = sum(min(int(n.get(name, 0) / much) for name, much in wanted.items()) for n in nodes)
+
+        def fitting(name: str, there: float) -> int:
+            if name == "GPU" and self.gpus < 1:  # no job gets the rests of two
+                return int(there) * self.num_sharing
+            return int(there / wanted[name])
+
+        fit = sum(min(fitting(name, node.get(name, 0)) for name in wanted) for node in nodes)
         if fit:
             return fit
         for name, option in _OPTIONS.items():
