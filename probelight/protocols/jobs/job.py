@@ -5,6 +5,7 @@ Execution changes no number and is no part of the key.
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -61,6 +62,9 @@ class RaySettings(ranges.Settings):
                     f"engine.{name} {value} is more than one and no whole number, which Ray does "
                     "not give; choose a fraction below 1, or a whole number"
                 )
+        port = re.fullmatch(r"auto|[^\s/]+:(\d+)", self.address or "auto")
+        if port is None or int(port[1] or 0) > 65_535:
+            raise UsageError(f"engine.address {self.address}: give auto or HOST:PORT")
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,9 @@ DEFAULT_SWEEP_ENGINE = RaySettings()
 DEFAULT_ENGINE = EngineSettings()
 
 
+# Those of Lightning, which takes seconds to import.
+ACCELERATORS = ("auto", "cpu", "cuda", "gpu", "mps", "tpu")
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -100,7 +107,7 @@ class TrainerSettings(ranges.Settings):
     numbers as a seed does: each process and each accumulated batch draws its own.
 
     Args:
-        accelerator: Lightning's accelerator.
+        accelerator: Lightning's accelerator; "gpu" is "cuda" or "mps", "auto" whatever there is.
         devices: Devices, one process each; -1 takes all there are.
         strategy: Lightning's strategy, "ddp" for several devices.
         precision: Lightning's precision; less than 32 bits does change the numbers.
@@ -118,7 +125,7 @@ class TrainerSettings(ranges.Settings):
         progress_bar: Show progress and the time left.
     """
 
-    accelerator: str = "auto"
+    accelerator: Annotated[str, ranges.OneOf(ACCELERATORS)] = "auto"
     devices: ranges.NumDevices = 1
     strategy: str = "auto"
     precision: str = "32-true"

@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from pytorch_lightning.accelerators import AcceleratorRegistry
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
@@ -202,12 +203,17 @@ RAY = "is for Ray alone; add --engine.kind ray"
 # Command, option, words of what it answers next to the option's name.
 REFUSED = [
     (PLAN, "trainer.devices=-1", ["-1: a cell is given its devices by Ray"]),
+    (PLAN, "trainer.accelerator=foo", ["foo: give one of auto, cpu, cuda, gpu, mps, tpu"]),
+    (PLAN, "mirror=ftp://a/b", ["ftp://a/b: give a folder, or an address that begins with file"]),
     (PLAN, "engine.adress=1", ["--engine.address?"]),
     (RUN, "engine.takeover=1", ["--engine.take_over?"]),
     (RUN, "engine.max_retries=-1", [" error: --engine", " -1: give "]),
     (RUN, "engine.memory_per_cell=8GB", ["8GB"]),
     (RUN, "engine.cpus_per_cell=2.0001", [FRACTION, ADVICE]),
     (RUN, "engine.gpus_per_cell=2.0001", [FRACTION, ADVICE]),
+    (RUN, "engine.address=nope", ["nope: give auto or HOST:PORT"]),
+    (RUN, "engine.address=nope:65536", ["nope:65536: give auto or HOST:PORT"]),
+    (RUN, "engine.address=ray://nope:1", ["ray://nope:1: give auto or HOST:PORT"]),
     (CURVE, "engine.kind=rey", ["rey: give one of here, ray (did you mean 'ray'?)"]),
     (CURVE, "engine.kid=ray", ["there is no option", "(did you mean --engine.kind?)"]),
     (CURVE, "engine.adress=auto", ["there is no option", "(did you mean --engine.address?)"]),
@@ -216,6 +222,8 @@ REFUSED = [
     (CURVE, "engine.max_retries=0", [RAY]),
     (CURVE, "engine.max_retries=-1", ["-1: give "]),
     (ZERO_SHOT, "engine.take_over=true", [RAY]),
+    (ZERO_SHOT, "trainer.accelerator=GPU", ["GPU: give one of auto, cpu, cuda, gpu, mps, tpu"]),
+    (ZERO_SHOT, "mirror=s3://bucket", ["s3://bucket: give a folder, or an address"]),
 ]
 
 
@@ -227,6 +235,11 @@ def test_an_option_that_cannot_be_used_is_refused_by_name(
     line = refused([*command, f"--output_dir={folder}", f"--{option}"])
     assert [word for word in (option.split("=")[0], *words) if word not in line] == []
     assert not folder.exists()
+
+
+def test_the_accelerators_are_those_of_lightning() -> None:
+    known = AcceleratorRegistry.available_accelerators()
+    assert sorted({"auto", "gpu", *known}) == list(jobs.ACCELERATORS)
 
 
 def test_both_engines_take_the_same_options() -> None:

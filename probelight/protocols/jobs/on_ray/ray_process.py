@@ -12,6 +12,7 @@ import math
 import os
 import queue
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -27,7 +28,11 @@ from probelight.protocols.jobs.attempt import End
 ROOT = PACKAGE.parent
 
 _OBJECT_STORE = 80 * 2**20  # bytes: cells leave files, not objects
-_LOOPBACK = "127.0.0.2"  # 127.0.0.1 Ray replaces by the address of a network card
+# How HTTP/2 begins, and with it gRPC: both sides send a frame of settings, the fourth kind.
+_SETTINGS = b"\x04"
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
+_SECONDS_TO_CONNECT = 4.0  # and as many for the answer
+_SECONDS_TO_LOOK = 9.0
 _SESSION = 3  # field of /proc/PID/stat behind the name
 
 
@@ -56,7 +61,7 @@ class RaySession:
         does at the address.
         """
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        self._local = address is None
+        self._local, given = address is None, address
         doors = []
         if address is None:
             self._ray.init(
@@ -65,18 +70,22 @@ class RaySession:
                 include_dashboard=False,
                 object_store_memory=_OBJECT_STORE,
                 _temp_dir=directory,
-                _node_ip_address=_LOOPBACK if Path("/proc").is_dir() else None,
                 **quiet,
             )
             [node] = self._ray.nodes()
             doors.append((node["NodeManagerAddress"], node["NodeManagerPort"]))
         else:
             try:
+                services = self._ray._private.services
+                if address == "auto" and hasattr(services, "canonicalize_bootstrap_address_or_die"):
+                    address = services.canonicalize_bootstrap_address_or_die(address)
+                check_door(address)
                 self._ray.init(address=address, **quiet)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise UsageError(
-                    f"--engine.address {address}: no Ray that answers ({_first_line(error)}). "
-                    "Start one, or leave the address out for a local Ray"
+                    f"--engine.address {given}: no Ray that answers "
+                    f"({_first_line(error).split('. ')[0].rstrip('.')}); "
+                    "start one, or leave the address out for a local Ray"
                 ) from error
         host, port = self._ray.get_runtime_context().gcs_address.rsplit(":", 1)
         doors.append((host, int(port)))
@@ -192,6 +201,33 @@ def end_session(leader: int) -> None:
                 if int(fields[_SESSION - 1]) == leader != pid and state not in "ZX":
                     os.kill(pid, signal.SIGKILL)
                     found = True
+
+
+def check_door(address: str) -> None:
+    """Raise ConnectionError unless a server of gRPC is at host:port; Ray itself takes a minute."""
+    host, _, port = address.rpartition(":")
+    has_tls = os.environ.get("RAY_USE_TLS", "").lower() in ("1", "true")
+    found: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def look() -> None:
+        try:
+            door = host.strip("[]"), int(port)
+            with socket.create_connection(door, timeout=_SECONDS_TO_CONNECT) as connection:
+                connection.sendall(_GREETING)
+                is_grpc = has_tls or connection.recv(9)[3:4] == _SETTINGS
+            found.put("" if is_grpc else "something else is there")
+        except socket.gaierror:
+            found.put(f"the host {host} is not known here")
+        except (OSError, ValueError) as error:
+            found.put(getattr(error, "strerror", None) or str(error))
+
+    threading.Thread(target=look, daemon=True).start()  # names are looked up without a limit
+    try:
+        problem = found.get(timeout=_SECONDS_TO_LOOK)
+    except queue.Empty:
+        problem = f"no answer in {_SECONDS_TO_LOOK:g} s"
+    if problem:
+        raise ConnectionError(problem)
 
 
 def own_cpus() -> int:

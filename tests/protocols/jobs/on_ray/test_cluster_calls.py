@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,8 +24,14 @@ from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.fencing import drive_alone
 from probelight.protocols.jobs.job import RaySettings, TrainerSettings
 from probelight.protocols.jobs.on_ray import cluster as clusters
+from probelight.protocols.jobs.on_ray import ray_process
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError, Resources
-from probelight.protocols.jobs.on_ray.ray_process import RaySession, end_session, own_cpus
+from probelight.protocols.jobs.on_ray.ray_process import (
+    RaySession,
+    check_door,
+    end_session,
+    own_cpus,
+)
 from tests.protocols.jobs.harness import planned, wait_until
 from tests.protocols.jobs.trivial import cells
 
@@ -69,15 +78,95 @@ def test_a_local_ray_is_small_and_tells_its_doors(ray: MagicMock) -> None:
     ray.shutdown.assert_called_once()
 
 
-def test_a_cluster_is_met_where_it_is(ray: MagicMock) -> None:
-    session = RaySession(ray, print)
-    assert session.open("there:6379", "/tmp/short") == [("127.0.0.2", 8)]
+@pytest.fixture
+def door() -> Iterator[Callable[[bytes | None], str]]:
+    """Address of a server that says so much to whoever comes; None: nothing listens there."""
+    servers: list[socket.socket] = []
+
+    def listening(said: bytes | None) -> str:
+        server = socket.create_server(("127.0.0.1", 0))
+        servers.append(server)
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    connection.sendall(said or b"")
+                    servers.append(connection)
+
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        if said is None:
+            server.close()
+        else:
+            threading.Thread(target=serve, daemon=True).start()
+        return address
+
+    yield listening
+    for server in servers:
+        server.close()
+
+
+GRPC = b"\0\0\x06\x04\0\0\0\0\0\0\x05\0\0@\0"  # what a server of gRPC begins with
+
+
+def test_a_cluster_is_met_where_it_is(ray: MagicMock, door: Callable[..., str]) -> None:
+    session, address = RaySession(ray, print), door(GRPC)
+    assert session.open(address, "/tmp/short") == [("127.0.0.2", 8)]
     given = ray.init.call_args.kwargs
-    assert given["address"] == "there:6379"
+    assert given["address"] == address
     assert "num_cpus" not in given
     ray.init.side_effect = ConnectionError("nobody answers\nand forty more lines")
-    with pytest.raises(UsageError, match=r"address there:6379: no Ray that answers \(nobody answe"):
-        session.open("there:6379", "/tmp/short")
+    with pytest.raises(UsageError, match=rf"address {address}: no Ray that answers \(nobody answe"):
+        session.open(address, "/tmp/short")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (None, "Connection refused"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "something else is there"),
+        (b"", "timed out"),
+    ],
+)
+def test_a_door_without_a_ray_is_refused_before_ray_waits_for_it(
+    ray: MagicMock,
+    door: Callable[..., str],
+    said: bytes | None,
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ray_process, "_SECONDS_TO_CONNECT", 0.2)
+    address = door(said)
+    line = rf"--engine\.address {address}: no Ray that answers \({why}\); start one, or leave the"
+    with pytest.raises(UsageError, match=line):
+        RaySession(ray, print).open(address, "/tmp/short")
+    ray._private.services.canonicalize_bootstrap_address_or_die.return_value = address
+    with pytest.raises(UsageError, match=rf"--engine\.address auto: no Ray that answers \({why}\)"):
+        RaySession(ray, print).open("auto", "/tmp/short")
+    ray.init.assert_not_called()
+
+
+def test_a_host_that_is_not_known_or_not_found_out_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ConnectionError, match=r"^the host nope is not known here$"):
+        check_door("nope:1")
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(0.5) or [])
+    monkeypatch.setattr(ray_process, "_SECONDS_TO_LOOK", 0.1)
+    with pytest.raises(ConnectionError, match=r"^no answer in 0\.1 s$"):
+        check_door("slow:1")
+
+
+def test_behind_tls_the_connection_is_enough(
+    door: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_process, "_SECONDS_TO_CONNECT", 0.2)
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    check_door(door(b""))
 
 
 def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
@@ -87,6 +176,7 @@ def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
     monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)  # type: ignore[arg-type]
     session, folder = RaySession(ray, print), str(tmp_path)
+    monkeypatch.setattr(ray_process, "check_door", lambda address: None)
     session.open("there:6379", "/tmp/short")
     with drive_alone(tmp_path, take_over=False) as number:
         session.check_folder(folder, number)
@@ -308,6 +398,19 @@ def test_what_is_said_holds() -> None:
     assert str(Resources(1, 1)) == "1 CPU, 1 GPU"
 
 
+@pytest.mark.parametrize(("share", "devices"), [(0.5, 2), (1, 2), (2, 4)])
+def test_fewer_gpus_than_devices_are_refused(share: float, devices: int) -> None:
+    trainer = TrainerSettings(devices=devices, accelerator="gpu")
+    said = rf"^engine\.gpus_per_cell {share} is less than trainer\.devices {devices}; give --engine"
+    with pytest.raises(UsageError, match=said):
+        Resources.of(RaySettings(gpus_per_cell=share), trainer, has_gpus=True)
+
+
+def test_so_many_share_a_gpu() -> None:
+    shares = {0.0: 1, 0.3: 3, 0.5: 2, 0.6: 1, 1.0: 1, 2.0: 1}
+    assert {gpus: Resources(1, gpus).num_sharing for gpus in shares} == shares
+
+
 TWO_NODES = [{"CPU": 8.0, "GPU": 2.0, "memory": 32e9}, {"CPU": 3.0, "memory": 16e9}]
 
 
@@ -317,6 +420,8 @@ TWO_NODES = [{"CPU": 8.0, "GPU": 2.0, "memory": 32e9}, {"CPU": 3.0, "memory": 16
         (Resources(2), 4 + 1),
         (Resources(0.5), 16 + 6),
         (Resources(1, 0.5), 4),
+        (Resources(1, 0.4), 2 * 2),  # 0.2 of each are left
+        (Resources(1, 0.6), 2),
         (Resources(4, 1), 2),
         (Resources(1, 0, 10 * 10**9), 3 + 1),
     ],
