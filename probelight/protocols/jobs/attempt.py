@@ -84,6 +84,7 @@ def watch_attempt(request_json: str, node: str = "") -> tuple[str, str]:
         return End.LOST, str(error)
     except Exception:
         return End.FAILED, f"on {socket.gethostname()}: {traceback.format_exc()}"
+    begun = time.monotonic()
     try:
         (folder / ERROR_NAME).unlink(missing_ok=True)
         return _end_of(folder, _exit_code(folder, request, attempt.number))
@@ -93,7 +94,7 @@ def watch_attempt(request_json: str, node: str = "") -> tuple[str, str]:
         return End.FAILED, traceback.format_exc()
     finally:
         with suppress(OSError, ValueError):
-            fencing.end_attempt(folder, attempt)
+            fencing.end_attempt(folder, attempt, time.monotonic() - begun)
 
 
 def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:

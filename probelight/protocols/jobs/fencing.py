@@ -141,7 +141,7 @@ class Attempt:
     driver: int  # number of the `sweep run` that made it
     owner: Process  # the Ray worker that watches the job's process
     since: float  # seconds since 1970 by its node's clock
-    left: float | None = None  # its end by the same clock; None if it runs or was killed
+    left: float | None = None  # its end, had nobody set the clock; None if it runs or was killed
     node: str = ""  # Ray's name of its node
 
 
@@ -163,12 +163,12 @@ def begin_attempt(folder: Path, driver: int, node: str = "") -> Attempt:
     return attempt
 
 
-def end_attempt(folder: Path, attempt: Attempt) -> None:
-    """Record that the process of an attempt has ended; a newer attempt is left alone."""
+def end_attempt(folder: Path, attempt: Attempt, seconds: float) -> None:
+    """Record that the process of an attempt ended after so long; a newer attempt is left alone."""
     with (folder / ".attempt.lock").open("a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if newest_attempt(folder) == attempt:
-            ended = replace(attempt, left=time.time())
+            ended = replace(attempt, left=attempt.since + seconds)
             write_text_atomic(folder / ATTEMPT, json.dumps(asdict(ended)) + "\n")
 
 

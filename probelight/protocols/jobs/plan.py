@@ -285,6 +285,7 @@ class Schedule:
     def fail(self, key: str, error: str) -> Failure:
         """Note that a job has failed; it may start again unless it has done so too often."""
         self.started.discard(key)
+        self._forget_removed()  # it may have needed one of them
         self._times[key] = self._times.get(key, 0) + 1
         failure = Failure(self._times[key], self.max_retries + 1, error)
         if failure.is_final:
@@ -295,7 +296,14 @@ class Schedule:
     @property
     def is_over(self) -> bool:
         """Whether nothing is under way and nothing may start."""
-        return not self.started and not self.ready()
+        if self.started or self.ready():
+            return False
+        self._forget_removed()
+        return not self.ready()
+
+    def _forget_removed(self) -> None:
+        """Open the jobs again whose result somebody has removed meanwhile."""
+        self.done = {key for key in self.done if is_finished(self.runs_dir, key)}
 
     def _open(self) -> list[PlannedJob]:
         closed = self.done | self.started | self.failed.keys()

@@ -73,6 +73,25 @@ def test_a_job_runs_once_in_the_environment_of_its_node_and_its_driver(
     assert fencing.newest_attempt(folder) == attempt
 
 
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_meanwhile_does_not_change_how_long_it_took(
+    driver: int, watch: Any, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    begin, now = fencing.begin_attempt, time.time
+
+    def begin_and_set(*arguments: Any) -> fencing.Attempt:
+        attempt = begin(*arguments)
+        monkeypatch.setattr(time, "time", lambda: now() + jump)
+        return attempt
+
+    monkeypatch.setattr(fencing, "begin_attempt", begin_and_set)
+    started = time.monotonic()
+    end, _, folder = watch(*cells(1), driver)
+    assert end == End.FINISHED
+    attempt = fencing.newest_attempt(folder)
+    assert 0 < attempt.left - attempt.since < time.monotonic() - started
+
+
 def test_what_the_driver_passes_on_comes_before_what_the_node_has() -> None:
     checkout = str(Path(probelight.__file__).parents[1])
     given = {"HF_HOME": "/driver", "WANDB_MODE": "offline", "WANDB_SERVICE": "3-1-tcp-localhost-2"}

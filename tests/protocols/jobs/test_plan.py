@@ -92,7 +92,7 @@ def test_the_status_of_a_job_is_in_its_files(tmp_path: Path) -> None:
         Failure(1, 3, "once").keep(run.path)
         [running] = statuses(tmp_path, [job])
         assert running == JobStatus(job, State.RUNNING, attempt, Failure(1, 3, "once"))
-        end_attempt(run.path, attempt)
+        end_attempt(run.path, attempt, 1.0)
         assert states(tmp_path, job) == ["waiting"]
         attempt = begin_attempt(run.path, driver)
         Failure(3, 3, "for good").keep(run.path)
@@ -110,7 +110,7 @@ def test_the_status_of_a_job_is_in_its_files(tmp_path: Path) -> None:
 
 def finished(runs_dir: Path, key: str, text: str = "") -> None:
     path = runs_dir / key / "result.json"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text or '{"format": 2, "protocol": "test", "rows": []}')
 
 
@@ -131,6 +131,24 @@ def test_a_damaged_result_fails_its_job_by_name(text: str, tmp_path: Path) -> No
     assert schedule.blocked() == {"b": ("a",)}
 
 
+def finish(schedule: Schedule, key: str) -> None:
+    finished(schedule.runs_dir, key)
+    schedule.finish(key)
+
+
+def test_a_result_that_is_removed_meanwhile_is_made_again(tmp_path: Path) -> None:
+    schedule = Schedule(tmp_path, [A, B], 1)
+    finish(schedule, "a")
+    (tmp_path / "a" / "result.json").unlink()
+    schedule.fail("b", "FileNotFoundError: a/result.json")
+    assert ready(schedule) == ["a"]
+    for key in "ab":
+        finish(schedule, key)
+    (tmp_path / "a" / "result.json").unlink()
+    assert not schedule.is_over
+    assert ready(schedule) == ["a"]
+
+
 def test_a_job_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None:
     last = PlannedJob("last", RUNNER, needs=("b", "a"))
     free = PlannedJob("free", RUNNER)
@@ -138,13 +156,13 @@ def test_a_job_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None
     assert ready(schedule) == ["a", "free"]  # in the order of the plan
     schedule.started.add("a")
     assert ready(schedule) == ["free"]
-    schedule.finish("a")
+    finish(schedule, "a")
     assert ready(schedule) == ["b", "free"]
     for key in ("b", "free", "last"):
         assert not schedule.is_over
         schedule.started.add(key)
         assert not schedule.is_over
-        schedule.finish(key)
+        finish(schedule, key)
     assert schedule.is_over
     assert (schedule.started, schedule.done) == (set(), {"a", "b", "free", "last"})
     assert schedule.blocked() == schedule.failed == {}
@@ -168,7 +186,7 @@ def test_what_needs_a_failed_or_unplanned_job_is_blocked(tmp_path: Path) -> None
         "lonely": ("gone",),
         "stuck": ("gone",),
     }
-    schedule.finish("good")
+    finish(schedule, "good")
     assert schedule.is_over
 
 
@@ -177,7 +195,7 @@ def test_a_job_starts_behind_those_that_it_follows_however_they_ended(tmp_path: 
     follower = PlannedJob("follower", RUNNER, follows=("a", "c", "earlier"))
     schedule = Schedule(tmp_path, [follower, A, PlannedJob("c", RUNNER)], 1)
     schedule.started.add("a")
-    schedule.finish("c")
+    finish(schedule, "c")
     schedule.fail("a", "once")  # it is tried again, so it has not ended
     assert ready(schedule) == ["a"]
     schedule.fail("a", "twice")

@@ -105,6 +105,23 @@ def test_cells_behind_a_failed_one_are_not_started(tmp_path: Path, cluster: Fake
     ]
 
 
+def test_a_needed_result_that_is_removed_is_made_again(
+    tmp_path: Path, cluster: FakeCluster
+) -> None:
+    [first] = cells(1)
+    second = Job("second", {"number": 7}, RUNNER, needs=(first.key,))
+
+    def without_it() -> tuple[End, str]:
+        (tmp_path / "runs" / first.key / "result.json").unlink()
+        return End.FAILED, f"FileNotFoundError: {second.key} needs it"
+
+    cluster.outcomes = {second.key: [without_it]}
+    sweep = Sweep(tmp_path, first, second, max_retries=1)
+    assert sweep.run() == 0
+    assert cluster.started == [first.key, second.key, first.key, second.key]
+    assert sweep.states == [State.DONE, State.DONE]
+
+
 @pytest.mark.parametrize("end", [End.LOST, End.INTERRUPTED])
 def test_what_is_no_fault_of_the_cell_is_not_counted(
     tmp_path: Path, cluster: FakeCluster, end: End
