@@ -108,6 +108,8 @@ class InoculationRun:
     def score_before(self) -> RunRecord:
         """Score the original-task model on all items, once for all settings of a sweep."""
         original_dir = self.original_dir()
+        # What a killed start kept has no notices: scored anew, the record is the same to the byte.
+        (self.run.path / BEFORE_FILE).unlink(missing_ok=True)
         scored = self.before(original_dir)
         write_predictions(self.run, self.prediction_lines(scored))
         model, control = self.subject.model, self.subject.probe.control

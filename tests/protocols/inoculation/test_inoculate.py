@@ -177,6 +177,24 @@ def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost(
         best_candidate({"empty": InoculationDetails(setting=asdict(TRAINER))})
 
 
+def test_scores_before_that_are_made_again_keep_their_notices(
+    grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sweep_jobs(grid, under(mirror))[1]
+    folder = RunFolder(tmp_path / "runs", before.name, before.config)
+    run = InoculationRun(folder, before.config, under(mirror))
+    scored = {
+        one: Predictions(one.text, records, [[0.1, 0.7, 0.3, 0.0, 0.5]] * len(records), ("cut",))
+        for one, records in run.parts.sets.items()
+    }
+    monkeypatch.setattr(inoculations, "score", lambda *_: scored)
+    monkeypatch.setattr(InoculationRun, "original_dir", lambda run: tmp_path)
+    monkeypatch.setattr(InoculationRun, "completed", lambda run, record, checkpoint: record)
+    first, again = (run.score_before().notices for _ in range(2))
+    assert "selection_probe: cut" in first
+    assert again == first
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     rank: int, grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
