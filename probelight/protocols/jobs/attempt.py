@@ -26,7 +26,7 @@ from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import checkout
-from probelight.io.process import TERMINATED, is_first_process
+from probelight.io.process import TERMINATED, USAGE_ERROR, is_first_process
 from probelight.protocols.jobs import fencing
 from probelight.protocols.jobs.fencing import LOST, AttemptLostError, FencedRunFolder
 from probelight.protocols.jobs.job import RunContext, drawn_config, make_run
@@ -48,6 +48,7 @@ class End(StrEnum):
 
     FINISHED = "finished"
     FAILED = "failed"
+    REFUSED = "refused"  # as another attempt would be
     INTERRUPTED = "interrupted"
     LOST = "lost"
 
@@ -156,7 +157,8 @@ def _end_of(folder: Path, code: int) -> tuple[str, str]:
         text = f"{log}\nthe cell's process left no traceback: {cause}"
         write_text_atomic(path, f"{text}\n")
         return End.FAILED, text
-    return End.FAILED, path.read_text(encoding="utf-8")
+    end = End.REFUSED if code == USAGE_ERROR else End.FAILED
+    return end, path.read_text(encoding="utf-8")
 
 
 def run_attempt(run_dir: str) -> None:

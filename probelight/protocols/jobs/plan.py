@@ -282,12 +282,13 @@ class Schedule:
         self.started.discard(key)
         self.done.add(key)
 
-    def fail(self, key: str, error: str) -> Failure:
-        """Note that a job has failed; it may start again unless it has done so too often."""
+    def fail(self, key: str, error: str, *, is_final: bool = False) -> Failure:
+        """Note that a job has failed; if not `is_final` it may, but for too often, start again."""
         self.started.discard(key)
         self._forget_removed()  # it may have needed one of them
         self._times[key] = self._times.get(key, 0) + 1
-        failure = Failure(self._times[key], self.max_retries + 1, error)
+        tries = self._times[key] if is_final else self.max_retries + 1
+        failure = Failure(self._times[key], tries, error)
         if failure.is_final:
             self.failed[key] = failure
         failure.keep(self.runs_dir / key)

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 import probelight
+from probelight.io.errors import UsageError
 from probelight.protocols.jobs import attempt as module
 from probelight.protocols.jobs import fencing
 from probelight.protocols.jobs.attempt import (
@@ -134,6 +135,16 @@ def test_a_killed_job_leaves_its_log_and_may_run_again(driver: int, watch: Any) 
     assert watch(job, driver)[0] == End.FINISHED
     assert not (folder / ERROR_NAME).exists()
     assert fencing.newest_attempt(folder).number == 2
+
+
+def refuse(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    raise UsageError("it does not fit")
+
+
+def test_what_the_command_cannot_do_another_attempt_cannot_either(driver: int, watch: Any) -> None:
+    end, text, _ = watch(Job("refuse", {}, f"{HERE}:refuse"), driver)
+    assert end == End.REFUSED
+    assert text.endswith("UsageError: it does not fit\n")
 
 
 def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:

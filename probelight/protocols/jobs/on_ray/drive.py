@@ -233,13 +233,15 @@ class _Driver:
         self.view.tick()
 
     def _take(self, key: str, end: str, text: str) -> None:
-        if end in (End.FINISHED, End.FAILED):
+        failed = end in (End.FAILED, End.REFUSED)
+        if end == End.FINISHED or failed:
             self._failed_starts = 0
         if end == End.FINISHED or is_finished(self.schedule.runs_dir, key):
             self.schedule.finish(key)
             self.view.finished(key)
-        elif end == End.FAILED and not self._stop_code:
-            self.view.failed(key, self.schedule.fail(key, text))
+        elif failed and not self._stop_code:
+            is_final = end == End.REFUSED
+            self.view.failed(key, self.schedule.fail(key, text, is_final=is_final))
         else:
             self.schedule.started.discard(key)
             self._pauses[key] = time.monotonic() + _PAUSE_SECONDS

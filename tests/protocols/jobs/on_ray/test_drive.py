@@ -90,6 +90,19 @@ def test_failures_of_a_cell_are_counted(tmp_path: Path, cluster: FakeCluster) ->
     assert sweep.states == [State.DONE] * 3
 
 
+def test_a_refusal_is_final_at_once(tmp_path: Path, cluster: FakeCluster) -> None:
+    bad, good = cells(2)
+    cluster.outcomes = {bad.key: [(End.REFUSED, "UsageError: no memory")]}
+    sweep = Sweep(tmp_path, bad, good, max_retries=2)
+    assert sweep.run() == 1
+    assert cluster.started.count(bad.key) == 1
+    assert sweep.states == [State.FAILED, State.DONE]
+    assert Failure.read(tmp_path / "runs" / bad.key) == Failure(1, 1, "UsageError: no memory")
+    assert f"{bad.key}: failed for good: UsageError: no memory" in sweep.lines
+    cluster.outcomes = {}
+    assert sweep.run() == 0  # with smaller batches, for example
+
+
 def test_cells_behind_a_failed_one_are_not_started(tmp_path: Path, cluster: FakeCluster) -> None:
     bad, good = cells(2)
     stuck = Job("stuck", {"number": 7}, RUNNER, needs=(good.key, bad.key))
