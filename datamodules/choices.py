@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from probelight.encoding.encoded_set import (
     evaluation_batches,
 )
 from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
-from probelight.models.answering import refuse_empty
+from probelight.models.answering import loader_options, refuse_empty
 from probelight.probes.record import Record
 
 
@@ -45,7 +44,8 @@ class ChoiceDataModule(ResumableData):
         batch_size: Training items in a global batch, all processes together.
         max_eval_tokens: Padded tokens in an evaluation batch of one process.
         seed: Seeds the order of the training items.
-        num_workers: Processes that make batches; 0 makes them in the training process.
+        num_workers: Processes that make batches; 0 makes them in the training process, None takes
+            one for CUDA.
         cache_dir: Folder in which tokens are kept between runs; None leaves the encoder's own.
     """
 
@@ -56,7 +56,7 @@ class ChoiceDataModule(ResumableData):
         batch_size: BatchSize = 16,
         max_eval_tokens: NumTokens = 8192,
         seed: Seed = 0,
-        num_workers: NumProcesses = 0,
+        num_workers: NumProcesses | None = 0,
         cache_dir: str | Path | None = None,
     ) -> None:
         super().__init__()
@@ -91,9 +91,7 @@ class ChoiceDataModule(ResumableData):
             raise ValueError("the datamodule must be used with a Trainer: its module tokenises")
         trainer = self.trainer
         self._share = Share(trainer.global_rank, trainer.world_size)
-        if self.num_workers:
-            # Workers do not tokenise; this only stops the library's warning about forks.
-            os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        self._loader_options = loader_options(self.num_workers, trainer.strategy.root_device)
         if trainer.world_size > 1 and trainer._accelerator_connector.use_distributed_sampler:
             raise ValueError(
                 f"set use_distributed_sampler=False on the Trainer: with {trainer.world_size} "
@@ -129,7 +127,7 @@ class ChoiceDataModule(ResumableData):
             _Identity(num_items),
             EpochBatchSampler(num_items, self.batch_size, seed=self.seed, share=self._share),
             collate_fn=self.train_set.collate,
-            num_workers=self.num_workers,
+            **self._loader_options,
         )
         return self.resumable(loader)
 
@@ -148,8 +146,8 @@ class ChoiceDataModule(ResumableData):
                 batches,
                 batch_size=None,
                 collate_fn=encoded.collate,
-                num_workers=self.num_workers,
                 generator=torch.Generator().manual_seed(self.seed),
+                **self._loader_options,
             )
             loaders.append(loader)
         return loaders

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import partial
+from typing import Any
+
 import pytorch_lightning as pl
 
 from probelight.encoding.encoded_set import ChoiceEncoder
-from probelight.models.answering import answer_batch, give_memory_back
+from probelight.models.answering import Answers, answer_planned
 from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
-
-_TRIM_EVERY = 32  # batches
 
 
 class ScorerModule(pl.LightningModule):
     """A scorer's answers to one of its questions, for `Trainer.predict` with a `ChoiceDataModule`.
 
-    Lightning moves the scorer's network to the device of the batches.
+    Lightning moves the scorer's network to the device of the batches. `answers` has those of this
+    process for each evaluation set.
     """
 
-    def __init__(self, scorer: Scorer, question: Question) -> None:
+    def __init__(self, scorer: Scorer, question: Question, per_choice: bool = True) -> None:
         super().__init__()
         self.network = scorer.network
         self.question = question
         self.evaluation_names: list[str] = []
+        self.answers: defaultdict[int, Answers] = defaultdict(partial(Answers, per_choice))
 
     def encoder(self) -> ChoiceEncoder:
         return self.question.encoder
 
-    def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Batch:
-        """Return the scores of a batch, see `answer_batch`."""
-        if batch_idx % _TRIM_EVERY == _TRIM_EVERY - 1:
-            give_memory_back()
-        return answer_batch(self.question, batch, self.device)
+    def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Any]:
+        """Keep the scores of a batch; Lightning, which would copy each to the CPU, gets nothing."""
+        loader = self.trainer.predict_dataloaders[dataloader_idx]  # type: ignore[index]
+        parts = answer_planned(self.question.answer, loader, batch_idx, batch, self.device)
+        self.answers[dataloader_idx].add(parts)
+        return {}

@@ -149,6 +149,13 @@ def open_standard_streams() -> None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
+@cache
+def say_once(line: str) -> None:
+    """Print a line on stderr, once for all processes of a command."""
+    if is_first_process():
+        print(line, file=sys.stderr, flush=True)
+
+
 def is_first_process() -> bool:
     """Return whether this is not one of the further processes of a DDP run on this machine."""
     return int(os.environ.get("LOCAL_RANK", "0")) == 0

@@ -1,15 +1,15 @@
 """Scores of every record of some sets, with or without Lightning around it.
 
 `answer` is the whole loop for one process: encode, batch by tokens, run, and sort the scores by
-record. `answer_batch` is its middle, which a LightningModule calls where several processes answer.
-Scores are the same for any size of batches and number of processes, up to rounding.
+record. `answer_planned` is its middle, which a LightningModule calls where several processes
+answer. Scores are the same for any size of batches and number of processes, up to rounding.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import compress
@@ -21,6 +21,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
+from probelight.io.errors import UsageError
+from probelight.io.process import say_once
 from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import Record
@@ -28,6 +30,7 @@ from probelight.probes.record import Record
 # What `answer` knows of Lightning's names of precisions.
 PRECISIONS = {"32-true": None, "16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
 _TRIM_EVERY = 32  # batches
+_MOST_HELD = 4_000_000  # numbers that wait on the device
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def answer(
     device: torch.device | str | None = None,
     precision: str = "32-true",
     max_tokens: int = 8192,
-    num_workers: int = 0,
+    num_workers: int | None = None,
     cache_dir: str | Path | None = None,
     progress: bool = False,
 ) -> dict[str, ItemScores]:
@@ -62,12 +65,13 @@ def answer(
         device: Where to run; None leaves the scorer where it is.
         precision: One of `PRECISIONS`.
         max_tokens: Padded tokens in a batch.
-        num_workers: Processes that make batches; 0 makes them here.
+        num_workers: Processes that make batches; 0 makes them here, None takes one for CUDA.
         cache_dir: Folder in which tokens are kept between runs; None keeps the encoder's own.
         progress: Show a bar.
 
     Raises:
         RecordError: If the scorer cannot pose a record.
+        UsageError: If one record does not fit into the device's memory.
         ValueError: If a set has no record that can be posed.
     """
     from rich.progress import Progress
@@ -94,29 +98,101 @@ def answer(
     ):
         task = bar.add_task("Answering", total=sum(map(len, planned.values())))
         for name, encoded_set in encoded.items():
-            for index, batch in enumerate(batch_loader(encoded_set, planned[name], num_workers)):
-                answered = answer_batch(question, batch, place, precision)
-                found[name].scores.update(scores_by_item(answered, per_choice=per_choice))
-                if index % _TRIM_EVERY == _TRIM_EVERY - 1:
-                    give_memory_back()
+            loader = batch_loader(encoded_set, planned[name], num_workers, place)
+            answers = Answers(per_choice)
+            for index, batch in enumerate(loader):
+                answers.add(answer_planned(question.answer, loader, index, batch, place, precision))
                 bar.advance(task)
+            found[name].scores.update(answers.by_item())
     return found
 
 
+def answer_planned(
+    read: Callable[[Batch], Tensor],
+    loader: DataLoader[Batch],
+    index: int,
+    batch: Batch,
+    device: torch.device,
+    precision: str = "32-true",
+) -> list[tuple[Batch, Tensor]]:
+    """Return the batch `index` of a loader with its scores, in parts if it does not fit at once.
+
+    UsageError if an item alone needs more than the device's memory.
+    """
+    plan: Any = loader.dataset
+    parts: list[tuple[Batch, Tensor]] = []
+    waiting: list[tuple[list[int], Batch]] = [(plan[index], batch)]
+    while waiting:
+        items, part = waiting.pop()
+        with suppress(torch.OutOfMemoryError):
+            parts.append((part, answer_batch(read, part, device, precision)))
+            continue
+        # Out here nothing holds what was computed until then.
+        if len(items) == 1:
+            raise UsageError(
+                f"item {int(part['item'][0]) + 1} does not fit into the memory of {device}, not "
+                "even alone; take a smaller model, a lower --model.max_length, "
+                "--trainer.precision bf16-mixed, or --trainer.accelerator cpu"
+            )
+        say_once(
+            f"a batch does not fit into the memory of {device}, and is answered in halves; a lower "
+            "--trainer.max_eval_tokens saves the failed attempts"
+        )
+        for half in (items[len(items) // 2 :], items[: len(items) // 2]):
+            made = loader.collate_fn(half)
+            waiting.append((half, {n: value.to(batch[n].device) for n, value in made.items()}))
+    return parts
+
+
 def answer_batch(
-    question: Question, batch: Batch, device: torch.device, precision: str = "32-true"
-) -> Batch:
-    """Return the scores of a batch, and which items and choices they are of, on the CPU.
+    read: Callable[[Batch], Tensor], batch: Batch, device: torch.device, precision: str = "32-true"
+) -> Tensor:
+    """Return what a network makes of a batch (B, ...), on the device.
 
     `precision` is one of `PRECISIONS`; "32-true" leaves that of a surrounding autocast as it is.
     """
-    there = {name: value.to(device) for name, value in batch.items()}
+    # Copies of pinned memory overlap with what the device computes.
+    is_cuda = device.type == "cuda"
+    there = {name: value.to(device, non_blocking=is_cuda) for name, value in batch.items()}
     dtype = PRECISIONS[precision]
     lower: AbstractContextManager[Any] = nullcontext()
     if dtype is not None:
         lower = torch.autocast(device.type, dtype=dtype, cache_enabled=False)
     with torch.inference_mode(), lower:
-        return batch_scores(there, question.answer(there))
+        return read(there)
+
+
+class Answers:
+    """Scores of a set's items, see `scores_by_item`; many batches' come to the CPU by one copy."""
+
+    def __init__(self, per_choice: bool = True) -> None:
+        self.per_choice = per_choice
+        self._scores: dict[int, list[float]] = {}
+        self._held: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def add(self, parts: Sequence[tuple[Batch, Tensor]]) -> None:
+        """Add a batch with its scores, in parts."""
+        self._held += [(part["item"], found.float(), part["choice_mask"]) for part, found in parts]
+        num_held = sum(scores.numel() for _, scores, _ in self._held)
+        if len(self._held) >= _TRIM_EVERY or num_held > _MOST_HELD:
+            self.by_item()
+            give_memory_back()
+
+    def by_item(self) -> dict[int, list[float]]:
+        """Return the scores of all items so far, by the positions of their records."""
+        columns = map(on_cpu, zip(*self._held, strict=True))
+        for item, scores, mask in zip(*columns, strict=True):
+            batch = {"item": item, "scores": scores, "choice_mask": mask}
+            self._scores |= scores_by_item(batch, per_choice=self.per_choice)
+        self._held.clear()
+        return self._scores
+
+
+def on_cpu(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return tensors of one type on the CPU, brought there by one copy."""
+    whole = torch.cat([tensor.flatten() for tensor in tensors]).cpu()
+    parts = torch.split(whole, [tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def scores_by_item(batch: Batch, *, per_choice: bool = True) -> dict[int, list[float]]:
@@ -143,19 +219,44 @@ def refuse_empty(name: str, encoded: EncodedSet) -> EncodedSet:
 
 
 def batch_loader(
-    encoded: EncodedSet, batches: list[list[int]], num_workers: int
+    encoded: EncodedSet, batches: list[list[int]], num_workers: int | None, device: torch.device
 ) -> DataLoader[Batch]:
-    """Return a loader of planned batches, made here or by worker processes."""
-    if num_workers:
-        # Workers do not tokenise; this only stops the library's warning about forks.
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    """Return a loader of planned batches; `num_workers` as `loader_options` takes it."""
     return DataLoader(
         batches,  # type: ignore[arg-type]  # anything with a length and places will do
         batch_size=None,
         collate_fn=encoded.collate,
-        num_workers=num_workers,
         generator=torch.Generator(),  # the caller's random state stays as it is
+        **loader_options(num_workers if len(batches) > 1 else 0, device),
     )
+
+
+def loader_options(num_workers: int | None, device: torch.device) -> dict[str, Any]:
+    """Return a DataLoader's options; None makes batches here, or by one process for CUDA."""
+    is_cuda = device.type == "cuda"
+    num_workers = int(is_cuda) if num_workers is None else num_workers
+    if num_workers:
+        # Workers do not tokenise; this only stops the library's warning about forks.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return {"num_workers": num_workers, "pin_memory": is_cuda}
+
+
+@contextmanager
+def float32_products(device: torch.device, precision: str, matmul: str) -> Iterator[None]:
+    """Multiply matrices of single precision as torch's `matmul` says; say where that is slow."""
+    is_slow = device.type == "cuda" and (precision, matmul) == ("32-true", "highest")
+    if is_slow and torch.cuda.get_device_capability(device) >= (8, 0):
+        say_once(
+            "single precision at --trainer.matmul_precision highest leaves this GPU's tensor cores "
+            "idle; high (TF32) is several times faster, as is --trainer.precision bf16-mixed: both "
+            "change numbers, and make runs of their own"
+        )
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(matmul)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @contextmanager

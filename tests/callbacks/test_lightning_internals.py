@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import ast
+import logging
 import signal
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import pytorch_lightning as pl
+import torch
+from lightning_fabric.accelerators.cuda import _check_cuda_matmul_precision
+from lightning_utilities.core.rank_zero import log
 
 from probelight.callbacks.last_state import READ_IN, AgreedStop
 from probelight.io.process import STOP
+from probelight.protocols.engine.training import quiet_lightning
 from tests.callbacks.line import Line, batches
 from tests.fixtures.checkout import ROOT
 
@@ -59,3 +64,26 @@ def test_lightning_leaves_sigterm_to_who_had_it(
         signal.signal(signal.SIGTERM, before)
     assert heard == [True]
     assert module.steps == [True, True]
+
+
+def test_lightning_does_not_say_too_that_tensor_cores_are_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "H200")
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger(log.name.split(".")[0])
+    logger.addHandler(handler)
+    try:
+        before = logger.level
+        logger.setLevel(logging.INFO)
+        _check_cuda_matmul_precision.__wrapped__(torch.device("cuda"))
+        quiet_lightning()
+        _check_cuda_matmul_precision.__wrapped__(torch.device("cuda"))
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    assert len(said) == 1

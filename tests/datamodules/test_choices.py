@@ -45,8 +45,11 @@ def test_scores_do_not_depend_on_the_batches(
         torch.testing.assert_close(other, scores[0], rtol=1e-6, atol=1e-6)
 
 
-def _trainer(module: Any, world_size: int, rank: int, shards: bool = False) -> Any:
+def _trainer(
+    module: Any, world_size: int, rank: int, shards: bool = False, device: str = "cpu"
+) -> Any:
     return SimpleNamespace(
+        strategy=SimpleNamespace(root_device=torch.device(device)),
         lightning_module=module,
         world_size=world_size,
         global_rank=rank,
@@ -62,6 +65,23 @@ def _loaders(module: Any, world_size: int, rank: int) -> tuple[Any, list[Any]]:
     data.trainer = _trainer(module, world_size, rank)
     data.setup("fit")
     return data.train_dataloader(), data.val_dataloader()
+
+
+@pytest.mark.parametrize(
+    ("device", "num_workers", "expected"),
+    [("cuda", None, (1, True)), ("cuda", 2, (2, True)), ("cpu", None, (0, False))],
+)
+def test_batches_for_cuda_are_pinned_and_made_by_a_process_of_their_own(
+    device: str,
+    num_workers: int | None,
+    expected: tuple[int, bool],
+    make_module: Callable[..., Bag],
+) -> None:
+    data = ChoiceDataModule(records(4), {"probe": records(3)}, num_workers=num_workers)
+    data.trainer = _trainer(make_module(), 1, 0, device=device)
+    data.setup("fit")
+    for loader in (data.train_dataloader(), *data.val_dataloader()):
+        assert (loader.num_workers, loader.pin_memory) == expected
 
 
 def test_two_processes_get_the_batches_of_one(make_module: Callable[..., Bag]) -> None:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.lightning_modules import scoring
 from probelight.lightning_modules.scoring import ScorerModule
+from probelight.models import answering
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
@@ -20,26 +20,28 @@ RECORDS = [
 ]
 
 
-def test_answers_come_back_on_the_cpu_with_their_items(
+def test_answers_are_kept_by_item_and_lightning_gets_none(
     checkpoint: Callable[..., Path],
     quiet_trainer: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def predicted(question: Question) -> dict[str, Any]:
+    def predicted(question: Question, per_choice: bool = True) -> dict[int, list[float]]:
         data = ChoiceDataModule(train=None, evaluation={"a": RECORDS})
-        [batch] = quiet_trainer().predict(ScorerModule(scorer, question), datamodule=data)
-        return batch
+        module = ScorerModule(scorer, question, per_choice)
+        assert quiet_trainer().predict(module, datamodule=data) == [{}]
+        return module.answers[0].by_item()
 
     called: list[bool] = []
-    monkeypatch.setattr(scoring, "give_memory_back", lambda: called.append(True))
-    monkeypatch.setattr(scoring, "_TRIM_EVERY", 1)
+    monkeypatch.setattr(answering, "give_memory_back", lambda: called.append(True))
+    monkeypatch.setattr(answering, "_TRIM_EVERY", 1)
     scorer = MaskedScorer(MaskedLM(str(checkpoint())))
-    batch = predicted(scorer.choice_scores())
-    assert sorted(batch["item"].tolist()) == [0, 1]
-    assert batch["scores"].dtype == torch.float32
-    assert batch["scores"][batch["item"].tolist().index(1), 2] == -torch.inf
-    assert batch["choice_mask"].sum() == 5
-    whole = predicted(scorer.vocabulary())["scores"]
-    assert whole.shape == (2, len(scorer.masked.tokenizer))
+    found = predicted(scorer.choice_scores())
+    assert {item: len(scores) for item, scores in found.items()} == {0: 3, 1: 2}
+    question = scorer.choice_scores()
+    with torch.no_grad():
+        plain = question.answer(question.encoder.encode(RECORDS).collate([0, 1]))
+    assert found[0] == pytest.approx(plain[0].tolist(), abs=1e-5)
+    whole = predicted(scorer.vocabulary(), per_choice=False)
+    assert {len(row) for row in whole.values()} == {len(scorer.masked.tokenizer)}
     assert not scorer.network.training
     assert called == [True, True]

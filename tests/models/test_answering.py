@@ -6,15 +6,31 @@ import ctypes
 import math
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from probelight.io.errors import UsageError
+from probelight.io.process import say_once
 from probelight.models import answering
-from probelight.models.answering import answer, give_memory_back, scores_by_item
+from probelight.models.answering import (
+    answer,
+    answer_batch,
+    batch_loader,
+    float32_products,
+    give_memory_back,
+    loader_options,
+    scores_by_item,
+)
 from probelight.models.masked import MaskedLM, MaskedScorer
+from probelight.models.networks import Batch
+from probelight.models.scorer import Question
 from probelight.probes.record import Record
 
 RECORDS = [
@@ -110,6 +126,143 @@ def test_memory_is_given_back_every_so_many_batches(
     records = [Record(str(i), RECORDS[0].stem, RECORDS[0].choices, 0) for i in range(5)]
     answer(scorer, {"a": records}, max_tokens=1)
     assert called == [0, 0]
+
+
+MANY = [Record(str(i), "the [MASK] is red ." + " red" * i, ("dog", "cat"), 0) for i in range(11)]
+
+
+def cramped(question: Question, most: int, sizes: list[int]) -> Question:
+    """A network on a device with memory for `most` items, which notes how many it was asked."""
+
+    def read(batch: Batch) -> Tensor:
+        sizes.append(len(batch["item"]))
+        if sizes[-1] > most:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return question.answer(batch)
+
+    return replace(question, answer=read)
+
+
+def test_a_batch_that_does_not_fit_is_answered_in_halves(
+    scorer: MaskedScorer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_once.cache_clear()
+    sizes: list[int] = []
+    sets = {"a": MANY, "b": MANY[:4]}
+    whole = answer(scorer, sets)
+    found = answer(scorer, sets, cramped(scorer.choice_scores(), 3, sizes))
+    # 11 are halved to 5 and 6, these to 2 and 3, and to 3 and 3; 4 to 2 and 2.
+    assert sizes == [11, 5, 2, 3, 6, 3, 3, 4, 2, 2]
+    for name in sets:
+        assert found[name].scores.keys() == whole[name].scores.keys()
+        for place, scores in whole[name].scores.items():
+            assert found[name].scores[place] == pytest.approx(scores, abs=1e-5)
+    assert capsys.readouterr().err == (
+        "a batch does not fit into the memory of cpu, and is answered in halves; a lower "
+        "--trainer.max_eval_tokens saves the failed attempts\n"
+    )
+
+
+def test_an_item_that_does_not_fit_alone_is_one_error(scorer: MaskedScorer) -> None:
+    message = "^item 11 does not fit into the memory of cpu, not even alone; take a smaller model"
+    with pytest.raises(UsageError, match=message):
+        answer(scorer, {"a": MANY}, cramped(scorer.choice_scores(), 0, []))
+
+
+class Copies(TorchDispatchMode):
+    """Stands for a device: copies from "meta", where nothing is computed, give zeros."""
+
+    num_copies = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        options = kwargs or {}
+        is_copy = func is torch.ops.aten._to_copy.default and args[0].is_meta
+        if is_copy and options.get("device") == torch.device("cpu"):
+            self.num_copies += 1
+            return torch.zeros(args[0].shape, dtype=args[0].dtype)
+        return func(*args, **options)
+
+
+@pytest.mark.parametrize(("held", "num_copies"), [(1000, 2), (5, 14)])
+def test_scores_of_many_batches_leave_the_device_by_one_copy(
+    held: int, num_copies: int, scorer: MaskedScorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40 batches of one item with two scores: after the 32nd, or whenever more than 5 wait."""
+    monkeypatch.setattr(answering, "moved", lambda *_: nullcontext(torch.device("meta")))
+    monkeypatch.setattr(answering, "_MOST_HELD", held)
+    records = [replace(MANY[0], id=str(i)) for i in range(40)]
+    question = Question(scorer.choice_scores().encoder, lambda batch: batch["choice_mask"].float())
+    with Copies() as copies:
+        found = answer(scorer, {"a": records}, question, max_tokens=1)["a"].scores
+    assert found == {place: [0.0, 0.0] for place in range(40)}
+    assert copies.num_copies == num_copies
+
+
+@pytest.mark.parametrize(
+    ("device", "num_workers", "expected"),
+    [("cuda", None, (1, True)), ("cuda", 0, (0, True)), ("cpu", None, (0, False))],
+)
+def test_batches_for_cuda_are_pinned_and_made_by_a_process_of_their_own(
+    device: str, num_workers: int | None, expected: tuple[int, bool], scorer: MaskedScorer
+) -> None:
+    where = torch.device(device)
+    options = loader_options(num_workers, where)
+    assert (options["num_workers"], options["pin_memory"]) == expected
+    encoded = scorer.choice_scores().encoder.encode(MANY)
+    several = batch_loader(encoded, [[0, 1], [2]], num_workers, where)
+    assert (several.num_workers, several.pin_memory) == expected
+    assert batch_loader(encoded, [[0, 1, 2]], num_workers, where).num_workers == 0  # one batch
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_only_copies_to_cuda_are_not_waited_for(device: str) -> None:
+    class Moved:
+        def to(self, place: torch.device, non_blocking: bool) -> Tensor:
+            assert place.type == device
+            assert non_blocking == (device == "cuda")
+            return torch.ones(2)
+
+    batch: Any = {"item": Moved()}
+    assert answer_batch(lambda given: given["item"], batch, torch.device(device)).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("device", "capability", "precision", "matmul", "is_said"),
+    [
+        ("cuda", (9, 0), "32-true", "highest", True),
+        ("cuda", (8, 0), "32-true", "highest", True),
+        ("cuda", (7, 5), "32-true", "highest", False),
+        ("cuda", (9, 0), "32-true", "high", False),
+        ("cuda", (9, 0), "bf16-mixed", "highest", False),
+        ("cpu", (9, 0), "32-true", "highest", False),
+    ],
+)
+def test_slow_products_of_single_precision_are_said_once_and_the_setting_holds_inside(
+    device: str,
+    capability: tuple[int, int],
+    precision: str,
+    matmul: str,
+    is_said: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say_once.cache_clear()
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+
+    def interrupted() -> None:
+        with float32_products(torch.device(device), precision, matmul):
+            assert torch.get_float32_matmul_precision() == matmul
+            raise KeyError
+
+    torch.set_float32_matmul_precision("medium")
+    try:
+        for _ in range(2):
+            with pytest.raises(KeyError):
+                interrupted()
+            assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert capsys.readouterr().err.count("--trainer.matmul_precision highest") == is_said
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,13 +81,15 @@ GONE = {"sweep work": "`sweep run` runs the cells, as many at once as there is r
 HELPS = {"-h", "--help"}
 GROUPS = {name.partition(" ")[0] for name in PROTOCOLS if " " in name}
 
-# By name: importing them would cost what their packages cost. The last one is Lightning's.
+# By name: importing them would cost what their packages cost. The last ones are Lightning's and
+# torch's, which no smaller batch has helped.
 _USAGE_ERRORS = {
     "ConfigError",
     "ConfigConflictError",
     "RangeError",
     "UsageError",
     "MisconfigurationException",
+    "OutOfMemoryError",
 }
 _READABLE_ERRORS = {"UnreadableCheckpointError", "PretrainedError", "DriverLostError"}
 OUT_OF_MEMORY = (

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from probelight.io.package import cache_folder
 from probelight.io.process import STOP
@@ -132,7 +132,7 @@ def _answers(
 ) -> dict[str, ItemScores]:
     import torch
 
-    from probelight.models.answering import answer
+    from probelight.models.answering import answer, float32_products
 
     if settings.strategy.startswith("fsdp"):
         # Without an optimiser the model fits on a device. FSDP would leave a part of it behind.
@@ -142,7 +142,8 @@ def _answers(
         return _answers_of_processes(scorer, question, sets, settings, per_choice)
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    with STOP.during_command():
+    precisions = settings.precision, settings.matmul_precision
+    with STOP.during_command(), float32_products(device, *precisions):
         return answer(
             scorer,
             sets,
@@ -190,7 +191,7 @@ def _answers_of_processes(
     from probelight.callbacks.last_state import stoppable
     from probelight.datamodules.choices import ChoiceDataModule
     from probelight.lightning_modules.scoring import ScorerModule
-    from probelight.models.answering import ItemScores, gather_scores, scores_by_item
+    from probelight.models.answering import ItemScores, float32_products, gather_scores
     from probelight.protocols.engine.training import make_trainer
 
     data = ChoiceDataModule(
@@ -201,16 +202,13 @@ def _answers_of_processes(
         cache_dir=cache_folder(),
     )
     trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
-    with stoppable():
-        output: Any = trainer.predict(ScorerModule(scorer, question), datamodule=data)
-    if output is None:  # all records of all sets are scored by their pieces: there is no batch
-        output = [[] for _ in sets]
-    elif len(sets) == 1:
-        output = [output]
+    module = ScorerModule(scorer, question, per_choice)
+    precisions = settings.precision, settings.matmul_precision
+    with stoppable(), float32_products(trainer.strategy.root_device, *precisions):
+        trainer.predict(module, datamodule=data)
     found = {}
-    for name, batches in zip(sets, output, strict=True):
-        parts = [scores_by_item(batch, per_choice=per_choice) for batch in batches]
-        scores = gather_scores({i: row for part in parts for i, row in part.items()})
+    for place, name in enumerate(sets):
+        scores = gather_scores(module.answers[place].by_item())
         encoded = data.evaluation_sets[name]
         found[name] = ItemScores(scores, encoded.notices, tuple(encoded.needs_pll))
     return found

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from probelight.io.atomic import mend_folder
 from probelight.io.errors import UsageError
 from probelight.io.package import cache_folder
 from probelight.lightning_modules.base import ChoiceModule
+from probelight.models.answering import float32_products
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import Fit, FitSettings, ModelSettings
@@ -86,6 +88,7 @@ def fit(
 
     Raises:
         RuntimeError: If the best model is not there at the end. The next fit starts anew.
+        UsageError: If a batch does not fit into the device's memory.
     """
     settings, wandb = context.trainer, context.wandb
     state_path, problems = starting_point(run, plan.callbacks)
@@ -118,8 +121,17 @@ def fit(
         print(f"{plan.description}{resumed}", flush=True)
     if settings.compile:
         compile_transformers(module)
-    with last_state.stoppable():
-        trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
+    device = trainer.strategy.root_device
+    products = float32_products(device, settings.precision, settings.matmul_precision)
+    try:
+        with last_state.stoppable(), products:
+            trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
+    except torch.OutOfMemoryError as error:
+        message = smaller_batches(plan.how.batch_size, settings, trainer.world_size)
+        if any(f.name == "validation_step" for f in traceback.extract_tb(error.__traceback__)):
+            message = "measuring needs more than the device's memory; lower "
+            message += f"--trainer.max_eval_tokens ({settings.max_eval_tokens})"
+        raise UsageError(message) from error
     for callback in plan.callbacks:
         if isinstance(callback, AggregateCheckpoint) and (lost := callback.problem()):
             forget_states(run)
@@ -127,6 +139,21 @@ def fit(
     if shown is not None:
         shown.summarise({**last_state.scores_of(trainer), **plan.summary()})
     return problems
+
+
+def smaller_batches(batch_size: int, settings: TrainerSettings, processes: int) -> str:
+    """Say what to do where the batches of a training do not fit into the device's memory."""
+    parts = settings.accumulate
+    more = [k for k in range(parts + 1, batch_size + 1) if batch_size % (k * processes) == 0]
+    advice = (
+        f"--trainer.accumulate {more[0]}, which divides it, makes them {batch_size // more[0]} and "
+        "leaves the steps of the optimiser as they are"
+        if more
+        else "no smaller ones divide it; take --trainer.precision bf16-mixed, a lower "
+        "--model.max_length, or several GPUs with --config configs/trainer/fsdp.yaml"
+    )
+    size = f"{batch_size // parts} of batch_size {batch_size}"
+    return f"training in batches of {size} needs more than the device's memory; {advice}"
 
 
 def training_callbacks(

@@ -111,6 +111,8 @@ class TrainerSettings(ranges.Settings):
         devices: Devices, one process each; -1 takes all there are.
         strategy: Lightning's strategy, "ddp" for several devices.
         precision: Lightning's precision; less than 32 bits does change the numbers.
+        matmul_precision: How matrices of 32 bits are multiplied: "high" (TF32) and "medium" are
+            several times faster on GPUs with tensor cores, and change the numbers.
         accumulate: Batches per optimiser step; the effective batch stays `batch_size`, and each
             of its items weighs the same.
         max_eval_tokens: Padded tokens in an evaluation batch.
@@ -119,7 +121,7 @@ class TrainerSettings(ranges.Settings):
         checkpoint_share: Share of the time that writing states takes at most, by the clock.
         log_every_n_steps: Steps between two that are logged, with training loss and learning rate;
             none takes 10, and 5, 2 or 1 where that would leave fewer than 50 points.
-        num_workers: Loader processes.
+        num_workers: Loader processes; none takes one on a CUDA device, and else 0.
         threads: CPU threads of each process; none leaves it to torch.
         compile: Compile the transformer with torch.compile before training it.
         progress_bar: Show progress and the time left.
@@ -129,16 +131,24 @@ class TrainerSettings(ranges.Settings):
     devices: ranges.NumDevices = 1
     strategy: str = "auto"
     precision: str = "32-true"
+    matmul_precision: Literal["highest", "high", "medium"] = "highest"
     accumulate: ranges.BatchSize = 1
     max_eval_tokens: ranges.NumTokens = 8192
     checkpoint_every: ranges.NumSteps | None = None
     checkpoint_minutes: ranges.Minutes = 2.0
     checkpoint_share: ranges.Share = 0.1
     log_every_n_steps: ranges.NumSteps | None = None
-    num_workers: ranges.NumProcesses = 0
+    num_workers: ranges.NumProcesses | None = None
     threads: ranges.NumThreads | None = None
     compile: bool = False
     progress_bar: bool = True
+
+    def precisions(self, with_default: bool = True) -> dict[str, str]:
+        """Return what of it changes numbers, for configs of runs; older have no such products."""
+        found = {"precision": self.precision, "matmul_precision": self.matmul_precision}
+        always = ["precision"] if with_default else []
+        default = asdict(DEFAULT_TRAINER)
+        return {name: v for name, v in found.items() if name in always or v != default[name]}
 
     def micro_batch(self, batch_size: int) -> int:
         """Return the number of items in each of the `accumulate` batches of an optimiser step."""
@@ -329,7 +339,10 @@ def make_run(
     start = time.perf_counter()
     try:
         function = load_runner(runner) if isinstance(runner, str) else runner
-        fixed = {name: config[name] for name in ("precision", "threads") if name in config}
+        names = ("precision", "matmul_precision", "threads")
+        fixed = {name: config[name] for name in names if name in config}
+        # Many configs have no more of the precision than what is not the default.
+        fixed = {name: getattr(DEFAULT_TRAINER, name) for name in names[:2]} | fixed
         context = replace(context, trainer=replace(context.trainer, **fixed))
         record = function(run, config, context)
         run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))

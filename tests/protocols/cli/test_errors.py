@@ -23,11 +23,16 @@ def caused(error: Exception, by: Exception) -> Exception:
     return error
 
 
+class OutOfMemoryError(RuntimeError):
+    """And as torch's."""
+
+
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
         (UsageError("give --a"), cli.USAGE_ERROR, "error: give --a"),
         (ConfigError("a.yaml: no"), cli.USAGE_ERROR, "error: a.yaml: no"),
+        (OutOfMemoryError("CUDA is full"), cli.USAGE_ERROR, "error: CUDA is full"),
         (ValueError("torn \x1b[2J"), cli.FAILURE, r"failed: torn \x1b[2J"),
         (PretrainedError("no folder"), cli.FAILURE, "failed: no folder"),
         (OSError(errno.ENOSPC, "No space left on device", "a"), cli.FAILURE, "failed: a: "),
@@ -81,6 +86,10 @@ MISTAKES = [
     ("zero-shot --probes age_small", "give --output_dir"),
     (f"{ZERO_SHOT} --model.head=mpl", "--model.head mpl: give one of mlp, linear, pooler (did"),
     (f"{ZERO_SHOT} --trainer.devices=two", "--trainer.devices two: give a whole number"),
+    (
+        f"{ZERO_SHOT} --trainer.matmul_precision=tf32",
+        "--trainer.matmul_precision tf32: give one of highest, high, medium",
+    ),
     (f"{ZERO_SHOT} --ranks=maybe", "--ranks maybe: give true or false"),
     (f"{ZERO_SHOT} --config={ROOT}", f"{ROOT}: a folder, where a file is needed"),
     (f"{ZERO_SHOT} --config=", "zero-shot: error: --config: its value is missing"),

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from transformers import AutoTokenizer, BertModel
 
+from probelight.io.process import say_once
 from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.networks import Batch
 from probelight.probes.record import Record
 from probelight.protocols.engine import predictions
 from probelight.protocols.engine.models import scorer_for
@@ -134,6 +137,38 @@ def test_lightning_and_the_loop_without_it_give_the_same_scores(
     assert [ours[name].scores for name in sets] == [theirs[name].scores for name in sets]
     assert [ours[name].notices for name in sets] == [theirs[name].notices for name in sets]
     assert predictions.ask_about(scorer, scorer.vocabulary(), records[1:], TRAINER) == words
+
+
+@pytest.mark.parametrize("by_lightning", [False, True])
+def test_batches_that_do_not_fit_are_halved_and_multiplied_as_asked(
+    by_lightning: bool,
+    tiny_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say_once.cache_clear()
+    scorer = scorer_for(ModelSettings(str(tiny_model)), "mc_mlm")
+    records = [Record(str(i), "a [MASK] ." + " red" * i, ("red", "blue"), 0) for i in range(9)]
+    sets = {"all": records, "some": records[3:]}
+    expected = predict(scorer, sets, TRAINER)
+    question, seen = scorer.choice_scores(), set()
+
+    def cramped(batch: Batch) -> Tensor:
+        seen.add(torch.get_float32_matmul_precision())
+        if len(batch["item"]) > 2:
+            raise torch.OutOfMemoryError
+        return question.answer(batch)
+
+    if by_lightning:
+        monkeypatch.setattr(predictions, "single_device", lambda _: None)
+    settings = replace(TRAINER, matmul_precision="high")
+    found = predictions.ask(scorer, replace(question, answer=cramped), sets, settings)
+    for name in sets:
+        for one, other in zip(found[name].scores, expected[name].scores, strict=True):
+            assert list(one) == pytest.approx(list(other), abs=1e-5)
+    assert seen == {"high"}
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert capsys.readouterr().err.count("is answered in halves") == 1
 
 
 @pytest.mark.parametrize(

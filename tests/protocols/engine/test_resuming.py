@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable, Sequence
@@ -17,16 +18,18 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
+from torch.multiprocessing import ProcessRaisedException
 from torch.utils.data import DataLoader, TensorDataset
 
 from probelight.callbacks import last_state
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from probelight.callbacks.last_state import LastState, read_state
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
+from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.networks import Batch
 from probelight.protocols.engine.settings import Fit
-from probelight.protocols.engine.training import FitPlan, fit
+from probelight.protocols.engine.training import FitPlan, fit, smaller_batches
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.tiny_training import Points, Regression
@@ -75,6 +78,8 @@ class Interrupted(Regression):
         if self.place == (method, self.trainer.current_epoch, loader, batch):
             if self.fault == "exception":
                 raise Stop
+            if self.fault == "memory":
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
             os.kill(os.getpid(), signal.Signals[self.fault])
 
 
@@ -335,3 +340,65 @@ def test_a_run_may_go_on_with_another_accumulate(
             train(folder, before, stop_at)
         assert_close(train(folder, after), whole)
     train(folder, before)  # a finished run
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (
+            ("training", 1, 0, 2),
+            "^training in batches of 8 .*accumulate 2, .* makes them 4 ",
+        ),
+        (("validation", 0, 1, 1), "measuring needs .* lower --trainer.max_eval_tokens"),
+    ],
+)
+def test_too_little_memory_is_one_error_and_the_run_can_go_on(
+    place: Place, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        start(tmp_path, Interrupted("memory", place))
+    module = Interrupted()
+    assert len(start(tmp_path, module)) == 3
+    assert module.trainer.global_step == 12
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "accumulate", "processes", "said"),
+    [
+        (16, 1, 1, "batches of 16 of batch_size 16 .*accumulate 2, which .* makes them 8 "),
+        (16, 2, 4, "batches of 8 of batch_size 16 .*accumulate 4, which .* makes them 4 "),
+        (15, 1, 1, "accumulate 3, .* makes them 5 "),
+        (18, 1, 2, "accumulate 3, .* makes them 6 "),  # 9 are not to be shared by two
+        (8, 8, 1, "batches of 1 of batch_size 8 .*; no smaller ones divide it; take "),
+        (8, 4, 2, "batches of 2 of batch_size 8 .*; no smaller ones divide it; take "),
+    ],
+)
+def test_smaller_batches_are_those_that_divide_the_step_of_the_optimiser(
+    batch_size: int, accumulate: int, processes: int, said: str
+) -> None:
+    settings = replace(SETTINGS, accumulate=accumulate)
+    assert re.search(said, smaller_batches(batch_size, settings, processes))
+
+
+class Noting(Interrupted):
+    """Notes how single precision is multiplied in each process, and ends them."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def training_step(self, batch: list[Tensor], batch_idx: int) -> Tensor:
+        path = self.folder / str(self.trainer.global_rank)
+        path.write_text(torch.get_float32_matmul_precision())
+        self.trainer.strategy.barrier()
+        raise Stop
+
+
+def test_single_precision_is_multiplied_as_asked_in_every_process(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "runs", "run", {})
+    plan = FitPlan(Fit(epochs=1, batch_size=8), 0, [], "tiny")
+    options: Any = {"devices": 2, "strategy": "ddp_fork", "matmul_precision": "medium"}
+    with pytest.raises(ProcessRaisedException):
+        fit(Noting(tmp_path), Validated(0), run, plan, RunContext(replace(SETTINGS, **options)))
+    assert [(tmp_path / rank).read_text() for rank in "01"] == ["medium", "medium"]
+    assert torch.get_float32_matmul_precision() == "highest"

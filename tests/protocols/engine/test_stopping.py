@@ -19,7 +19,6 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight.callbacks.last_state import read_state
 from probelight.io.process import SENTENCES
-from probelight.lightning_modules import scoring
 from probelight.models import answering
 from probelight.protocols import cli
 from probelight.protocols.engine import predictions
@@ -94,9 +93,7 @@ def test_a_prediction_is_not_ended_in_silence(
     signalled = lambda *_: os.kill(os.getpid(), signum)  # noqa: E731
     if by_lightning:
         monkeypatch.setattr(predictions, "single_device", lambda _: None)
-        monkeypatch.setattr(scoring, "answer_batch", signalled)
-    else:
-        monkeypatch.setattr(answering, "answer_batch", signalled)
+    monkeypatch.setattr(answering, "answer_batch", signalled)
     with pytest.raises(ended_by):
         predict(scorer, {"a": sentences(6, 0)}, SETTINGS)
 

@@ -30,6 +30,35 @@ from tests.protocols.jobs.trivial import RUNNER
 from tests.protocols.jobs.wandb_kills import PLACES
 
 
+def note_precision(
+    run: RunFolder, config: Mapping[str, Any], context: jobs.RunContext
+) -> RunRecord:
+    return RunRecord(protocol="end", facts=context.trainer.precisions(with_default=False))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"precision": "32-true"},
+        {},
+        {"precision": "bf16-mixed"},
+        {"matmul_precision": "medium"},
+        {"precision": "32-true", "matmul_precision": "high"},
+    ],
+)
+def test_a_run_has_the_precision_of_its_config_or_the_default(
+    config: dict[str, str], tmp_path: Path
+) -> None:
+    """Whatever the settings of the command that makes it, in whatever process."""
+    trainer = jobs.TrainerSettings(precision="16-mixed", matmul_precision="medium")
+    told = json.loads(json.dumps(jobs.RunContext(trainer).to_json()))
+    run = RunFolder(tmp_path, "run", config)
+    jobs.make_run(f"{__name__}:note_precision", run, config, jobs.RunContext.from_json(told))
+    record = run.result()
+    assert record is not None
+    assert record.facts == {k: v for k, v in config.items() if v != "32-true"}
+
+
 def test_the_key_is_of_the_config_alone() -> None:
     job = jobs.Job("square of 3", {"number": 3}, RUNNER)
     assert job.key == run_key("square of 3", {"number": 3})
