@@ -139,7 +139,7 @@ def prediction_grid(
         "command": "grid",
         "models": [settings.config() for settings in chosen],
         "grid": asdict(grid),
-        "precision": trainer.precision,
+        **trainer.precisions(),
     }
     jobs = [
         grid_job(settings, questions, trainer) for settings in chosen for questions in grid.grids()
@@ -156,7 +156,7 @@ def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSetting
         "wording": grid.wording,
         "values": list(grid.values),
         "stems": stems_sha256(grid),
-        "precision": trainer.precision,
+        **trainer.precisions(),
     }
     name = f"grid-{grid.name}-{grid.wording}-{model.label}"
     title = f"grid {grid.name} ({grid.wording} wording), {model.label}"

@@ -134,7 +134,7 @@ def audit(
         ],
         "baselines": [model.config() for model in models],
         "settings": training.config(),
-        "precision": trainer.precision,
+        **trainer.precisions(),
     }
     files = [part for data in sets for part in data.parts.values()]
     run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
@@ -159,7 +159,7 @@ def audit_jobs(
     for model in sorted(models, key=is_trained):
         trained = is_trained(model)
         for seed in settings.seeds if trained else [None]:
-            config = {**common, "model": model.config(), "precision": trainer.precision}
+            config = {**common, "model": model.config(), **trainer.precisions()}
             title = f"{name}, {model.label}"
             if seed is not None:
                 config["seed"] = seed

@@ -214,6 +214,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
     }
     if curve.modes == [FULL]:
         return _full_jobs(curve, common)
+    trainer = curve.context.trainer
     drawn = {"weights": "drawn from each seed"} if model.random_weights else {}
     jobs = []
     sizes = [0, *curve.rows.sizes]
@@ -225,7 +226,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
             "mode": UNTRAINED,
             "num_train": 0,
             "controls": settings.controls,
-            "precision": curve.context.trainer.precision,
+            **trainer.precisions(),
         }
         if drawn:
             config |= {**drawn, "seeds": settings.seeds}
@@ -238,6 +239,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
                 "num_train": size,
                 "seeds": settings.seeds,
                 "controls": settings.controls,
+                **trainer.precisions(with_default=False),
             }
             if model_type_of(model).is_pretrained:
                 config |= asdict(settings.head_fit(mode))
@@ -251,7 +253,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
 def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
     """Return a job for each (N, control, seed), behind the first stage of its control."""
     settings, label = curve.settings, curve.model.label
-    precision = curve.context.trainer.precision
+    precision = curve.context.trainer.precisions()
     first_stages: dict[str, Job] = {}
     if (stage := curve.first_stage) is not None:
         for control in settings.controls:
@@ -263,7 +265,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 "control": facts_control,
                 "seed": stage.seed,
                 "fit": asdict(stage.settings),
-                "precision": precision,
+                **precision,
                 "data": checksums(stage.facts),
                 "curve": curve.config(),
             }
@@ -283,7 +285,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                     "with_levels": (size, control, seed) == level,
                     "mode": FULL,
                     "fit": asdict(curve.fit),
-                    "precision": precision,
+                    **precision,
                 }
                 needs: tuple[str, ...] = ()
                 if (first := first_stages.get(control)) is not None:

@@ -28,6 +28,7 @@ from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, kept
 
 Mode = HeadMode | Literal["full"]
+PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")  # those of models.answering, which imports torch
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,10 @@ def check_rows(
         answering = [model for model in models if traced_modes(model, data.setup, settings)]
         for model in answering:
             rows_for_model(data, settings, [model, *answering])
+            precision = context.trainer.precision
+            if traced_modes(model, data.setup, settings) != [FULL] and precision not in PRECISIONS:
+                known = ", ".join(PRECISIONS)
+                raise UsageError(f"--trainer.precision {precision}: frozen encoders run at {known}")
         num_curves += len(answering)
     if options.first_stage and probes:
         if "mc_qa" not in setups:

@@ -25,6 +25,7 @@ from probelight.lightning_modules.heads.head_training import (
     train_stack,
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
+from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import Scorer
 from probelight.probes.record import Record
@@ -35,7 +36,7 @@ from probelight.protocols.curve.settings import PROTOCOL, CurveSettings
 from probelight.protocols.engine.models import loaded_scorer, model_type_of, module_for, scorer_for
 from probelight.protocols.engine.predictions import Predictions, predict
 from probelight.protocols.engine.settings import MODEL_TYPES, TRANSFORMER, ModelSettings
-from probelight.protocols.jobs.job import RunContext, TrainerSettings, kept
+from probelight.protocols.jobs.job import DEFAULT_TRAINER, RunContext, TrainerSettings, kept
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
@@ -76,8 +77,10 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
 
 def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunRecord:
     """Train all seeds and controls of a (mode, N) together and measure them; N = 0 trains none."""
-    probe = encode_curve(curve.context, curve)
-    measured = probe.point(mode, size)
+    trainer = curve.context.trainer
+    with float32_products(device_of(trainer), trainer.precision, trainer.matmul_precision):
+        probe = encode_curve(curve.context, curve)
+        measured = probe.point(mode, size)
     rate = stopping = None
     if size and model_type_of(curve.model).is_pretrained:
         rate = curve.settings.head_fit(mode).learning_rate
@@ -194,7 +197,7 @@ class CurveProbe:
             seed a head of mode `mlp`; nothing below the head is trained.
         data: The probe's rows.
         settings: The curve.
-        trainer: Batch settings of the encoding.
+        trainer: Precision and batch settings of the encoding; heads have single precision.
         kind: The model's type, which says how its head is trained.
         redraw: Makes the same architecture with the random weights of a seed; `module` is that of
             the first seed. None where all seeds read what `module` does.
@@ -228,7 +231,7 @@ class CurveProbe:
             reader = redraw(seed) if redraw and seed != settings.seeds[0] else module
             reader.eval()
             items = {
-                place: run_through(reader, tokens, self.records[place], trainer.max_eval_tokens)
+                place: run_through(reader, tokens, self.records[place], trainer)
                 for place, tokens in posed.items()
             }
             self.draws[seed] = Draw.of(reader, items, settings.seeds if self.shared else [seed])
@@ -305,7 +308,8 @@ def _records(data: CurveData, settings: CurveSettings) -> dict[Place, list[Recor
 
 def encode(module: Frozen, records: Sequence[Record], max_tokens: int) -> CachedItems:
     """Return H, candidates and labels of records, each distinct text through the encoder once."""
-    return run_through(module, pose(module, records), records, max_tokens)
+    settings = replace(DEFAULT_TRAINER, max_eval_tokens=max_tokens)
+    return run_through(module, pose(module, records), records, settings)
 
 
 def pose(module: Frozen, records: Sequence[Record]) -> EncodedSet:
@@ -325,9 +329,8 @@ def refuse_unposed(records: Sequence[Record], kept: Sequence[int]) -> None:
         )
 
 
-@torch.no_grad()
 def run_through(
-    module: Frozen, encoded: EncodedSet, records: Sequence[Record], max_tokens: int
+    module: Frozen, encoded: EncodedSet, records: Sequence[Record], trainer: TrainerSettings
 ) -> CachedItems:
     """Return posed records with their features, each distinct text through the encoder once."""
     if not records:
@@ -338,13 +341,14 @@ def run_through(
         first.setdefault(record.stem, index)
     distinct = sorted(first.values(), key=lambda index: int(encoded.lengths[index]))
     place = {index: row for row, index in enumerate(distinct)}
-    features = []
-    for batch in token_budget_batches(encoded.lengths, max_tokens, distinct):
-        tensors = encoded.collate(batch)
-        inputs = {name: tensor.to(module.device) for name, tensor in tensors.items()}
-        features.append(module.features(inputs).cpu())  # type: ignore[operator]
+    batches = token_budget_batches(encoded.lengths, trainer.max_eval_tokens, distinct)
+    loader = batch_loader(encoded, batches, trainer.num_workers, module.device)
+    read: Any = module.features
+    features: list[torch.Tensor] = []
+    for number, batch in enumerate(loader):
+        parts = answer_planned(read, loader, number, batch, module.device, trainer.precision)
+        features += [h.to(torch.promote_types(h.dtype, torch.float32)) for _, h in parts]
     rows = torch.tensor([place[first[record.stem]] for record in records])
     whole = encoded.collate(range(len(records)))
-    return CachedItems(
-        torch.cat(features)[rows], whole["candidate_ids"], whole["choice_mask"], whole["labels"]
-    )
+    h = torch.cat(on_cpu(features))[rows]
+    return CachedItems(h, whole["candidate_ids"], whole["choice_mask"], whole["labels"])

@@ -184,7 +184,7 @@ def model_job(
         "model": model.config(),
         "probe": name,
         "data": checksums(data),
-        "precision": trainer.precision,
+        **trainer.precisions(),
         **({SHUFFLES: shuffles} if any(way.is_drawn for way in perturbations_of(data)) else {}),
     }
     return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")

@@ -330,7 +330,7 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> C
 def _data_config(sets: Iterable[ProbeData], trainer: TrainerSettings) -> Config:
     """Return the data by checksum, and what of the trainer's settings changes numbers."""
     data = [file.sha256 for file in data_files(sets)]
-    config: Config = {"data": data, "precision": trainer.precision}
+    config: Config = {"data": data, **trainer.precisions()}
     # Sums over threads round differently, so whoever fixes their number gets the same bits.
     return config if trainer.threads is None else {**config, "threads": trainer.threads}
 

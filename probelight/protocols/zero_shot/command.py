@@ -121,7 +121,7 @@ def zero_shot(
             {"name": loaded.name, "split": loaded.split, "sha256": checksums(loaded.data)}
             for loaded in sets
         ],
-        "precision": trainer.precision,
+        **trainer.precisions(),
         **({"ranks": True} if ranks else {}),
         **({"scoring": rules} if rules else {}),
     }
@@ -248,7 +248,7 @@ def zero_shot_jobs(
                 "probe": loaded.name,
                 "split": loaded.split,
                 "data": checksums(loaded.data),
-                "precision": trainer.precision,
+                **trainer.precisions(),
                 **({"ranks": True} if ranks else {}),
                 **({"scoring": list(rules)} if rules else {}),
                 **({"domain_stem": domain_stem} if "pmi" in rules else {}),

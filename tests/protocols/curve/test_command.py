@@ -14,12 +14,13 @@ import pytest
 from jsonargparse import ArgumentParser
 
 from probelight.io.errors import UsageError
+from probelight.models import answering
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.probes.controls import CONTROLS, Control
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.curve.command import curve, curve_jobs, trace_curves
-from probelight.protocols.curve.curve import Curve
+from probelight.protocols.curve.curve import PRECISIONS, Curve
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, check_grid
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
@@ -136,6 +137,10 @@ def test_every_model_is_checked_before_the_first_is_trained(
     assert not list((tmp_path / "out").glob("runs/*"))
 
 
+def test_the_precisions_of_frozen_encoders_are_those_that_answers_are_given_at() -> None:
+    assert {*PRECISIONS} == answering.PRECISIONS.keys()
+
+
 # Options, in which names in braces are paths, and what the message about them has in it.
 MISTAKES = [
     ("--probes={pairs} --grid.sizes=[62,62]", "grid.sizes [62, 62]: give each once"),
@@ -166,6 +171,10 @@ MISTAKES = [
         "--first_stage: none of the probes is posed as questions",
     ),
     ("--probes={asked} --first_stage={pairs}:dev", "pairs.yaml:dev: it must be questions"),
+    (
+        "--probes={pairs} --trainer.precision=bf16-true",
+        "--trainer.precision bf16-true: frozen encoders run at 32-true, 16-mixed, bf16-mixed",
+    ),
     (
         "--probes={pairs},{asked} --model.name_or_path={gpt2} --model.kind=causal",
         "asked is posed as questions; give a model",

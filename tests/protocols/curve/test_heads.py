@@ -19,6 +19,7 @@ from transformers import (
 )
 
 from probelight.io.errors import RecordError, UsageError
+from probelight.io.process import say_once
 from probelight.lightning_modules.base import ChoiceModule, slanted_triangular
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
@@ -72,6 +73,56 @@ def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) ->
     assert torch.equal(items.features[0], items.features[2])
     assert items.labels.tolist() == [0, 1, 0]
     assert len(encode(module, [], 512)) == 0
+
+
+def test_features_are_made_at_the_precision_that_is_asked_for(
+    module: ChoiceModule, pairs: CurveData
+) -> None:
+    found = {}
+    for precision in ("32-true", "bf16-mixed"):
+        settings = TrainerSettings(precision=precision)
+        found[precision] = CurveProbe(module, pairs, SETTINGS, settings).draws[0].sets
+    for place, exact in found["32-true"].items():
+        lower = found["bf16-mixed"][place]
+        assert lower.features.dtype == exact.features.dtype == torch.float32
+        if len(exact):
+            assert not torch.equal(lower.features, exact.features)
+            torch.testing.assert_close(lower.features, exact.features, rtol=0.1, atol=0.05)
+
+
+def test_texts_that_do_not_fit_into_the_memory_are_encoded_in_halves(
+    module: ChoiceModule, pairs: CurveData, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_once.cache_clear()
+    whole = encode(module, pairs.evaluation, 8192)
+    original: Any = module.features
+
+    def cramped(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        if len(batch["input_ids"]) > 3:
+            raise torch.OutOfMemoryError
+        found: torch.Tensor = original(batch)
+        return found
+
+    module.features = cramped  # type: ignore[assignment]
+    halved = encode(module, pairs.evaluation, 8192)
+    torch.testing.assert_close(halved.features, whole.features)
+    assert torch.equal(halved.candidates, whole.candidates)
+    assert capsys.readouterr().err.count("is answered in halves") == 1
+
+
+@pytest.mark.parametrize("options", [{"precision": "bf16-mixed"}, {"matmul_precision": "high"}])
+def test_heads_on_features_of_another_precision_are_other_runs(
+    options: dict[str, Any], curve_model: Path, curve_probes: Path, context: RunContext
+) -> None:
+    def keys(context: RunContext) -> list[str]:
+        model, path = ModelSettings(str(curve_model)), str(curve_probes / "pairs.yaml")
+        curve = Curve(path, model, (model,), JOB_SETTINGS, ProbeOptions(), context)
+        return [job.key for job in curve_jobs(curve)]
+
+    changed = replace(context, trainer=replace(context.trainer, **options))
+    found, expected = keys(changed), keys(context)
+    assert len(found) == len(expected) == 2
+    assert not {*found} & {*expected}
 
 
 def test_before_training_the_scores_are_those_of_the_model_itself(
