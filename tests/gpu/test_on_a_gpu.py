@@ -8,24 +8,29 @@ One device is enough, but for what two devices share. Nothing here needs wandb, 
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import yaml
+from torch.profiler import ProfilerActivity, profile
 
+from probelight.io.process import say_once
+from probelight.models.answering import float32_products
 from probelight.protocols import cli
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs.harness import wait_until
 
 DEVICE = "gpu"
 CONFIGS = ROOT / "configs"
+HAS_TENSOR_CORES = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
 FITS = ("fit_masked_choice", "fit_sentence_choice", "fit_esim", "fit_mlm_baseline")
 
 pytestmark = [
@@ -64,6 +69,21 @@ def assert_close(one: Path, other: Path, tolerance: float) -> None:
             assert scores.index(best) == second[item].index(max(second[item])), item
 
 
+@pytest.fixture
+def free_memory() -> Iterator[Callable[[int], None]]:
+    """Leaves so many MB of the device to torch, beyond what it holds, until the test's end."""
+
+    def leave(megabytes: int) -> None:
+        gc.collect()
+        torch.cuda.empty_cache()
+        say_once.cache_clear()
+        held, (_, whole) = torch.cuda.memory_reserved(), torch.cuda.mem_get_info()
+        torch.cuda.set_per_process_memory_fraction((held + megabytes * 2**20) / whole)
+
+    yield leave
+    torch.cuda.set_per_process_memory_fraction(1.0)
+
+
 @pytest.fixture(scope="module")
 def zero_shot(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
     """The folder of a zero-shot run of the bundled model on a device, at a precision."""
@@ -87,6 +107,121 @@ def test_scores_on_the_device_are_those_of_the_cpu(
     zero_shot: Callable[[str, str], Path], precision: str, tolerance: float
 ) -> None:
     assert_close(zero_shot("cpu", "32-true"), zero_shot(DEVICE, precision), tolerance)
+
+
+@pytest.mark.skipif(not HAS_TENSOR_CORES, reason="there are no tensor cores for TF32")
+@pytest.mark.parametrize("matmul", ["highest", "high"])
+def test_idle_tensor_cores_are_said_once_and_their_use_is_a_run_of_its_own(
+    matmul: str,
+    zero_shot: Callable[[str, str], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say_once.cache_clear()
+    how = (f"--trainer.accelerator={DEVICE}", f"--trainer.matmul_precision={matmul}")
+    run("zero-shot", "--probes=taxonomy_small,age_small", f"--output_dir={tmp_path}", *how)
+    printed = capsys.readouterr()
+    notices = [line for line in printed.err.splitlines() if "tensor cores" in line.lower()]
+    assert len(notices) == (matmul == "highest")
+    single = zero_shot(DEVICE, "32-true")
+    exact = {path.parent.name for path in single.glob("runs/*/result.json")}
+    found = {path.parent.name for path in tmp_path.glob("runs/*taxonomy*/result.json")}
+    assert (found == exact) == (matmul == "highest")
+    expected, scores = answers(single), answers(tmp_path)
+    for item, exactly in expected.items():
+        assert scores[item] == pytest.approx(exactly, abs=0.05), item
+
+
+def test_products_of_tf32_are_several_times_faster() -> None:
+    if torch.cuda.get_device_capability() < (9, 0):
+        pytest.skip("measured on H100 and H200")
+    one = torch.randn(8192, 8192, device="cuda")
+
+    def milliseconds(matmul: str) -> float:
+        with float32_products(torch.device("cuda"), "32-true", matmul):
+            _ = one @ one
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            for _ in range(10):
+                _ = one @ one
+            end.record()
+            end.synchronize()
+        return start.elapsed_time(end)
+
+    assert milliseconds("highest") > 2 * milliseconds("high")
+
+
+def test_batches_that_do_not_fit_are_answered_in_halves(
+    free_memory: Callable[[int], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 1200 sentences, which take 260 MB at once, and 24 of weights.
+    arguments = ["--probes=taxonomy_small:train", f"--trainer.accelerator={DEVICE}"]
+    run("zero-shot", *arguments, f"--output_dir={tmp_path / 'roomy'}")
+    free_memory(100)
+    arguments += [f"--output_dir={tmp_path / 'tight'}", "--trainer.max_eval_tokens=1000000"]
+    run("zero-shot", *arguments)
+    assert capsys.readouterr().err.count("is answered in halves") == 1
+    assert_close(tmp_path / "roomy", tmp_path / "tight", 1e-3)
+
+
+def test_features_that_do_not_fit_are_made_in_halves(
+    free_memory: Callable[[int], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = frozen_curve(tmp_path / "roomy", DEVICE)
+    free_memory(100)
+    found = frozen_curve(tmp_path / "tight", DEVICE, "--trainer.max_eval_tokens=1000000")
+    assert capsys.readouterr().err.count("is answered in halves") == 1
+    assert found == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("command", "megabytes", "said"),
+    [
+        ("inoculate", 200, "error: training in batches of 16 of batch_size 16 needs more than"),
+        ("zero-shot", 1, "error: CUDA out of memory"),  # the model itself
+    ],
+)
+def test_what_does_not_fit_at_all_is_one_line(
+    command: str,
+    megabytes: int,
+    said: str,
+    free_memory: Callable[[int], None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = inoculation(tmp_path)
+    if command == "zero-shot":
+        arguments = ["zero-shot", "--probes=taxonomy_small", f"--output_dir={tmp_path}"]
+    free_memory(megabytes)
+    assert cli.main([*arguments, f"--trainer.accelerator={DEVICE}"]) == cli.USAGE_ERROR
+    errors = capsys.readouterr().err
+    assert said in errors
+    assert "Traceback" not in errors
+
+
+def test_scores_come_from_the_device_by_few_copies_and_batches_go_there_pinned(
+    tmp_path: Path,
+) -> None:
+    def copies(max_tokens: int) -> tuple[int, int]:
+        folder = tmp_path / str(max_tokens)
+        arguments = ["--probes=taxonomy_small", f"--trainer.max_eval_tokens={max_tokens}"]
+        arguments += [f"--output_dir={folder}", f"--trainer.accelerator={DEVICE}"]
+        with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+            run("zero-shot", *arguments)
+        counts = {event.key: event.count for event in profiled.key_averages()}
+        back = sum(n for key, n in counts.items() if key.startswith("Memcpy DtoH"))
+        return back, counts.get("Memcpy HtoD (Pinned -> Device)", 0)
+
+    few, many = copies(100_000), copies(256)  # some batches, and some dozens of them
+    assert many[1] > 4 * few[1] > 0
+    # Both bring the network's weights back at the end.
+    assert many[0] - few[0] < (many[1] - few[1]) / 16
+
+
+def test_frozen_features_of_lower_precision_are_near_those_of_single(tmp_path: Path) -> None:
+    exact = frozen_curve(tmp_path / "32", DEVICE)
+    lower = frozen_curve(tmp_path / "bf16", DEVICE, "--trainer.precision=bf16-mixed")
+    assert lower == pytest.approx(exact, abs=0.1)
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -195,9 +330,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(undisturbed: Path, tmp_p
     assert_close(undisturbed, tmp_path / "out", 1e-2)
 
 
-def frozen_curve(folder: Path, device: str) -> list[float]:
+def frozen_curve(folder: Path, device: str, *more: str) -> list[float]:
     arguments = ["--probes=taxonomy_small", "--grid.sizes=[16, 62]", "--grid.epochs=2"]
-    arguments += ["--grid.seeds=[1, 2]", "--random_weights=false"]
+    arguments += ["--grid.seeds=[1, 2]", "--random_weights=false", *more]
     run("curve", *arguments, f"--output_dir={folder}", f"--trainer.accelerator={device}")
     return values(folder, "accuracy")
 
