@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 import ctypes
 import errno
+import io
 import os
 import signal
 import socket
@@ -15,11 +16,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
+
+from probelight.io.errors import UsageError
 
 # Exit codes of a command.
 FAILURE, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
@@ -156,9 +159,52 @@ def say_once(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
+def launcher() -> str:
+    """Return what started the processes of this job: torchrun, srun or Lightning, in its order."""
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        return "torchrun"
+    # Under these names Lightning takes each task for a job of its own.
+    interactive = os.environ.get("SLURM_JOB_NAME") in {"bash", "interactive"}
+    return "srun" if "SLURM_NTASKS" in os.environ and not interactive else "Lightning"
+
+
 def is_first_process() -> bool:
-    """Return whether this is not one of the further processes of a DDP run on this machine."""
-    return int(os.environ.get("LOCAL_RANK", "0")) == 0
+    """Return whether this is the first process of its job, of those on all nodes."""
+    node = "NODE_RANK" if "NODE_RANK" in os.environ else "GROUP_RANK"
+    ranks = {"torchrun": ["RANK"], "srun": ["SLURM_PROCID"], "Lightning": ["LOCAL_RANK", node]}
+    return all(int(os.environ.get(rank, "0")) == 0 for rank in ranks[launcher()])
+
+
+def check_num_processes(num_devices: int) -> None:
+    """Refuse several processes of srun or torchrun that are not one per device (-1: any number).
+
+    Each would do the whole of the work, all in one folder.
+    """
+    by_srun = launcher() == "srun"
+    # Of the step: a batch script sees the tasks of its job, but is one process.
+    variable = {"srun": "SLURM_STEP_NUM_TASKS", "torchrun": "WORLD_SIZE"}.get(launcher(), "")
+    num = int(os.environ.get(variable, "1"))
+    can_begin = not by_srun or "SLURM_NTASKS_PER_NODE" in os.environ  # Lightning asks for it
+    if num == 1 or (num_devices in (num, -1) and can_begin):
+        return
+    if not is_first_process():
+        time.sleep(3)  # the first one says it, before torchrun ends all for the end of one
+        raise SystemExit(USAGE_ERROR)
+    per_node = f" and srun --ntasks-per-node={num}" if by_srun else ""
+    raise UsageError(
+        f"{launcher()} started {num} processes, and they must be one per device: give "
+        f"--trainer.devices {num}{per_node}, or start one process"
+    )
+
+
+@contextmanager
+def printed_once() -> Iterator[None]:
+    """Let only the first process print within the block; errors and warnings come from all."""
+    with nullcontext() if is_first_process() else redirect_stdout(io.StringIO()):
+        yield
+
+
+_PARENT = "PROBELIGHT_PARENT"
 
 
 def follow_first_process() -> None:
@@ -167,10 +213,11 @@ def follow_first_process() -> None:
     Ctrl-C reaches all at once: the first one ends the others, or it would count as one whose others
     have failed.
     """
-    if is_first_process() or "TORCHELASTIC_RUN_ID" in os.environ:
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
+    is_further = os.environ.get("LOCAL_RANK", "0") != "0"
+    if is_further and os.environ.get(_PARENT) == str(os.getppid()):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        die_with_parent()
+    os.environ[_PARENT] = str(os.getpid())  # for those that Lightning starts from here
 
 
 def die_with_parent() -> None:

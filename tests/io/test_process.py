@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from threading import Thread
 
 import pytest
 
 from probelight.io import process as processes
+from probelight.io.errors import UsageError
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs.harness import wait_until
 
@@ -125,22 +126,139 @@ def test_only_the_first_process_of_several_says_it(
         assert capsys.readouterr().err == said
 
 
+TASK = {"SLURM_JOB_ID": "7", "SLURM_JOB_NAME": "train", "SLURM_NTASKS": "4"}
+SHELL = {**TASK, "SLURM_JOB_NAME": "bash"}
+STEP = {**TASK, "SLURM_STEP_NUM_TASKS": "4", "SLURM_NTASKS_PER_NODE": "2"}
+TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "4"}
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
+    """Sets variables of a launcher, and no others."""
+
+    def use(variables: dict[str, str]) -> None:
+        names = "LOCAL_RANK NODE_RANK GROUP_RANK RANK WORLD_SIZE TORCHELASTIC_RUN_ID"
+        for name in (*names.split(), *(n for n in os.environ if n.startswith("SLURM_"))):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return use
+
+
 @pytest.mark.parametrize(
-    ("rank", "launcher", "follows"),
-    [("0", None, False), ("1", None, True), ("1", "torchrun", False)],
+    ("variables", "is_first"),
+    [
+        ({}, True),
+        # Lightning starts the others on each node: rank = node * devices + local rank.
+        ({"LOCAL_RANK": "0", "NODE_RANK": "0"}, True),
+        ({"LOCAL_RANK": "1", "NODE_RANK": "0"}, False),
+        ({"LOCAL_RANK": "0", "NODE_RANK": "1"}, False),
+        ({"NODE_RANK": "1"}, False),
+        ({"LOCAL_RANK": "0", "GROUP_RANK": "1"}, False),
+        # srun: the task's number in the job. The first one of the second node is not the first.
+        ({**STEP, "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, True),
+        ({**STEP, "SLURM_PROCID": "1", "SLURM_LOCALID": "1"}, False),
+        ({**STEP, "SLURM_PROCID": "2", "SLURM_LOCALID": "0", "SLURM_NODEID": "1"}, False),
+        ({**STEP, "SLURM_PROCID": "0", "LOCAL_RANK": "1"}, True),
+        ({**STEP, "SLURM_PROCID": "1", "LOCAL_RANK": "0"}, False),
+        # A batch script, and a shell in which nothing was started by srun.
+        ({**TASK, "SLURM_PROCID": "0"}, True),
+        (TASK, True),
+        # In a shell of srun the processes are Lightning's.
+        ({**SHELL, "SLURM_PROCID": "0", "LOCAL_RANK": "1"}, False),
+        ({**SHELL, "SLURM_PROCID": "1"}, True),
+        ({**SHELL, "SLURM_JOB_NAME": "interactive", "SLURM_PROCID": "1"}, True),
+        # torchrun comes first, also below srun: the rank over all nodes.
+        ({**TORCHRUN, "RANK": "0", "LOCAL_RANK": "0"}, True),
+        ({**TORCHRUN, "RANK": "1", "LOCAL_RANK": "1"}, False),
+        ({**TORCHRUN, "RANK": "2", "LOCAL_RANK": "0", "GROUP_RANK": "1"}, False),
+        ({**TORCHRUN, **STEP, "RANK": "1", "SLURM_PROCID": "0"}, False),
+        ({**TORCHRUN, **STEP, "RANK": "0", "SLURM_PROCID": "1"}, True),
+    ],
+)
+def test_one_process_of_a_job_is_the_first(
+    variables: dict[str, str],
+    is_first: bool,
+    environment: Callable[[dict[str, str]], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    environment(variables)
+    assert processes.is_first_process() == is_first
+    with processes.printed_once():
+        print("line")
+    assert capsys.readouterr().out == ("line\n" if is_first else "")
+
+
+BY_SRUN = (
+    "srun started 4 processes, and they must be one per device: give --trainer.devices 4 and "
+    "srun --ntasks-per-node=4, or start one process"
+)
+
+
+@pytest.mark.parametrize(
+    ("variables", "num_devices", "message"),
+    [
+        ({}, 2, None),
+        ({"LOCAL_RANK": "0", "WORLD_SIZE": "2"}, 2, None),  # Lightning's own
+        ({**STEP, "SLURM_PROCID": "0"}, 4, None),
+        ({**STEP, "SLURM_PROCID": "0"}, -1, None),
+        ({**STEP, "SLURM_PROCID": "0"}, 1, BY_SRUN),
+        ({**STEP, "SLURM_PROCID": "3"}, 1, ""),
+        ({**TASK, "SLURM_STEP_NUM_TASKS": "4"}, 4, BY_SRUN),
+        ({**SHELL, "SLURM_STEP_NUM_TASKS": "4"}, 1, None),
+        ({**TASK, "SLURM_PROCID": "0"}, 1, None),  # a batch script
+        ({**STEP, "SLURM_STEP_NUM_TASKS": "1"}, 1, None),
+        ({**TORCHRUN, "RANK": "0"}, 4, None),
+        (
+            {**TORCHRUN, "RANK": "0"},
+            1,
+            "torchrun started 4 processes, and they must be one per device: give "
+            "--trainer.devices 4, or start one process",
+        ),
+    ],
+)
+def test_processes_that_would_each_do_all_of_the_work_are_refused_once(
+    variables: dict[str, str],
+    num_devices: int,
+    message: str | None,
+    environment: Callable[[dict[str, str]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment(variables)
+    monkeypatch.setattr(processes.time, "sleep", lambda _: None)
+    if message is None:
+        processes.check_num_processes(num_devices)
+        return
+    with pytest.raises(UsageError if message else SystemExit) as ended:
+        processes.check_num_processes(num_devices)
+    assert str(ended.value) == (message or "2")
+
+
+@pytest.mark.parametrize(
+    ("variables", "follows"),
+    [
+        ({"LOCAL_RANK": "0"}, False),
+        ({"LOCAL_RANK": "1"}, True),
+        ({"LOCAL_RANK": "1", "NODE_RANK": "1"}, True),  # the first one of its node started it
+        ({"LOCAL_RANK": "1", "PROBELIGHT_PARENT": "1"}, False),  # a shell did
+        ({**TORCHRUN, "RANK": "1", "LOCAL_RANK": "1", "PROBELIGHT_PARENT": "1"}, False),
+        ({**STEP, "SLURM_PROCID": "1", "SLURM_LOCALID": "1"}, False),
+    ],
 )
 def test_further_processes_that_lightning_started_follow_the_first(
-    rank: str, launcher: str | None, follows: bool, monkeypatch: pytest.MonkeyPatch
+    variables: dict[str, str],
+    follows: bool,
+    environment: Callable[[dict[str, str]], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("LOCAL_RANK", rank)
-    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
-    if launcher:
-        monkeypatch.setenv("TORCHELASTIC_RUN_ID", launcher)
+    environment({"PROBELIGHT_PARENT": str(os.getppid()), **variables})
     bound: list[bool] = []
     monkeypatch.setattr(processes, "die_with_parent", lambda: bound.append(True))
     processes.follow_first_process()
     assert bool(bound) == follows
     assert (signal.getsignal(signal.SIGINT) is signal.SIG_IGN) == follows
+    assert os.environ["PROBELIGHT_PARENT"] == str(os.getpid())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's end")

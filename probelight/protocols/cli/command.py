@@ -24,6 +24,7 @@ from jsonargparse.typing import register_type
 from probelight.io.documents import parse_yaml
 from probelight.io.escaping import visible
 from probelight.io.package import PACKAGE, as_typed, program, with_current_class_paths
+from probelight.io.process import check_num_processes, printed_once
 from probelight.io.ranges import NotBlank, Settings, checked, hints_of, lists_of
 from probelight.protocols.cli.arguments import Arguments, Known, explained, read_arguments
 from probelight.results.record import set_command
@@ -176,7 +177,12 @@ def parse_and_call(name: str, function: Callable[..., Any], arguments: Sequence[
     if settings is not None:
         values = {field.name: parsed.pop(field.name) for field in fields(settings)}
         parsed["name"], parsed["settings"] = thing, settings(**values)
-    function(**parsed)
+    if (trainer := parsed.get("trainer")) is None:
+        function(**parsed)
+        return
+    check_num_processes(trainer.devices)
+    with printed_once():
+        function(**parsed)
 
 
 def command_parser(

@@ -33,6 +33,7 @@ from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text
 from probelight.io.package import program
+from probelight.io.process import check_num_processes, printed_once
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.protocols.cli.arguments import Known, read_arguments
@@ -107,11 +108,14 @@ class ProbelightCLI(LightningCLI):
             options["callbacks"].append(StepMetrics(config.get("log_every_n_steps")))
         options["plugins"] = [*(config.get("plugins") or []), AtomicCheckpointIO()]
         options["default_root_dir"] = str(folder)
+        check_num_processes(-1)
         try:
-            return super().instantiate_trainer(**options)
+            trainer = super().instantiate_trainer(**options)
         except (ValueError, ModuleNotFoundError) as error:  # one is about the library of a TPU
             given = f"--trainer.accelerator {config.get('accelerator')}"
             raise UsageError(f"{given}: {' '.join(str(error).split())}") from error
+        check_num_processes(trainer.world_size)
+        return trainer
 
     def after_fit(self) -> None:
         """Write result.json, which marks the run as finished and holds its scores."""
@@ -187,7 +191,7 @@ def run_cli(arguments: list[str]) -> None:
     read = read_arguments(arguments, Known(sections=("model", "data", "trainer")))
     FitArgumentParser.arguments = read  # of the parsers of the subcommands too
     quiet_lightning()
-    with stoppable():
+    with stoppable(), printed_once():
         ProbelightCLI(
             LightningModule,
             LightningDataModule,
