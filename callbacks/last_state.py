@@ -6,7 +6,7 @@ import os
 import pickle
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -138,7 +138,7 @@ class LastState(ModelCheckpoint):
         minutes: Least time from one state to the next.
         share: Largest share of the time that writing may take, judged by the last state.
         at_end: Save at the end of the training even if no state is due by the clock.
-        clock: Returns seconds; that of the first process decides.
+        clock: Returns seconds.
     """
 
     def __init__(
@@ -161,6 +161,7 @@ class LastState(ModelCheckpoint):
         )
         self.interval, self.minutes, self.share = every_n_train_steps, minutes, share
         self.at_end = at_end
+        self.due = False  # by the clock of the first process; `AgreedStop` tells all processes
         self._clock = clock
         self._saved_at = self._write_seconds = 0.0
         self._accumulated: int | None = None
@@ -199,15 +200,11 @@ class LastState(ModelCheckpoint):
         due = (batch_idx + 1) % (trainer.val_check_batch or float("inf")) == 0
         if trainer.is_last_batch or due or not stepped(trainer):
             return
-        if self.interval is None:
-            self._save_if_time(trainer)
-        elif trainer.global_step % self.interval == 0:
+        if self.due or (self.interval is not None and trainer.global_step % self.interval == 0):
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if self.interval is None:
-            self._save_if_time(trainer)
-        else:
+        if self.due or self.interval is not None:
             self._save(trainer)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -226,12 +223,10 @@ class LastState(ModelCheckpoint):
         if stopped and trainer.global_step and trainer.training and stepped(trainer):
             self._save(trainer)
 
-    def _save_if_time(self, trainer: pl.Trainer) -> None:
-        """Save if it is time by the clock of the first process."""
+    def is_time(self) -> bool:
+        """Return whether it is time to save by the clock of this process."""
         wait = max(60 * self.minutes, self._write_seconds * (1 - self.share) / self.share)
-        due = trainer.is_global_zero and self._clock() - self._saved_at >= wait
-        if trainer.strategy.reduce_boolean_decision(due, all=False):
-            self._save(trainer)
+        return self.interval is None and self._clock() - self._saved_at >= wait
 
     def _save(self, trainer: pl.Trainer) -> None:
         self._save_checkpoint(trainer, self.format_checkpoint_name({}))
@@ -241,7 +236,7 @@ class LastState(ModelCheckpoint):
         for logger in trainer.loggers:
             logger.save()  # what was logged before this state is not logged again
         super()._save_checkpoint(trainer, filepath)
-        self._saved_at = self._clock()
+        self._saved_at, self.due = self._clock(), False
         self._write_seconds = self._saved_at - start
 
 
@@ -290,24 +285,40 @@ def stoppable() -> Iterator[None]:
             STOP.release()
 
 
+AGREE_SECONDS, AGREE_STEPS = 1.0, 16  # at most, between two agreements
+
+
 class AgreedStop(pl.Callback):
-    """Stop a fit after the optimiser step in which any of its processes got SIGTERM.
+    """Stop a fit after an optimiser step, in all of its processes, when any of them got SIGTERM.
 
     Lightning's own handler calls collectives from within the signal, in the middle of those of
-    the fit, and the processes wait for ever. Here the signal is only noted. After each step the
-    processes agree, and Lightning raises `SIGTERMException` in all of them. A single process also
-    stops between two validation batches; several finish the validation, since they may have
-    unequal numbers of batches. Anything but a fit ends at once.
+    the fit, and the processes wait for ever. Here the signal is only noted. The processes agree
+    about once a second, with one collective, and Lightning raises `SIGTERMException` in all of
+    them. A single process stops after each step, and between two validation batches; several
+    finish the validation, since they may have unequal numbers of batches. Anything but a fit ends
+    at once.
     """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock  # in seconds
+        self._every, self._steps = 1, 0  # steps between two agreements, and since the last one
+        self._agreed_at = 0.0
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         trainer._signal_connector = _WithoutSigterm(trainer)
         if stage == "fit":
             STOP.hold()
+            loop: Any = trainer.fit_loop.epoch_loop
+            loop._broadcast_sigterm_tensor = lambda: None  # a collective before each batch
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._every, self._steps, self._agreed_at = 1, 0, self._clock()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
         if stepped(trainer):  # not between the micro-batches of a step
-            self._agree(trainer)
+            self._steps += 1
+            if self._steps >= self._every:
+                self._agree(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._agree(trainer)
@@ -328,8 +339,30 @@ class AgreedStop(pl.Callback):
         launcher.procs.clear()  # of those it knows, the end of one makes it kill this process
 
     def _agree(self, trainer: pl.Trainer) -> None:
-        if trainer.strategy.reduce_boolean_decision(STOP.terminated, all=False):
+        """Agree on whether to stop, on the steps until the next agreement, and on what to save."""
+        states = [c for c in trainer.checkpoint_callbacks if isinstance(c, LastState)]
+        facts = [int(STOP.terminated), 0, *(0 for _ in states)]
+        if trainer.is_global_zero:  # its clock decides
+            facts[1:] = self._every, *(state.is_time() for state in states)
+            if trainer.world_size > 1 and self._steps:
+                seconds = max(1e-6, self._clock() - self._agreed_at) / self._steps
+                facts[1] = int(min(AGREE_STEPS, max(1.0, AGREE_SECONDS / seconds)))
+        is_stopped, self._every, *are_due = largest_of_all(trainer, facts)
+        self._steps, self._agreed_at = 0, self._clock()
+        for state, is_due in zip(states, are_due, strict=True):
+            state.due = bool(is_due)
+        if is_stopped:
             end_by_sigterm(trainer)
+
+
+def largest_of_all(trainer: pl.Trainer, numbers: Sequence[int]) -> list[int]:
+    """Return the largest of each number over all processes, with at most one collective."""
+    if trainer.world_size == 1:
+        return list(numbers)
+    # Not the strategy's `reduce`, which puts a barrier before each.
+    found = torch.tensor(numbers, dtype=torch.long, device=trainer.strategy.root_device)
+    torch.distributed.all_reduce(found, op=torch.distributed.ReduceOp.MAX)
+    return [int(number) for number in found.tolist()]
 
 
 _STOPS = (SystemExit, KeyboardInterrupt)

@@ -1,22 +1,29 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytorch_lightning.strategies import SingleDeviceStrategy
+import pytorch_lightning as pl
+import torch
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.callbacks.last_state import read_state
+from probelight.callbacks import last_state
+from probelight.callbacks.last_state import AgreedStop, LastState, read_state
+from probelight.io.process import STOP
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
+from tests.callbacks.line import Line, batches
 from tests.fixtures.checkout import ROOT
+from tests.protocols.engine import signalled_fit
 from tests.protocols.jobs.harness import wait_until
 from tests.protocols.jobs.tiny_training import Points, Regression
 
@@ -24,13 +31,13 @@ from tests.protocols.jobs.tiny_training import Points, Regression
 def test_a_signal_to_another_process_stops_this_one_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[bool] = []
+    asked: list[list[int]] = []
 
-    def reduce(self: Any, decision: bool, all: bool = True) -> bool:
-        asked.append(decision)
-        return len(asked) == 3
+    def largest(_: pl.Trainer, numbers: list[int]) -> list[int]:
+        asked.append(numbers)
+        return [len(asked) == 3, *numbers[1:]]
 
-    monkeypatch.setattr(SingleDeviceStrategy, "reduce_boolean_decision", reduce)
+    monkeypatch.setattr(last_state, "largest_of_all", largest)
     run = RunFolder(tmp_path / "runs", "run", {"a": 1})
     settings = TrainerSettings(
         accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=99, accumulate=2
@@ -39,13 +46,56 @@ def test_a_signal_to_another_process_stops_this_one_too(
     with pytest.raises(SIGTERMException):
         fit(Regression(0.01, 0, 0.0), Points(0), run, plan, RunContext(settings))
     # Behind two steps of two micro-batches each, and at the end of the epoch.
-    assert asked == [False] * 3
+    assert asked == [[0, 1, 0]] * 3
     assert read_state(run.checkpoint_dir / "last.ckpt")["global_step"] == 2
 
 
-def started(folder: Path, devices: int, num_workers: int, seconds: float) -> subprocess.Popen[str]:
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        # Behind the first step it is known how long one takes: 4 make a second.
+        ([0.25] * 20, [1, 5, 9, 13, 17, 20]),
+        ([0.001] * 40, [1, 17, 33, 40]),  # 16 at most
+        ([2.0] * 5, [1, 2, 3, 4, 5, 5]),
+        # Steps that become slow are noticed at the next agreement.
+        ([0.25] * 6 + [2.0] * 6, [1, 5, 9, 10, 11, 12, 12]),
+    ],
+)
+def test_several_processes_agree_about_once_a_second_in_one_collective(
+    seconds: list[float],
+    expected: list[int],
+    quiet_trainer: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, agreed = [0.0], []
+
+    class Slow(Line):
+        def training_step(self, batch: list[torch.Tensor], batch_idx: int) -> torch.Tensor:
+            now[0] += seconds[batch_idx]
+            return super().training_step(batch, batch_idx)
+
+    def all_reduce(numbers: torch.Tensor, op: Any) -> None:
+        agreed.append(trainer.global_step)
+        assert op == torch.distributed.ReduceOp.MAX
+        assert numbers.tolist()[::2] == [0, now[0] >= 1.0]  # stop, and save by the clock
+
+    monkeypatch.setattr(STOP, "hold", lambda: None)
+    monkeypatch.setattr(pl.Trainer, "world_size", 2)
+    monkeypatch.setattr(torch.distributed, "all_reduce", all_reduce)
+    clock = lambda: now[0]  # noqa: E731
+    keep = LastState(str(tmp_path), minutes=1 / 60, at_end=False, clock=clock)
+    keep._save = lambda _: None  # type: ignore[method-assign]
+    trainer = quiet_trainer(callbacks=[keep, AgreedStop(clock)], enable_checkpointing=True)
+    trainer.fit(Slow(), batches(len(seconds)))
+    assert agreed == expected
+
+
+def started(
+    folder: Path, devices: int, num_workers: int, seconds: float, *more: object
+) -> subprocess.Popen[str]:
     program = "tests.protocols.engine.signalled_fit"
-    options = [str(folder), str(devices), str(num_workers), str(seconds)]
+    options = map(str, (folder, devices, num_workers, seconds, *more))
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", program, *options],
         cwd=ROOT,
@@ -86,3 +136,46 @@ def test_sigterm_to_the_whole_group_saves_the_state_and_exits_with_143(
         errors = ended(process, 300)
         assert process.returncode == 0, errors
     assert (stopped / "weights").read_text() == (whole / "weights").read_text()
+
+
+@pytest.mark.slow
+def test_a_fit_in_two_processes_has_few_collectives(tmp_path: Path) -> None:
+    process = started(tmp_path, 2, 0, 0.0, 0.3, "32-true", 0)  # states by the clock
+    errors = ended(process, 300)
+    assert process.returncode == 0, errors
+    calls = json.loads((tmp_path / "calls").read_text())
+    # Behind the first of 32 quick steps, and at the end of each of 8 epochs of four. Lightning adds
+    # two to count the batches, and barriers at the begin and the end of the fit.
+    assert calls["all_reduce"] == 9 + 2
+    assert calls["barrier"] < 10
+    assert "broadcast" not in calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("devices", "precision", "killed"),
+    [(2, "32-true", [1, 0]), (4, "32-true", [3, 0]), (2, "bf16-mixed", [0])],
+)
+def test_killed_processes_go_on_and_end_with_the_weights_of_one(
+    devices: int, precision: str, killed: list[int], tmp_path: Path
+) -> None:
+    """The others end with the one that is killed, the first or not."""
+    for number, rank in enumerate(killed):
+        process = started(tmp_path, devices, 0, 0.2, 0.0, precision)
+        noted, step = tmp_path / f"step.{rank}", 4 * number + 5
+        wait_until(lambda: noted.exists() and int(noted.read_text() or 0) >= step, 300)  # noqa: B023
+        os.kill(int((tmp_path / f"pid.{rank}").read_text()), signal.SIGKILL)
+        errors = ended(process, 120)
+        assert process.returncode != 0, errors
+    process = started(tmp_path, devices, 0, 0.0, 0.0, precision)
+    errors = ended(process, 300)
+    assert process.returncode == 0, errors
+    # Each start went on from the state of the last whole epoch of four steps.
+    assert (tmp_path / "begun").read_text().split() == ["0", "4", "8"][: len(killed) + 1]
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    assert signalled_fit.main(whole, 1, 0, 0.0, 0.0, precision) == 0
+    found, expected = (json.loads((path / "weights").read_text()) for path in (tmp_path, whole))
+    # Sums over processes round otherwise.
+    tolerance = 1e-6 if precision == "32-true" else 1e-2
+    assert found == pytest.approx(expected, abs=tolerance)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.strategies import SingleDeviceStrategy
 
+from probelight.callbacks import last_state
 from probelight.callbacks.last_state import (
     SCORES,
+    AgreedStop,
     AtomicCheckpointIO,
     LastState,
     StepSeed,
@@ -21,6 +22,7 @@ from probelight.callbacks.last_state import (
     previous_of,
     read_state,
 )
+from probelight.io.process import STOP
 from tests.callbacks.line import Line, batches
 
 
@@ -71,10 +73,13 @@ def raise_error(_: pl.Trainer) -> None:
 
 
 @pytest.fixture
-def saving(quiet_trainer: Callable[..., Any]) -> Callable[..., Any]:
+def saving(
+    quiet_trainer: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
     """Makes a quiet Trainer that saves with a callback."""
+    monkeypatch.setattr(STOP, "hold", lambda: None)
     return lambda keep, **options: quiet_trainer(
-        callbacks=[keep], enable_checkpointing=True, **options
+        callbacks=[keep, AgreedStop()], enable_checkpointing=True, **options
     )
 
 
@@ -160,20 +165,20 @@ def test_by_the_clock_states_are_minutes_apart_and_writing_takes_a_share_of_the_
 def test_only_the_first_process_looks_at_its_clock(
     saving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[bool] = []
+    asked: list[list[int]] = []
 
-    def reduce(self: Any, decision: bool, all: bool = True) -> bool:
-        assert not all  # one process that says yes is enough
-        asked.append(decision)
-        return len(asked) == 2
+    def largest(_: pl.Trainer, numbers: list[int]) -> list[int]:
+        asked.append(numbers)
+        return [0, 1, len(asked) == 2]
 
-    monkeypatch.setattr(SingleDeviceStrategy, "reduce_boolean_decision", reduce)
-    for is_first, expected in ((True, [True] * 4), (False, [False] * 4)):
+    monkeypatch.setattr(last_state, "largest_of_all", largest)
+    for is_first in (True, False):
         asked.clear()
         monkeypatch.setattr(pl.Trainer, "is_global_zero", is_first)
         keep = Noted(tmp_path, minutes=0.0, at_end=False, clock=lambda: 0.0)
         saving(keep).fit(Line(), batches(4))
-        assert asked == expected  # behind three steps and at the end of the epoch
+        # Behind each step and at the end of the epoch: stop, steps until the next time, save.
+        assert asked == [[0, is_first, is_first]] * 5
         assert keep.saved == [2]  # as all processes together decided
 
 

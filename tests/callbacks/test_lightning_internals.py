@@ -18,7 +18,13 @@ from probelight.protocols.engine.training import quiet_lightning
 from tests.callbacks.line import Line, batches
 from tests.fixtures.checkout import ROOT
 
-PRIVATE = ("_signal_connector", "_should_accumulate", "batch_progress", "_SignalConnector")
+PRIVATE = (
+    "_signal_connector",
+    "_should_accumulate",
+    "batch_progress",
+    "_SignalConnector",
+    "_broadcast_sigterm_tensor",
+)
 
 
 def test_the_installed_release_is_one_that_they_were_read_in() -> None:

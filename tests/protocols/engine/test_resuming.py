@@ -9,7 +9,7 @@ import shutil
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.multiprocessing import ProcessRaisedException
 from torch.utils.data import DataLoader, TensorDataset
 
-from probelight.callbacks import last_state
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from probelight.callbacks.last_state import LastState, read_state
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
@@ -126,6 +125,18 @@ def assert_goes_on(folder: Path, **options: Any) -> None:
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
+def test_half_the_bits_go_on_with_the_same_bits(tmp_path: Path) -> None:
+    stop(tmp_path, "exception", ("training", 1, 0, 2), precision="bf16-mixed")
+    assert_goes_on(tmp_path, precision="bf16-mixed")
+    exact = Interrupted()
+    start(tmp_path / "exact", exact)
+    [kept] = tmp_path.glob("stopped/runs/*/checkpoints/best/weights.pt")
+    halved = torch.load(kept, weights_only=True)
+    for name, weights in exact.state_dict().items():
+        assert not torch.equal(halved[name], weights)
+        assert torch.allclose(halved[name], weights, atol=1e-2)
+
+
 @pytest.mark.parametrize("checkpoint_every", [2, 50, None])
 @pytest.mark.parametrize(
     ("epochs", "place"),
@@ -160,7 +171,7 @@ def test_wherever_the_clock_had_a_state_written_the_end_is_the_same(
     def clock() -> float:
         return 60.0 * stopped.trainer.global_step  # a step takes a minute
 
-    monkeypatch.setattr(last_state, "LastState", partial(LastState, clock=clock))
+    monkeypatch.setattr(LastState, "__init__", partialmethod(LastState.__init__, clock=clock))
     with pytest.raises(Stop):
         start(tmp_path / "stopped", stopped, checkpoint_every=None, checkpoint_minutes=minutes)
     monkeypatch.undo()
