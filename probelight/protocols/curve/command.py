@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from probelight.io.errors import UsageError
+from probelight.io.process import is_first_process
 from probelight.io.ranges import Mirror, Names, PathText
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.probes.controls import STANDARD
@@ -44,6 +45,7 @@ from probelight.protocols.jobs.job import (
     Job,
     RunContext,
     TrainerSettings,
+    result_of_first,
 )
 from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.results.record import RunRecord, check_data, checksums
@@ -318,6 +320,8 @@ def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> R
     if config["mode"] == UNTRAINED:
         return score_untrained(run, curve)
     if config["mode"] != FULL:
+        if not is_first_process():  # heads of all seeds and controls are one stack, on one device
+            return result_of_first(run)
         return train_heads(run, curve, config["mode"], config["num_train"])
     start = None
     if first_stage := config.get("first_stage"):

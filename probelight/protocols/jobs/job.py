@@ -5,6 +5,7 @@ Execution changes no number and is no part of the key.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import warnings
@@ -345,7 +346,10 @@ def make_run(
         fixed = {name: getattr(DEFAULT_TRAINER, name) for name in names[:2]} | fixed
         context = replace(context, trainer=replace(context.trainer, **fixed))
         record = function(run, config, context)
-        run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
+        if not is_first_process() and run.result_path.exists():  # it is written once
+            run.tell(record)
+        else:
+            run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
     except AttemptLostError:
         raise  # the run in W&B is that of the attempt in charge
     except BaseException as end:
@@ -353,6 +357,16 @@ def make_run(
             _follow(run, wandb)
         run.tell(end)
         raise
+
+
+def result_of_first(run: RunFolder) -> RunRecord:
+    """Wait for the result of a run that the first process of several makes alone."""
+    parent = os.getppid()
+    while (record := run.result()) is None:
+        if os.getppid() != parent:  # what started both of them is gone
+            raise RuntimeError(f"{run.path}: the process that was to make this run has ended")
+        time.sleep(0.2)
+    return record
 
 
 def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.models.networks import model_fingerprint
 from probelight.probes.record import Record
 from probelight.protocols import cli
+from probelight.protocols.curve import heads
 from probelight.protocols.curve.command import curve_jobs
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import CurveData, hold_out
@@ -42,6 +44,7 @@ from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for, scorer_for
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs import job
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
@@ -451,3 +454,27 @@ def test_random_weights_are_drawn_for_each_seed_of_features_and_of_n_0(
         assert record_details is not None
         assert record_details.sha256_by_seed == expected
         assert {r.seed for r in record.rows if r.metric == "accuracy"} == {1, 2}
+
+
+def test_of_several_processes_the_first_one_trains_heads(
+    curve_probes: Path, curve_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--grid.sizes=[8]", "--grid.seeds=[1]", "--grid.modes=[linear]"]
+    options += [f"--probes={curve_probes / 'pairs.yaml'}", f"--models={curve_model}"]
+    first, further = tmp_path / "first", tmp_path / "further"
+    assert cli.main(curve_command(curve_probes, first, *options)) == 0
+    waited = []
+
+    def first_ends(_: float) -> None:
+        waited.append(True)
+        for result in first.glob("runs/*/result.json"):
+            shutil.copy(result, further / "runs" / result.parent.name)
+
+    monkeypatch.setattr(job.time, "sleep", first_ends)
+    monkeypatch.setattr(heads, "train_stack", lambda *_: pytest.fail("it trained"))
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert cli.main(curve_command(curve_probes, further, *options)) == 0
+    assert waited == [True]
+    for made in first.glob("runs/*/result.json"):
+        left = further / made.relative_to(first)
+        assert left.read_bytes() == made.read_bytes()
