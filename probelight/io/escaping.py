@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 # C0 but tab and line feed, DEL, C1, separators of lines, marks that turn the direction of text,
@@ -16,6 +17,9 @@ from typing import Any
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
+MOST_MESSAGE = 1_000  # characters
+_LONG_WORD = re.compile(r"(\S{60})(\S{40,})(\S{30})")
+_LONG_LIST = re.compile(r"(?<!\S)((?:[^,]{1,80}, ){12})((?:[^,]{1,80}, ){8,})")
 _FORMULA = ("=", "+", "-", "@", "\t")
 _QUOTE = "'"  # what a spreadsheet takes as "text follows"
 _MARKDOWN = re.compile(r"[\\`*\[\]|]")
@@ -30,6 +34,27 @@ def visible(text: str) -> str:
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
     return _CONTROL.sub(written_out, text)
+
+
+def brief(message: str) -> str:
+    """Return a message `visible`, and a long one without the middle of its words, lists and texts.
+
+    What it quotes of a file, an option or a library may have any length.
+    """
+    text = visible(message)
+    if len(text) > MOST_MESSAGE:
+        text = _LONG_WORD.sub(r"\1...\3", text)
+    if len(text) > MOST_MESSAGE:
+        text = _LONG_LIST.sub(lambda f: f"{f[1]}... ({f[2].count(', '):,} more), ", text)
+    if (num_more := len(text) - MOST_MESSAGE) > 0:
+        text = f"{text[:600]} ... ({num_more:,} characters) ... {text[600 + num_more :]}"
+    return text
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Return names with commas between them, of many the first ones and how many more."""
+    more = f", ... ({len(names) - most:,} more)" if len(names) > most else ""
+    return brief(", ".join(names[:most]) + more)
 
 
 def all_visible(value: Any) -> Any:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from probelight.io.escaping import visible
+from probelight.io.escaping import brief, visible
 from probelight.reports.sections import printed
 from probelight.reports.table import Table
 from probelight.results.load import load_results
@@ -26,7 +26,7 @@ def print_tables(folder: Path, protocol: str) -> None:
     for table in printed(protocol, results):
         print_table(table, console)
     for notice in results.notices:
-        console.print(Text(visible(f"notice: {notice}"), style="yellow"))
+        console.print(Text(brief(f"notice: {notice}"), style="yellow"))
     console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
 
 

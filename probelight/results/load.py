@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from probelight.io.documents import read_json
-from probelight.io.escaping import all_visible, visible
+from probelight.io.escaping import all_visible, brief, visible
 from probelight.results.hits import Hits, Side, read_hits, read_sides
 from probelight.results.record import COMMAND, RESULT, RunRecord, change, read_result, remedy
 from probelight.results.row import Role, Row
@@ -154,9 +154,9 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     return Results(
         visible(_name_of(roots.values())),
         tuple(runs),
-        tuple(map(visible, notices)),
+        tuple(map(brief, notices)),
         root,
-        tuple(map(visible, [*damaged_plans, *unreadable, *unused_hits])),
+        tuple(map(brief, [*damaged_plans, *unreadable, *unused_hits])),
     )
 
 

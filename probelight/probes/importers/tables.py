@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from probelight.io.errors import RecordError, nearest
+from probelight.io.escaping import listed
 from probelight.io.files import DataFile, cells_of, delimiter_of
 from probelight.probes.importers.items import (
     LABELS,
@@ -117,7 +118,7 @@ class _ItemTable:
             raise RecordError("no gold: its cell is empty")
         if gold not in choices:
             raise RecordError(
-                f"the gold {gold[:60]!r} is none of the choices {', '.join(choices)}"
+                f"the gold {gold[:60]!r} is none of the choices {listed(choices)}"
                 f"{nearest(gold, choices)}; write the choice itself, as it is there"
             )
         facts = {fact: row[fact] for fact in ("cluster", *_FACTS) if row.get(fact)}
@@ -142,7 +143,7 @@ class _ItemTable:
                 raise RecordError(f"{' and '.join(same)} are both the {field}; keep one of them")
         named = [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
         if unread := [name for name, field in zip(named, fields, strict=True) if not field]:
-            self.notices = (f"columns that are not read: {', '.join(unread)}",)
+            self.notices = (f"columns that are not read: {listed(unread)}",)
         return fields
 
     def _missing(self, field: str, cells: Sequence[str]) -> str:
@@ -164,7 +165,7 @@ class _ItemTable:
             names += " (those of all items: --data.choices a,b, where a command has it)"
         return (
             f"no column is the {field}: the first line must name the columns, {_STEM}, {_GOLD} and "
-            f"{_CHOICES}; {field} may be called {names}. It has {', '.join(cells)}"
+            f"{_CHOICES}; {field} may be called {names}. It has {listed(cells)}"
         )
 
 
@@ -275,7 +276,7 @@ class _PairTable:
         if not {GOOD, BAD} & set(names):
             if all(cell.isascii() and cell.isidentifier() for cell in cells):
                 raise RecordError(
-                    f"{', '.join(cells)}: are these sentences, or names of columns? Call the "
+                    f"{listed(cells)}: are these sentences, or names of columns? Call the "
                     f"columns {GOOD} and {BAD}; a first line that does so is needed here either way"
                 )
             return ()
@@ -288,5 +289,5 @@ class _PairTable:
         if twice := {name for name in names if name and name != BAD and names.count(name) > 1}:
             raise RecordError(f"the header has two columns for {min(twice)}")
         if unread := [cell for cell, name in zip(cells, names, strict=True) if not name]:
-            self.notices = (f"columns that are not read: {', '.join(unread)}",)
+            self.notices = (f"columns that are not read: {listed(unread)}",)
         return tuple(names)

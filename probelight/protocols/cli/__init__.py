@@ -2,6 +2,7 @@
 
 usage: train.py COMMAND [--help] [--config FILE.yaml] [--key value ...]
 """
+# PYTHON_ARGCOMPLETE_OK
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Any
 
 from probelight.io.atomic import disk_error, line_of
 from probelight.io.errors import is_out_of_memory, nearest
-from probelight.io.escaping import visible
+from probelight.io.escaping import brief
 from probelight.io.package import as_typed, program, version
 from probelight.io.process import (
     BROKEN_PIPE,
@@ -100,6 +101,10 @@ OUT_OF_MEMORY = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command of a command line, by default the process's, and return its exit code."""
+    if arguments is None and "_ARGCOMPLETE" in os.environ:  # the shell asks what may follow
+        from probelight.protocols.cli.completion import complete
+
+        complete(SUMMARIES, GROUPS, function_of)
     if arguments is None:
         STOP.listen()  # before the slower imports, so that a signal is answered at any moment
         arguments = sys.argv[1:]
@@ -138,7 +143,7 @@ def _dispatch(arguments: list[str]) -> int:
     if command not in {*SUMMARIES, *INTERNAL}:
         hint = f": {GONE[command]}" if command in GONE else nearest(command, [*SUMMARIES])
         message = f"{program()}: there is no command {command!r}{hint}; --help shows all"
-        print(message, file=sys.stderr)
+        print(brief(message), file=sys.stderr)
         return USAGE_ERROR
     follow_first_process()
     with STOP.during_command():
@@ -204,7 +209,7 @@ def report_error(command: str, error: Exception) -> int:
     elif debug or not is_readable:
         traceback.print_exception(error)
     # What it quotes of a data file does nothing to the terminal.
-    print(visible(as_typed(f"train.py {command}: {message}")), file=sys.stderr)
+    print(brief(as_typed(f"train.py {command}: {message}")), file=sys.stderr)
     return USAGE_ERROR if is_usage else FAILURE
 
 

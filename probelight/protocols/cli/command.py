@@ -22,7 +22,7 @@ from jsonargparse import SUPPRESS, ArgumentParser, get_loader, set_loader
 from jsonargparse.typing import register_type
 
 from probelight.io.documents import parse_yaml
-from probelight.io.escaping import visible
+from probelight.io.escaping import brief
 from probelight.io.package import PACKAGE, as_typed, program, with_current_class_paths
 from probelight.io.process import check_num_processes, printed_once
 from probelight.io.ranges import NotBlank, Settings, checked, hints_of, lists_of
@@ -280,7 +280,7 @@ class OneLineErrors(ArgumentParser):
                 typed[action.dest] = action.dest.upper()
         line = explained(message, typed, self.arguments)
         prog = parser.prog.replace(" [options]", "")
-        print(visible(as_typed(f"{prog}: error: {line}")), file=sys.stderr)
+        print(brief(as_typed(f"{prog}: error: {line}")), file=sys.stderr)
         self.exit(2)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from probelight.io import ranges
 from probelight.io.errors import UsageError
+from probelight.io.escaping import brief
 from probelight.io.package import ASSETS, BUNDLED_MODEL
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.checkpoint_files import agree, head_settings, is_word_folder, word_settings
@@ -133,7 +134,7 @@ def inoculate(
     )
     jobs = inoculation_jobs(subject, [setting], context)
     for notice in (*parts.probe.notices, *parts.original.notices):
-        print(notice)
+        print(brief(notice))
     config = {
         "command": "inoculate",
         "model": model.config(),
@@ -186,7 +187,7 @@ def original_task(
     context = RunContext(trainer, wandb, mirror, engine=engine)
     splits = original_splits(context, original)
     for notice in splits.notices:
-        print(notice)
+        print(brief(notice))
     config = {"command": "original", **original_config(model, original, splits, trainer)}
     jobs = original_jobs(model, original, context)
     run_command(output_dir, config, jobs, context, files=splits.files, table=ORIGINAL_TASK)

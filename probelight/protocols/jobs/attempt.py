@@ -24,7 +24,7 @@ from pathlib import Path
 from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
-from probelight.io.escaping import visible
+from probelight.io.escaping import brief
 from probelight.io.package import checkout
 from probelight.io.process import TERMINATED, USAGE_ERROR, is_first_process
 from probelight.protocols.jobs import fencing
@@ -188,7 +188,7 @@ def run_attempt(run_dir: str) -> None:
             fencing.end_when_lost(folder, number, _WATCH_SECONDS)
             finish()
     except AttemptLostError as error:
-        print(visible(str(error)), file=sys.stderr, flush=True)
+        print(brief(str(error)), file=sys.stderr, flush=True)
         sys.stdout.flush()
         os._exit(LOST)  # else W&B's client would end there the run that another attempt is making
     except Exception:

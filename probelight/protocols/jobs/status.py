@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
-from probelight.io.escaping import visible
+from probelight.io.escaping import brief, visible
 from probelight.io.package import program
 from probelight.metrics.power import effective_items, paired, two_proportions
 from probelight.protocols.jobs.fencing import last_driver
@@ -56,7 +56,7 @@ def counted(number: int, noun: str) -> str:
 
 def last_line(text: str) -> str:
     """Return the last line that is not empty: the error itself at the end of a traceback."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+    return brief(next((s for line in reversed(text.splitlines()) if (s := line.strip())), ""))
 
 
 class Progress:
