@@ -32,6 +32,10 @@ PACKED_MAGIC = (GZIP_MAGIC, ZIP_MAGIC, BZIP2_MAGIC)
 BLOCK = 1 << 20
 _ENDING = re.compile(r"\.(tsv|csv)(\.(gz|bz2|zip))?$", re.IGNORECASE)
 MIB = 2**20
+# Endings of files that are no text, with what pandas calls the format.
+_NO_TEXT = {".parquet": "parquet", ".feather": "feather", ".pkl": "pickle", ".pickle": "pickle"}
+_NO_TEXT |= dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "excel")
+_NO_TEXT |= dict.fromkeys((".doc", ".docx", ".odt", ".pdf"), "")
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,18 @@ class DataFile:
     num_items: int | None = None
 
 
+def text_path(path: str | Path) -> Path:
+    """Return the path of a file of text; refuse other formats by the ending of the name."""
+    path = Path(path)
+    if (name := _NO_TEXT.get(path.suffix.lower())) is not None:
+        by_pandas = f" (pandas: read_{name}(FILE).to_csv(TABLE, index=False))" if name else ""
+        raise RecordError(
+            f"{path}: {path.suffix} is not read; .csv, .tsv and .jsonl are, plain or packed (.gz, "
+            f".bz2, .zip): save its table as .csv in UTF-8{by_pandas}"
+        )
+    return path
+
+
 def user_path(path: str | Path) -> Path:
     """Return the path with `~` expanded, unless the user of that home does not exist."""
     try:
@@ -170,7 +186,7 @@ def open_content(
     keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
     `watched` opens the packed file, to show how far the reading is.
     """
-    regular_file(path)
+    regular_file(text_path(path))
     with watched(path) if watched else path.open("rb") as raw:
         magic = raw.read(4)
         raw.seek(0)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any, ClassVar, NamedTuple
 
 import regex  # it has timeouts, which `re` has not
@@ -26,7 +27,8 @@ EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ o
 KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it decides the answer
 MAX_PATTERN = 2_000  # characters of a regular expression
 MAX_REPEATS = 10_000  # product of its counted repetitions, which compiling writes out
-MATCH_SECONDS = 1.0  # of processor time for one stem, which takes some microseconds
+MATCH_SECONDS = 1.0  # of processor time for one stem, which takes some microseconds,
+FILE_SECONDS = 20.0  # and for all stems of a file
 # Stands in place of a stem where a config has no `domain_stem`; whole sentences have none.
 DOMAIN_STEMS: Mapping[Setup, str] = {"mc_mlm": f"{MASK} .", "mc_qa": "Answer:"}
 
@@ -128,22 +130,31 @@ class ProbeConfig:
     ids_repeat: bool = False
     variants: Mapping[str, VariantConfig] = field(default_factory=dict)
 
-    def find_arguments(self, stem: str) -> Arguments | None:
+    def find_arguments(self, stem: str, spent: dict[str, float] | None = None) -> Arguments | None:
         """Return the template that fits a whole stem, white space aside, with its arguments.
 
-        A ConfigError says that an expression backtracks for longer than `MATCH_SECONDS`.
+        `spent` has the seconds that each template took for the file so far, and gets those of the
+        stem. A ConfigError says that an expression backtracks for longer than `MATCH_SECONDS` for
+        one stem, or `FILE_SECONDS` for a file.
         """
         start = len(stem) - len(stem.lstrip())
+        spent = {} if spent is None else spent
         for template, expression in self.arguments.items():
             pattern = regex.compile(expression)  # from its cache
+            before, began = spent.get(template, 0.0), process_time()
             try:
-                match = pattern.fullmatch(stem.rstrip(), start, timeout=MATCH_SECONDS)
+                if (left := FILE_SECONDS - before) <= 0:
+                    raise TimeoutError
+                match = pattern.fullmatch(stem.rstrip(), start, timeout=min(MATCH_SECONDS, left))
             except TimeoutError:
+                limit = f"{MATCH_SECONDS:g} s for the stem {stem[:80]!r}"
+                if left < MATCH_SECONDS:
+                    limit = f"{FILE_SECONDS:g} s for the stems of the file up to this one"
                 raise ConfigError(
                     f"the expression `arguments.{template}` of {self.name} takes more than "
-                    f"{MATCH_SECONDS:g} s for the stem {stem[:80]!r}; let no two of its "
-                    "repetitions fit the same text"
+                    f"{limit}; let no two of its repetitions fit the same text"
                 ) from None
+            spent[template] = before + process_time() - began
             if match:
                 groups = range(1, pattern.groups + 1)
                 spans = {n: match.span(n) for n in groups if match[n] is not None}

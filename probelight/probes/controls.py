@@ -248,4 +248,7 @@ def vary(data: ProbeData, variant: str) -> ProbeData:
     keys = vars(config.variants[variant])
     changed = replace(config, name=f"{config.name}_{variant}", variants={}, **keys)
     records = tuple(VARIANTS[variant](record, config) for record in data.records)
+    spent: dict[str, float] = {}
+    for record in records:  # its expressions were not tried when the file was read
+        changed.find_arguments(record.stem, spent)
     return replace(data, config=changed, records=records)

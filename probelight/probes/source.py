@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.io.errors import ConfigError, RecordError, nearest
-from probelight.io.files import DataFile, delimiter_of
+from probelight.io.files import DataFile, delimiter_of, text_path
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
 from probelight.probes.importers.hub import read_hub
 from probelight.probes.importers.items import ItemFile, Options, read_ai2
@@ -324,11 +324,11 @@ def _with_arguments(
     """Add `arguments` and `template` to the meta, with a notice of stems that fit no template."""
     if not config.arguments:
         return tuple(records), ()
-    result, unmatched = [], 0
+    result, unmatched, spent = [], 0, dict[str, float]()
     for record in records:
         meta = dict(record.meta)
         try:
-            found = config.find_arguments(record.stem)
+            found = config.find_arguments(record.stem, spent)
         except ConfigError as error:
             raise ConfigError(f"{record.where}: {error}") from None
         if found:
@@ -370,4 +370,5 @@ def read_file(
 
 def setup_of(paths: Iterable[str | Path]) -> Setup | None:
     """Infer the setup of files for which none is given: tables of sentences have a mask."""
+    paths = [text_path(path) for path in paths]
     return "mc_mlm" if all(delimiter_of(path) for path in paths) else None

@@ -90,6 +90,25 @@ def test_an_expression_that_backtracks_is_named_with_the_item(
         load_probe(config_file(f"{text}arguments: '{expression}'\n"), "train")
 
 
+def test_an_expression_has_one_budget_for_all_stems_of_a_file(
+    tmp_path: Path, config_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "FILE_SECONDS", 0.1)
+    text = "setup: mc_mlm\nnum_choices: 2\nchance: 0.5\nfiles: {train: train.jsonl}\n"
+    stems = [f"{'a' * 22}{number} [MASK]" for number in range(200)]  # some ms each
+    records = [Record(stem, stem, ("x", "y"), 0) for stem in stems]
+    write_ai2(tmp_path / "train.jsonl", records)
+    said = (
+        r"train\.jsonl:\d+: the expression `arguments\.1` of mine takes more than 0.1 s for the "
+        "stems of the file up to this one; let no two"
+    )
+    with pytest.raises(ConfigError, match=said):
+        load_probe(config_file(f"{text}arguments: '((?:a|aa)+)[p-z] .*'\n"), "train")
+    assert (
+        len(load_probe(config_file(f"{text}arguments: '(a+)[p-z] .*'\n"), "train").records) == 200
+    )
+
+
 MINIMAL = """
 setup: mc_mlm
 num_choices: 2
