@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 
+from probelight.io.errors import nearest
 from probelight.io.files import user_path
-from probelight.io.package import ASSETS, BUNDLED_MODEL, current_model
+from probelight.io.package import ASSETS, BUNDLED_MODEL, CONFIGS, current_model
 
 T = TypeVar("T")
 CONFIG = "config.json"
@@ -63,11 +64,10 @@ def one_error(source: str | Path, part: str) -> Iterator[None]:
         where = f"folder {source}" if is_folder else f"{str(source)!r} (a name on the Hub)"
         hint = ""
         if not is_folder:
-            hint = ". If it is meant as a folder: there is no such folder"
+            hint = f"; if it is meant as a folder, there is no such folder{_near(str(source))}"
             if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-                hint = (
-                    ". HF_HUB_OFFLINE is set: only models already in the cache, and folders, can "
-                    "be used"
+                hint += (
+                    "; HF_HUB_OFFLINE is set: only folders, and models in the cache, can be used"
                 )
         raise PretrainedError(
             f"cannot load the {part} of {where}: {_cause(error)}{hint}"
@@ -229,7 +229,30 @@ def _cause(error: BaseException) -> str:
     first = lines[0] if lines else ""
     if first.endswith(":") and len(lines) > 1:
         first = f"{first} {lines[1]}"  # a heading alone does not say what is wrong
-    return f"{type(error).__name__}: {first[:300]}"
+    return f"{type(error).__name__}: {first[:300].rstrip('.')}"
+
+
+def _near(name: str) -> str:
+    """Suggest a folder or a preset for a name that is neither; "" without a similar one."""
+    folders = [str(path) for path in Path(name).parent.glob("*/")]
+    presets = [path.stem for path in (CONFIGS / "model").glob("*.yaml") if path.stem != name]
+    return nearest(name, [*folders, *presets, BUNDLED_MODEL])
+
+
+def check_hub(name: str, revision: str | None) -> None:
+    """Raise PretrainedError where the Hub is not reached: its client would try six times."""
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+
+    if constants.HF_HUB_OFFLINE or try_to_load_from_cache(name, CONFIG, revision=revision):
+        return
+    try:
+        get_hf_file_metadata(hf_hub_url(name, CONFIG, revision=revision))
+    except Exception as error:  # of an HTTP client that is not ours to name
+        if {"ConnectError", "ConnectTimeout"} & {base.__name__ for base in type(error).__mro__}:
+            raise PretrainedError(
+                f"there is no folder {name!r}{_near(name)}, and the Hub, where it may be, cannot "
+                f"be reached at {constants.ENDPOINT}: {_cause(error)}"
+            ) from error
 
 
 BUNDLED_DIR = ASSETS / BUNDLED_MODEL

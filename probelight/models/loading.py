@@ -35,6 +35,7 @@ from probelight.models.checkpoint_files import (
     CONFIG,
     PretrainedError,
     check_config,
+    check_hub,
     check_size,
     check_tokenizer_files,
     check_weights,
@@ -286,6 +287,8 @@ def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedCon
             f"folder {source}: it is not on the Hub, so it has no revision {revision!r}; leave the "
             "revision out"
         )
+    if not is_folder:
+        check_hub(source, revision)
     # The config is read first of all, so it is here that a revision turns out to be missing.
     with one_error(f"{source}@{revision}" if revision else source, "configuration"):
         if is_folder:

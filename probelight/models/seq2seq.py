@@ -31,6 +31,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
+from probelight.encoding.candidates import Blank
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
 from probelight.models.checkpoint_files import PretrainedError, one_error
 from probelight.models.loading import (
@@ -52,7 +53,7 @@ from probelight.models.scorer import (
     log_probabilities,
 )
 from probelight.models.vocabulary import word_rows
-from probelight.probes.record import Setup
+from probelight.probes.record import MASK, Setup
 
 # Targets are run in groups of so many logits: 64 million are 256 MB.
 _MAX_LOGITS = 1 << 26
@@ -164,9 +165,9 @@ class Seq2SeqScorer(LikelihoodScorer):
 
 def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Infilling:
     """Return how a model fills blanks, by its family and its tokenizer; weights are not read."""
-    source = str(model.config.name_or_path)
-    name = f"{source}: {model.config.model_type} fills blanks by"
-    repeats_context = model.config.model_type in FILLED_SENTENCE
+    source, kind = str(model.config.name_or_path), model.config.model_type
+    name = f"{source}: {kind} fills blanks by"
+    repeats_context = kind in FILLED_SENTENCE
     word: list[int] = tokenizer(_WORD, add_special_tokens=False)["input_ids"]
     closing: tuple[int, ...] = ()
     if repeats_context:
@@ -189,6 +190,12 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
             raise PretrainedError(f"{name} sentinels: the tokenizer has no {missing}")
         closing = (last,)
         written = [blank_id, *word, *closing]
+    text = Blank.of(f"{_WORD} {MASK} {_WORD}", blank).text
+    if tokenizer(text, add_special_tokens=False)["input_ids"].count(blank_id) != 1:
+        raise PretrainedError(
+            f"{source}: the tokenizer does not read {blank.strip()}, with which {kind} fills "
+            "blanks, as one token in a text; save it again with that as a special token"
+        )
     # The model's own rule shifts what is to be written, and puts its start token before it.
     shift: Any = model.prepare_decoder_input_ids_from_labels
     with one_error(source, "decoder's start token"):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,28 @@ def test_missing_weights_are_refused_by_name(folder: Path) -> None:
 def test_a_name_that_is_not_in_the_cache_is_said_to_be_one_on_the_hub() -> None:
     with pytest.raises(PretrainedError, match=r"'no/such' \(a name on the Hub\).*HF_HUB_OFFLINE"):
         check_pretrained(MASKED_LM, "no/such")
+
+
+def test_a_hub_that_is_not_reached_is_said_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-model").mkdir()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)  # nobody listens there now
+    template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it tries again"))
+    said = (
+        r"^there is no folder 'my-modle' \(did you mean 'my-model'\?\), and the Hub, where it may "
+        rf"be, cannot be reached at {address}: ConnectError: .*refused$"
+    )
+    with pytest.raises(PretrainedError, match=said):
+        check_pretrained(MASKED_LM, "my-modle")
+    with pytest.raises(PretrainedError, match=r"'roberta_large' \(did you mean 'roberta-large'"):
+        check_pretrained(MASKED_LM, "roberta_large")
 
 
 def test_a_new_head_that_the_config_hides_is_found(checkpoint: Checkpoint, tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.pre_tokenizers import WhitespaceSplit
 from torch import Tensor
 from transformers import (
     AutoModelForSeq2SeqLM,
@@ -23,6 +26,7 @@ from transformers import (
     MT5Config,
     MT5ForConditionalGeneration,
     PegasusConfig,
+    PreTrainedTokenizerFast,
     RobertaTokenizer,
     SwitchTransformersConfig,
     T5Config,
@@ -273,6 +277,11 @@ def test_models_that_do_not_fill_blanks_are_refused_by_name(
     model, _ = plain(seq2seq("t5"))
     with pytest.raises(PretrainedError, match=r"t5.*no <extra_id_0> and <extra_id_1>"):
         infilling_of(model, t5_tokenizer(num_sentinels=1))
+    words = {word: i for i, word in enumerate(["<unk>", "a", "<extra_id_0>", "<extra_id_1>"])}
+    base = Tokenizer(WordPiece(words, unk_token="<unk>"))
+    base.pre_tokenizer = WhitespaceSplit()  # nothing says that the sentinels are special tokens
+    with pytest.raises(PretrainedError, match="t50: the tokenizer does not read <extra_id_0>"):
+        infilling_of(model, PreTrainedTokenizerFast(tokenizer_object=base, unk_token="<unk>"))
 
 
 SIZES: dict[str, Any] = {
