@@ -1,4 +1,5 @@
 """The command line, from a checkout. Installed, it is the command `probelight`."""
+# PYTHON_ARGCOMPLETE_OK
 
 from __future__ import annotations
 
