@@ -2,7 +2,7 @@
 
     epochs: NumEpochs = 4                                # an int to the type checker
     report_share: Share = 0.2
-    sizes: Annotated[list[NumItems], NotEmpty()] = ...
+    sizes: Annotated[list[NumItems], Distinct(1)] = ...
 
 `checked` checks values by the hints of a function, a class or a dataclass: those of a command line
 or a YAML file, and those from Python to `Settings` or to a command's function. The upper bounds
@@ -97,15 +97,19 @@ class Within(Limit):
 
 
 @dataclass(frozen=True)
-class NotEmpty(Limit):
-    """A list that must have an element."""
+class Distinct(Limit):
+    """A list of `least` elements or more, in which nothing is repeated."""
+
+    least: int = 0
 
     def admits(self, value: Any) -> bool:
-        """Return whether it has one."""
-        return len(value) > 0
+        """Return whether it has enough elements, which all differ."""
+        if isinstance(value, int | float):
+            return True  # it is of no type that a list has, which is said then
+        return len(value) >= self.least and len({*map(repr, value)}) == len(value)
 
     def __str__(self) -> str:
-        return "at least one"
+        return f"{'at least one, ' if self.least else ''}each once"
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,8 @@ class ByCommas:
         return no_info_before_validator_function(split, handler(source))
 
 
-Names = Annotated[Sequence[str], ByCommas()]
+Texts = Annotated[Sequence[str], ByCommas()]
+Names = Annotated[Texts, Distinct()]
 
 
 @dataclass(frozen=True)

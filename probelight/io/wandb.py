@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from probelight.io.ranges import Distinct
 
 INIT_SECONDS = 60.0
 FINISH_SECONDS = 15.0  # online: what is not sent by then is on disk
@@ -39,7 +41,7 @@ class WandbSettings:
     entity: str | None = None
     group: str | None = None
     mode: Literal["auto", "online", "offline"] = "auto"
-    tags: tuple[str, ...] = ()
+    tags: Annotated[tuple[str, ...], Distinct()] = ()
 
     @property
     def disabled(self) -> bool:

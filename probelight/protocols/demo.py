@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
-from probelight.io.ranges import LearningRate, NumEpochs, NumItems, PathText, Seed
+from probelight.io.ranges import Distinct, LearningRate, NumEpochs, NumItems, PathText, Seed
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.curve.command import trace_curves
@@ -47,12 +48,12 @@ class DemoSettings(Fit):
         model: The model probed.
     """
 
-    probes: list[str]
-    curve_probes: list[str]
+    probes: Annotated[list[str], Distinct()]
+    curve_probes: Annotated[list[str], Distinct()]
     original: OriginalTask
     probe: InoculatedProbe
     curve: CurveSettings = field(default_factory=CurveSettings)
-    doses: list[NumItems] = field(default_factory=lambda: [50, 200])
+    doses: Annotated[list[NumItems], Distinct()] = field(default_factory=lambda: [50, 200])
     learning_rate: LearningRate = 1e-4
     epochs: NumEpochs = 2
     seed: Seed = 0

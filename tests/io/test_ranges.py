@@ -13,7 +13,7 @@ COLOURS = {"red": 1, "green": 2}
 @dataclass(frozen=True)
 class Inner(ranges.Settings):
     share: ranges.Share = 0.5
-    sizes: Annotated[list[ranges.NumItems], ranges.NotEmpty()] = field(default_factory=lambda: [1])
+    sizes: Annotated[list[ranges.NumItems], ranges.Distinct(1)] = field(default_factory=lambda: [1])
 
 
 def command(
@@ -24,6 +24,7 @@ def command(
     kept: ranges.ShareOrNone | None = None,
     devices: ranges.NumDevices = 1,
     names: str | list[str] = "",
+    models: ranges.Names = (),
     colour: Annotated[str, ranges.OneOf(COLOURS)] = "red",
 ) -> None: ...
 
@@ -33,6 +34,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"inner": {"share": 1.0}}, "--inner.share 1.0: "),
     ({"inner": {"share": float("nan")}}, "--inner.share nan: "),
     ({"inner": {"sizes": []}}, "--inner.sizes []: give at least one"),
+    ({"inner": {"sizes": [3, 1, 3]}}, "--inner.sizes [3, 1, 3]: give at least one, each once"),
+    ({"models": "a, b,a"}, "--models a, b,a: give each once"),
     ({"rows": [{}, {"sizes": [5, 0]}]}, "--rows[1].sizes[1] 0: give a number from 1 to 10000000"),
     ({"rates": {"mlp": float("inf")}}, "--rates.mlp inf: give a number from 0 to 1"),
     ({"seed": 2**32}, "--seed 4294967296: give a number from 0 to 4294967295"),
@@ -62,6 +65,7 @@ def test_numbers_at_the_ends_of_their_ranges_are_taken(monkeypatch: pytest.Monke
         "names": ["a"],
     }
     ranges.checked(command, right, "--{}".format)
+    ranges.checked(command, {"models": "a,b"}, "--{}".format)
     ranges.checked(
         command, {"seed": True, "kept": None, "names": "a,b", "inner": None}, "--{}".format
     )

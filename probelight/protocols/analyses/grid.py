@@ -16,7 +16,7 @@ from probelight.build import prediction_grids
 from probelight.build.prediction_grids import AGES, BIRTH_YEARS, OBJECTS, SIZES, PredictionGrid
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
-from probelight.io.ranges import Names, PathText, Settings, Within
+from probelight.io.ranges import Distinct, Names, PathText, Settings, Within
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.probes.record import chance_of, groups_of
 from probelight.protocols.cli.command import Command, command
@@ -69,13 +69,17 @@ class GridSettings(Settings):
         wordings: "paper" or "released", the two wordings of the age sentence, or both.
     """
 
-    panels: list[Panel] = field(default_factory=lambda: list(get_args(Panel)))
+    panels: Annotated[list[Panel], Distinct()] = field(
+        default_factory=lambda: list(get_args(Panel))
+    )
     first_age: Age = AGES[0]
     last_age: Age = AGES[-1]
     first_year: Year = BIRTH_YEARS[0]
     last_year: Year = BIRTH_YEARS[-1]
     step: Annotated[int, Within(1, 1_000)] = 1
-    wordings: list[prediction_grids.Wording] = field(default_factory=lambda: ["paper"])
+    wordings: Annotated[list[prediction_grids.Wording], Distinct()] = field(
+        default_factory=lambda: ["paper"]
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -107,14 +107,15 @@ def audit(
     models = chosen_models(baselines, DEFAULT_MODEL, random_weights=False)
     if vectors is not None:
         models = [replace(m, vectors=vectors) if model_type_of(m).title else m for m in models]
-    configs = {name: items.config_of(name) for name in map(str.strip, probes.split(",")) if name}
+    given = [name for name in map(str.strip, probes.split(",")) if name]
+    configs = {name: items.config_of(name) for name in given}
     if not configs:
         raise UsageError("name a probe, or a file of items; `train.py probes list` shows probes")
-    names = [config.name for config in configs.values()]
+    names = [configs[name].name for name in given]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UsageError(
-            f"two probes are called {min(repeated)!r}, which tables could not tell apart; audit "
-            "them one by one"
+            f"two probes are called {min(repeated)!r}, which tables could not tell apart; give "
+            "each once, or audit them one by one"
         )
     sets = [items.load_audit(config, training, mirror) for config in configs.values()]
     user_configs = {

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.ranges import NotEmpty, Seed, Settings, Share
+from probelight.io.ranges import Distinct, Seed, Settings, Share
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probelight.probes.controls import control_named
 from probelight.probes.record import MASK, Record, Setup, group_of
@@ -42,7 +42,7 @@ class AuditSettings(Settings):
             patience its last epoch is measured (Richardson 2020 trains for three).
     """
 
-    seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0])
+    seeds: Annotated[list[Seed], Distinct(1)] = field(default_factory=lambda: [0])
     train_share: Share = 0.7
     split_seed: Seed = 0
     fit: FitSettings = field(default_factory=lambda: replace(ESIM_FIT, patience=5))

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
-from probelight.io.escaping import json_text, visible
+from probelight.io.escaping import brief, json_text, visible
 from probelight.io.files import regular_file
 from probelight.io.ranges import Mirror, Names, NumItems, ShareOrNone, Within
 from probelight.metrics.intervals import num_groups, runs_interval
@@ -79,10 +79,9 @@ def contamination(
     from probelight.reports.table import to_csv
     from probelight.reports.terminal import print_table
 
-    texts = list(dict.fromkeys(corpus))
-    if not against and not texts:
+    if not against and not corpus:
         raise UsageError("give --against NAMES_OR_FILES, --corpus TEXT_FILES or both")
-    for path in texts:  # before minutes are spent on others
+    for path in corpus:  # before minutes are spent on others
         regular_file(path)
     if output_dir is not None:
         output_dir.mkdir(parents=True, exist_ok=True)
@@ -90,9 +89,9 @@ def contamination(
     files = items_of(probe, mirror)
     measured = [file for file in files if file.split in ("dev", "test")] or files
     search = OverlapSearch(measured, ngram, max_groups, min_share)
-    for name in dict.fromkeys(against):
+    for name in against:
         search.search_items(name, mirror, wrong_choices)
-    for path in texts:
+    for path in corpus:
         search.search_text(path)
     tables, notices = [counts_table(list(source_counts(search)), ngram, min_share)], search.notices
     if loaded is not None:
@@ -108,7 +107,7 @@ def contamination(
         if output_dir is not None:
             write_text_atomic(output_dir / f"{table.name}.csv", to_csv(table))
     for notice in notices:
-        console.print(Text(visible(f"notice: {notice}"), style="yellow"))
+        console.print(Text(brief(f"notice: {notice}"), style="yellow"))
     if output_dir is not None:
         lines = "".join(json_text(line) + "\n" for line in item_lines(search))
         write_text_atomic(output_dir / ITEMS, lines)

@@ -55,16 +55,16 @@ class CurveSettings(ranges.Settings):
         esim: How ESIM and the partial-input baselines are trained.
     """
 
-    sizes: Annotated[list[ranges.NumItems], ranges.NotEmpty()] = field(
+    sizes: Annotated[list[ranges.NumItems], ranges.Distinct(1)] = field(
         default_factory=lambda: [62, 125, 250, 500, 1000, 2000, 4000]
     )
-    seeds: Annotated[list[ranges.Seed], ranges.NotEmpty()] = field(
+    seeds: Annotated[list[ranges.Seed], ranges.Distinct(1)] = field(
         default_factory=lambda: [1, 2, 3, 4, 5, 6]
     )
-    modes: Annotated[list[ranges.HeadMode], ranges.NotEmpty()] = field(
+    modes: Annotated[list[ranges.HeadMode], ranges.Distinct(1)] = field(
         default_factory=lambda: ["mlp", "linear"]
     )
-    controls: Annotated[list[str], ranges.NotEmpty()] = field(
+    controls: Annotated[list[str], ranges.Distinct(1)] = field(
         default_factory=lambda: [STANDARD, "no_language", "perturbed_language"]
     )
     learning_rate: dict[str, ranges.LearningRate] = field(
@@ -117,11 +117,7 @@ class ProbeOptions:
 
 
 def check_grid(settings: CurveSettings, probes: list[str]) -> None:
-    """Refuse points given twice, and settings of probes that the command does not have."""
-    for name in ("sizes", "seeds", "modes", "controls"):
-        given = getattr(settings, name)
-        if len(set(given)) < len(given):
-            raise UsageError(f"--grid.{name} {given}: give each once")
+    """Refuse modes without a rate, and settings of probes that the command does not have."""
     if missing := set(settings.modes) - set(settings.learning_rate):
         raise UsageError(
             f"grid.learning_rate has no rate of mode {min(missing)}: give every mode one, or leave "

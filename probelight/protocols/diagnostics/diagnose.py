@@ -108,7 +108,7 @@ def diagnose(
             or one of their files is missing.
         RecordError: If a file is malformed.
     """
-    names = list(dict.fromkeys(sets or SETS))
+    names = list(sets or SETS)
     if wrong := [name for name in names if name not in SETS]:
         near = nearest(wrong[0].lower(), list(SETS))
         raise UsageError(

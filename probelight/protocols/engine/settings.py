@@ -336,11 +336,8 @@ DEFAULT_FILE = FileSettings()
 DEFAULT_FILES = SplitFiles()
 
 
-def distinct_choices(choices: Sequence[str]) -> list[str]:
-    """Return the choices of `--data.choices`; raise UsageError for one alone or one given twice."""
-    if len(choices) == 1 or len(set(choices)) < len(choices):
-        raise UsageError(
-            f"--data.choices {','.join(choices)}: give two or more that differ, with commas "
-            "between them"
-        )
+def several_choices(choices: Sequence[str]) -> list[str]:
+    """Return the choices of `--data.choices`; raise UsageError for one alone."""
+    if len(choices) == 1:
+        raise UsageError(f"--data.choices {choices[0]}: give two or more, with commas between them")
     return list(choices)

@@ -13,7 +13,7 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.source import ProbeData, load_files, setup_of
-from probelight.protocols.engine.settings import SplitFiles, distinct_choices
+from probelight.protocols.engine.settings import SplitFiles, several_choices
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
     setup = data.setup or setup_of(paths.values())
     if setup is None:
         raise UsageError(f"{first} needs --data.setup mc_mlm or --data.setup mc_qa")
-    choices = distinct_choices(data.choices)
+    choices = several_choices(data.choices)
     name = data.name
     if not name:  # what the file names share, such as whales of whales-train and whales-dev
         words = [re.split("([-_ ])", path.name.partition(".")[0]) for path in paths.values()]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
-from probelight.io.ranges import Mirror, Names
+from probelight.io.ranges import Mirror, Texts
 from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import (
@@ -58,7 +58,7 @@ def import_results(
     files: list[Path],
     output_dir: str = "",
     probe: str = "",
-    model: Names = (),
+    model: Texts = (),
     gold: Path | None = None,
     scores: fitting.KeptScores = "as_given",
     mirror: Mirror | None = None,

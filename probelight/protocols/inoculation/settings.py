@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
@@ -37,7 +37,7 @@ class FirstStage(Fit):
     """
 
     name: str
-    sets: list[str]
+    sets: Annotated[list[str], ranges.Distinct()]
     train_split: str = "train"
     train_items: ranges.NumItems | None = None
     selection_share: ranges.Share = 0.05
@@ -73,9 +73,9 @@ class OriginalTask(Fit):
     """
 
     name: str
-    sets: list[str]
+    sets: Annotated[list[str], ranges.Distinct()]
     train_split: str = "train"
-    report_sets: list[str] = field(default_factory=list)
+    report_sets: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     report_split: str = "test"
     train_items: ranges.NumItems | None = None
     report_items: ranges.NumItems | None = None
@@ -83,7 +83,7 @@ class OriginalTask(Fit):
     selection_share: ranges.Share = 0.1
     selection_items: ranges.NumItems = 500
     reserved_share: ranges.ShareOrNone = 0.1
-    reserved_sets: list[str] = field(default_factory=list)
+    reserved_sets: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     num_choices: ranges.NumChoices | None = None
     checkpoint: ranges.PathText | None = None
     first: FirstStage | None = None

@@ -82,14 +82,14 @@ class SweepRow(ranges.Settings):
     model: str
     original: str
     probe: InoculatedProbe
-    doses: Annotated[list[ranges.NumItems], ranges.NotEmpty()] = field(
+    doses: Annotated[list[ranges.NumItems], ranges.Distinct(1)] = field(
         default_factory=DEFAULT_DOSES.copy
     )
-    learning_rates: Annotated[list[ranges.LearningRate], ranges.NotEmpty()] = field(
+    learning_rates: Annotated[list[ranges.LearningRate], ranges.Distinct(1)] = field(
         default_factory=lambda: [1e-5, 2e-5, 5e-5]
     )
-    extras: Annotated[list[Extra], ranges.NotEmpty()] = field(default_factory=DEFAULT_EXTRAS.copy)
-    seeds: Annotated[list[ranges.Seed], ranges.NotEmpty()] = field(default_factory=lambda: [0])
+    extras: Annotated[list[Extra], ranges.Distinct(1)] = field(default_factory=DEFAULT_EXTRAS.copy)
+    seeds: Annotated[list[ranges.Seed], ranges.Distinct(1)] = field(default_factory=lambda: [0])
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
 
@@ -110,7 +110,7 @@ class SweepGrid(ranges.Settings):
 
     models: dict[str, ModelSettings]
     originals: dict[str, OriginalTask]
-    rows: Annotated[list[SweepRow], ranges.NotEmpty()]
+    rows: Annotated[list[SweepRow], ranges.Distinct(1)]
     search: Literal["grid", "tpe"] = "grid"
     num_trials: Annotated[int, ranges.Within(1, 10_000)] = 12
     trials_at_once: Annotated[int, ranges.Within(1, 10_000)] = 4

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from probelight.build.builder import Probe
 from probelight.build.progress import tracked
 from probelight.io.errors import UsageError
-from probelight.io.ranges import NotEmpty, NumItems, Seed, Settings, Within
+from probelight.io.ranges import Distinct, NumItems, Seed, Settings, Within
 from probelight.probes.record import Record, chance_of
 from probelight.probes.splits import nested_sample
 from probelight.protocols.engine.predictions import predict
@@ -47,7 +47,7 @@ class FilterSettings(Settings):
     """
 
     folds: Annotated[int, Within(2, 100)] | None = None
-    seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0, 1, 2])
+    seeds: Annotated[list[Seed], Distinct(1)] = field(default_factory=lambda: [0, 1, 2])
     agree: Annotated[int, Within(1, 100)] = 2
     train_items: NumItems = 2000
     fit: FitSettings = field(

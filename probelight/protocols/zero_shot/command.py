@@ -137,15 +137,13 @@ def zero_shot(
 
 
 def chosen_rules(scoring: Sequence[str]) -> list[str]:
-    """Return the wanted scoring rules in the order of `RULES`; refuse unknown and repeated ones."""
+    """Return the wanted scoring rules in the order of `RULES`; refuse unknown ones."""
     for rule in scoring:
         if rule not in RULES:
             near = nearest(rule.lower(), RULES)
             raise UsageError(
                 f"--scoring: there is no rule {rule!r}{near}; choose of {', '.join(RULES)}"
             )
-        if scoring.count(rule) > 1:
-            raise UsageError(f"--scoring names {rule} twice")
     return [rule for rule in RULES if rule in scoring]
 
 
@@ -171,7 +169,7 @@ def load_sets(
     """Load the wanted splits of probes, or the user's file."""
     if bool(probes) == bool(data.path):
         raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
-    choices = settings.distinct_choices(data.choices)
+    choices = settings.several_choices(data.choices)
     if data.path:
         path = Path(data.path)
         setup = data.setup or setup_of([path])

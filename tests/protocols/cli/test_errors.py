@@ -134,6 +134,14 @@ MISTAKES = [
     (f"{CURVE} --grid.learning_rate='{{mlp: -1}}'", "error: --grid.learning_rate.mlp -1.0: give "),
     (f"{PLAN} --engine.stop_seconds=0", "error: --engine.stop_seconds 0.0: give "),
     (f"{PLAN} --grid.rows=[]", "error: --grid.rows []: give "),
+    (f"{CURVE} --wandb.tags=[a,a]", "error: --wandb.tags ('a', 'a'): give each once"),
+    (f"grid {OUT} --grid.panels=A,A", "error: --grid.panels ['A', 'A']: give each once"),
+    (f"demo {OUT} --plan.doses=[5,5]", "error: --plan.doses [5, 5]: give each once"),
+    (f"{INOCULATE} --original.sets=a,a", "error: --original.sets ['a', 'a']: give each once"),
+    # What is quoted is shortened.
+    (f"zero-shot {OUT} --probes={'x' * 9000}", f"no probe '{'x' * 59}...{'x' * 28}'; there are"),
+    (f"{ZERO_SHOT} --{'x' * 9000}=1", f"no option --{'x' * 58}...{'x' * 29}; --help_all shows all"),
+    (f"explain --probes=age_small --item='{'no ' * 9000}x'", "given as @12"),
     (f"grid {OUT} --grid.last_age=1000000", "error: --grid.last_age 1000000: give "),
     (f"probes build {OUT} --seed=-1", "error: --seed -1: give "),
     (f"demo {OUT} --plan.doses=[50,-1]", "error: --plan.doses[1] -1: give "),
@@ -158,7 +166,9 @@ def test_a_mistake_is_answered_in_one_line_with_what_was_meant(
     line: str, message: str, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert message in refused(line)
+    said = refused(line)
+    assert message in said
+    assert len(said) < 1_100
     assert not [*tmp_path.iterdir()]
 
 

@@ -143,7 +143,7 @@ def test_the_precisions_of_frozen_encoders_are_those_that_answers_are_given_at()
 
 # Options, in which names in braces are paths, and what the message about them has in it.
 MISTAKES = [
-    ("--probes={pairs} --grid.sizes=[62,62]", "grid.sizes [62, 62]: give each once"),
+    ("--probes={pairs} --grid.sizes=[62,62]", "grid.sizes [62, 62]: give at least one, each once"),
     ("--probes={pairs} --grid.controls=[standard,standard]", "grid.controls ['standard', 'standa"),
     ("--probes={pairs} --grid.learning_rate='{mlp: 0.001}'", "no rate of mode linear"),
     (

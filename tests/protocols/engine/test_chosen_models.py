@@ -237,7 +237,8 @@ def test_models_of_a_sweep_are_found_out_once(
 ) -> None:
     folder = written(tmp_path, "GPT2", "GPT2LMHeadModel")
     task = OriginalTask("a", ["definitions_small"])
-    rows = [SweepRow("one", "a", InoculatedProbe("hypernymy_small"))] * 2
+    probe = InoculatedProbe("hypernymy_small")
+    rows = [SweepRow("one", "a", probe, seeds=[seed]) for seed in (0, 1)]
     grid = SweepGrid({"one": ModelSettings(folder, kind=AUTO)}, {"a": task}, rows)
     with pytest.raises(UsageError, match=r"rows: number 1: models\.one: model\.kind causal is"):
         sweep_jobs(grid, RunContext())

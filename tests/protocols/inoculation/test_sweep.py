@@ -364,6 +364,8 @@ def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -
 def test_a_row_without_settings_is_refused(grid: SweepGrid, empty: str) -> None:
     with pytest.raises(RangeError, match=rf"SweepRow\.{empty} \[\]: give at least one"):
         replace(grid.rows[0], **{empty: []})
+    with pytest.raises(RangeError, match=rf"SweepRow\.{empty} .*: give at least one, each once"):
+        replace(grid.rows[0], **{empty: 2 * getattr(grid.rows[0], empty)})
 
 
 @pytest.mark.parametrize(

@@ -146,12 +146,16 @@ MISTAKES = [
     ("--probes=age_small --data.path=a.jsonl --data.setup=mc_qa", GIVE),
     ("--data.path=a.jsonl", "--data.path needs --data.setup mc_mlm or"),
     ("--data.path=a.csv --data.choices=big", "--data.choices big: give two or more"),
-    ("--data.path=a.csv --data.choices='big, big'", "--data.choices big,big: give two or more"),
+    (
+        "--data.path=a.csv --data.choices='big, big'",
+        "--data.choices ['big', 'big']: give each once",
+    ),
     ("--probes=age_small --data.choices=a,b", "--data.choices are of a table"),
     ("--probes=age_small --models=dictionary-lm,mlm_baseline", "MLM-baseline"),
     ("--scoring=sum,mean_tokens", "no rule 'mean_tokens' (did you mean 'mean_token'?); choose of"),
     ("--scoring=PMI", "no rule 'PMI' (did you mean 'pmi'?); choose of sum, mean_token, mean_char"),
-    ("--scoring=sum,pmi,sum", "--scoring names sum twice"),
+    ("--scoring=sum,pmi,sum", "--scoring ['sum', 'pmi', 'sum']: give each once"),
+    ("--probes=age_small,age_small", "--probes ['age_small', 'age_small']: give each once"),
     ("--probes=age_small --models=dictionary-lm --model.name_or_path=x", "either --models a,b or"),
     ("--probes=age_small --trainer.accelerator=gpu", "--trainer.accelerator gpu"),
     ("--probes=age_small --trainer.accelerator=nosuch", "--trainer.accelerator nosuch"),
@@ -171,6 +175,9 @@ def test_mistakes(
     ("options", "named"),
     [
         ("--data.setup=mc_mlm --data.path={}/none.jsonl", "none.jsonl"),
+        ("--data.path={}/a.xlsx", "a.xlsx: .xlsx is not read; .csv, .tsv and .jsonl are"),
+        ("--data.path={}/a.docx", "save its table as .csv in UTF-8"),
+        ("--data.path={}/a.parquet --data.setup=mc_qa", "(pandas: read_parquet(FILE).to_csv("),
         ("--probes=age_small --model.name_or_path={}/model", "model"),
         ("--probes=age_small --model.kind=causal", "bert (BertConfig) is a masked language model"),
     ],
@@ -180,6 +187,7 @@ def test_what_cannot_be_read_is_a_failure(
 ) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
     command = f"zero-shot --output_dir={tmp_path / 'out'} {options.format(tmp_path)}"
     assert named in refused(command, cli.FAILURE)
 
