@@ -37,7 +37,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"inner": {"sizes": [3, 1, 3]}}, "--inner.sizes [3, 1, 3]: give at least one, each once"),
     ({"models": "a, b,a"}, "--models a, b,a: give each once"),
     ({"rows": [{}, {"sizes": [5, 0]}]}, "--rows[1].sizes[1] 0: give a number from 1 to 10000000"),
-    ({"rates": {"mlp": float("inf")}}, "--rates.mlp inf: give a number from 0 to 1"),
+    ({"rates": {"mlp": float("inf")}}, "--rates.mlp inf: give a number more than 0 and at most 1"),
     ({"seed": 2**32}, "--seed 4294967296: give a number from 0 to 4294967295"),
     ({"kept": 1}, "--kept 1: give a number at least 0 and less than 1"),
     ({"colour": "blue"}, "--colour blue: give one of red, green"),
@@ -58,7 +58,7 @@ def test_numbers_at_the_ends_of_their_ranges_are_taken(monkeypatch: pytest.Monke
     right = {
         "inner": {"share": 1e-9, "sizes": [1, 10_000_000]},
         "rows": [{"share": 0.999}],
-        "rates": {"mlp": 0, "linear": 1},
+        "rates": {"mlp": 1e-9, "linear": 1},
         "seed": 2**32 - 1,
         "kept": 0,
         "devices": -1,
