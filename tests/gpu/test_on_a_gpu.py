@@ -297,7 +297,7 @@ def test_what_two_devices_share_of_a_curve_is_gathered(tmp_path: Path) -> None:
             "sizes": [16],
             "seeds": [1],
             "controls": ["standard"],
-            "full": {"epochs": 1, "batch_size": 16, "learning_rate": 0.0},
+            "full": {"epochs": 1, "batch_size": 16, "learning_rate": 1e-50},
         },
     }
     path = tmp_path / "config.yaml"
@@ -313,7 +313,8 @@ def test_what_two_devices_share_of_a_curve_is_gathered(tmp_path: Path) -> None:
         results = [json.loads(p.read_text()) for p in (tmp_path / name).glob("runs/*/result.json")]
         found.append({result["protocol"]: result["model_sha256"] for result in results})
         assert len(results) == 2
-    # At a rate of 0 every weight is the pre-trained one, or drawn from the seed: whole or not.
+    # The rate is 0 in single precision: every weight is the pre-trained one, or drawn from the
+    # seed, whole or not.
     assert found[0] == found[1]
     assert len({*found[0].values()}) == 1
 
