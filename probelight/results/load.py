@@ -11,7 +11,9 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from probelight.io.documents import read_json
+from probelight.io.errors import RecordError
 from probelight.io.escaping import all_visible, brief, visible
+from probelight.io.files import SETTINGS, read_text, regular_file
 from probelight.results.hits import Hits, Side, read_hits, read_sides
 from probelight.results.record import COMMAND, RESULT, RunRecord, change, read_result, remedy
 from probelight.results.row import Role, Row
@@ -203,8 +205,8 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
     except (OSError, ValueError) as error:
         raise UnreadableResultError(_unreadable(error, path, name)) from error
     try:
-        command = (path.parent.parent.parent / COMMAND).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):  # no number depends on it
+        command = read_text(path.parent.parent.parent / COMMAND, SETTINGS)
+    except (OSError, ValueError):  # no number depends on it
         command = ""
     return replace(
         run,
@@ -317,10 +319,10 @@ def unfinished_notices(folders: Iterable[Path], root: Path) -> list[str]:
     notices = []
     for run in failed[:MOST_UNFINISHED]:
         try:  # the last line of the traceback
-            lines = (run / ERROR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            reason = lines[-1] if lines else "without a reason"
-        except OSError as error:  # a folder, say
-            reason = f"{ERROR} cannot be read: {error.strerror}"
+            text = regular_file(run / ERROR).read_text(encoding="utf-8", errors="replace")
+            reason = (text.strip() or "without a reason").splitlines()[-1]
+        except (OSError, RecordError) as error:  # a folder, say
+            reason = f"{ERROR} cannot be read: {getattr(error, 'strerror', error)}"
         name = run.relative_to(root).as_posix()
         notices.append(f"{name}: failed, so not in this report ({reason})")
     if len(failed) > MOST_UNFINISHED:

@@ -29,6 +29,7 @@ import yaml
 from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.documents import read_json, read_yaml
 from probelight.io.escaping import as_cell, from_cell, json_text
+from probelight.io.files import regular_file
 from probelight.io.package import BUNDLED_MODEL, FORMER_NAME
 from probelight.results.record import (
     COMMAND,
@@ -348,7 +349,7 @@ def write_metrics(path: Path, rows: Iterable[Logged]) -> None:
 def read_metrics(path: Path) -> list[Logged]:
     """Read metrics.csv; the ValueError of a damaged one names it and says what to do."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with regular_file(path).open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file, strict=True)
             if tuple(lines.fieldnames or ()) != METRICS_COLUMNS:
                 raise ValueError

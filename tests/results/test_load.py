@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -197,6 +198,15 @@ def test_failed_and_unfinished_runs_are_named(tmp_path: Path) -> None:
         "runs/b: failed, so not in this report (ValueError: too few examples)",
         "runs/c: not finished yet, so not in this report",
     ]
+
+
+def test_pipes_in_place_of_texts_are_not_waited_for(tmp_path: Path, put: Put) -> None:
+    planned(tmp_path, "a")
+    os.mkfifo(tmp_path / "runs" / "a" / "error.txt")
+    [said] = load.unfinished_notices([tmp_path], tmp_path)
+    assert said.startswith("runs/a: failed, so not in this report (error.txt cannot be read: ")
+    os.mkfifo(tmp_path / "command.txt")
+    assert load.read_run(put() / "result.json").command == ""
 
 
 def test_many_are_counted(tmp_path: Path) -> None:

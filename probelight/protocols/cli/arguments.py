@@ -170,6 +170,7 @@ PLAIN_TYPES = {
     "<class 'bool'>": "true or false",
     "<class 'list'>": "a list, such as [a,b]",
     "<class 'tuple'>": "a list, such as [a,b]",
+    "<class 'collections.abc.Sequence'>": "a list, such as [a,b]",
     "<class 'dict'>": "a mapping, such as {a: 1}",
 }
 _KEY = re.compile(r'Parser key "([\w.]+)"')
@@ -237,7 +238,7 @@ def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -
         parts = f"give its parts, each as --{place}.PART VALUE"
         return f"--{place} {value[1]}: {whole if place in CLASSES else parts}"
     literals = re.findall(r"Literal\[(.*?)\]", message)
-    classes = re.findall(r"Expected a (<class '\w+'>)", message)
+    classes = re.findall(r"Expected a (<class '[\w.]+'>)", message)
     expected = [PLAIN_TYPES[name] for name in dict.fromkeys(classes) if name in PLAIN_TYPES]
     choices = [word.strip(" '\"") for literal in literals for word in literal.split(",")]
     if choices:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shlex
 import time
 from collections import Counter
@@ -33,6 +32,7 @@ from probelight.protocols.jobs.plan import (
     status_of,
     statuses,
 )
+from probelight.results.run_folder import METRICS_FILE, read_metrics
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -259,15 +259,14 @@ def _ago(moment: float) -> str:
 
 def how_far(run_dir: Path, num_steps: int) -> str:
     """Return the last step and epoch in the metrics.csv of a run."""
-    path = run_dir / "metrics.csv"
-    if not path.exists():
-        return "started"
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        rows = read_metrics(run_dir / METRICS_FILE)
+        epochs = [int(epoch) for _, epoch, *_ in rows if epoch]
+    except (OSError, ValueError):  # not there yet, or damaged
+        rows = []
     if not rows:
         return "started"
-    step = max(int(row["step"]) for row in rows) + 1
-    epochs = [int(row["epoch"]) for row in rows if row["epoch"]]
+    step = max(step for step, *_ in rows) + 1
     epoch = f", epoch {max(epochs) + 1}" if epochs else ""
     return f"step {step}" + (f" of {num_steps}" if num_steps else "") + epoch
 

@@ -174,6 +174,7 @@ def test_a_mistake_is_answered_in_one_line_with_what_was_meant(
 
 FILES = [
     ("zero-shot", "model:\n  name_or_pth: x\n", "name_or_pth (did you mean model.name_or_path?)"),
+    ("zero-shot", "probes: 5\n", "probes 5: give a list, such as [a,b]"),
     ("zero-shot", "probe: age_small\n", "there is no key probe (did you mean probes?)"),
     ("zero-shot", "- a\n", "give a mapping of keys to values"),
     ("zero-shot", "a: b\nmodel: [x\n", "line 2: not readable as YAML: while parsing a flow seq"),

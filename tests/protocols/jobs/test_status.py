@@ -170,6 +170,8 @@ def test_who_has_gone_is_told_with_how_to_go_on(
         ("step,epoch,metric,value\n0,0,a,1\n", 0, "step 1, epoch 1"),
         ("step,epoch,metric,value\n9,,a,1\n4,2,a,1\n", 20, "step 10 of 20, epoch 3"),
         ("step,epoch,metric,value\n0,,a,1\n", 20, "step 1 of 20"),
+        ("step,epoch\n0,1\n", 20, "started"),
+        ("step,epoch,metric,value\n0,x,a,1\n", 20, "started"),
     ],
 )
 def test_how_far_a_cell_is_stands_in_its_metrics(
