@@ -187,8 +187,10 @@ def explained(message: str, typed: Mapping[str, str], arguments: Arguments) -> s
         word = found[1].partition("=")[0]
         if not word.startswith("-"):
             return f"{word!r} belongs to no option; write a list without spaces: a,b"
-        meant = _meant(word.lstrip("-"), typed, "--")
-        return f"there is no option {word}{meant}; --help_all shows all"
+        name = word.lstrip("-").replace("-", "_")
+        if not typed.get(name, "-").startswith("-"):
+            return f"{typed[name]} is given by itself, without {word}"
+        return f"there is no option {word}{_meant(name, typed, '--')}; --help_all shows all"
     if found := _STRANGE_KEY.search(message):
         return _strange_key(message, found, typed, arguments)
     if found := re.search(r"arguments are required: (.+)", message):

@@ -75,6 +75,7 @@ ALIASES = "a0: &a0 [x], " + ", ".join(
 MISTAKES = [
     (f"zero-shot {OUT} --probe age_small", "there is no option --probe (did you mean --probes?)"),
     (f"{ZERO_SHOT} -mirror x", "no option -mirror (did you mean --mirror?)"),
+    ("report --folder=runs", "FOLDER is given by itself, without --folder"),
     (
         f"{ZERO_SHOT} --model roberta-large",
         "give --config configs/model/roberta-large.yaml or --model.name_or_path roberta-large",
