@@ -23,7 +23,10 @@ import yaml
 from torch.profiler import ProfilerActivity, profile
 
 from probelight.io.process import say_once
+from probelight.models import pair_choice
 from probelight.models.answering import float32_products
+from probelight.models.pair_choice import PairChoice
+from probelight.probes.record import Record
 from probelight.protocols import cli
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs.harness import wait_until
@@ -350,3 +353,19 @@ def test_the_stack_of_heads_is_planned_by_the_memory_that_is_free(tmp_path: Path
     taken = torch.empty(max(0, free - (1 << 30)), dtype=torch.uint8, device="cuda")
     assert frozen_curve(tmp_path / "tight", DEVICE) == pytest.approx(expected, abs=0.02)
     assert taken.numel() > 0
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_pairs_in_groups_of_like_length_have_the_scores_of_the_cpu(
+    grouped: bool, checkpoint: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = PairChoice(str(checkpoint()))
+    pairs.network.eval()
+    stems = [f"{i} " + " ".join(["cat"] * (1 + 5 * (i % 6))) for i in range(8)]
+    records = [Record(stem, stem, ("a", "the dog", "1"), 0) for stem in stems]
+    batch = pairs.encoder().encode(records).collate(range(8))
+    expected = pairs(batch)
+    monkeypatch.setattr(pair_choice, "grouping_pays", lambda *_: grouped)
+    pairs.network.to("cuda")
+    found = pairs({name: value.to("cuda") for name, value in batch.items()})
+    torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-3)
