@@ -43,6 +43,7 @@ from probelight.models.scorer import (
     Normalise,
     Posable,
     Question,
+    Reader,
     ScorerSettings,
     all_of,
     log_probabilities,
@@ -292,10 +293,12 @@ def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
     return found
 
 
-def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> CausalScorer:
+def load(
+    settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
+) -> CausalScorer:
     """Return the scorer of a setup; questions go by the mean over an answer's tokens."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    model, tokenizer = load_pretrained(CAUSAL_LM, name, settings.revision, random_weights, seed)
+    model, tokenizer = read(CAUSAL_LM, name, settings.revision, random_weights, seed)
     _refuse_slow(name, tokenizer)
     # The sum would prefer short answers.
     normalise: Normalise = "mean" if setup == "mc_qa" else "sum"

@@ -32,6 +32,7 @@ from probelight.models.scorer import (
     Normalise,
     Posable,
     Question,
+    Reader,
     Scorer,
     ScorerSettings,
     TrainedScorer,
@@ -61,6 +62,7 @@ class MaskedLM:
         revision: Branch, tag or commit on the Hub.
         random_weights: Fresh weights in the same architecture.
         seed: Of the fresh weights.
+        read: Loads the checkpoint.
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, or its head is of no known form.
@@ -75,10 +77,9 @@ class MaskedLM:
         revision: str | None = None,
         random_weights: bool = False,
         seed: int = 0,
+        read: Reader = load_pretrained,
     ) -> None:
-        self.model, self.tokenizer = load_pretrained(
-            MASKED_LM, name_or_path, revision, random_weights, seed
-        )
+        self.model, self.tokenizer = read(MASKED_LM, name_or_path, revision, random_weights, seed)
         self.head = CandidateHead(self.model)
         self.reader = EncoderAt(self.head.encoder)
         self.answer_prefix = answer_prefix
@@ -240,7 +241,9 @@ class PseudoLogLikelihood(LikelihoodScorer):
         return copies, gold
 
 
-def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+def load(
+    settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
+) -> Scorer:
     """Return the scorer of a setup: at the mask, a fine-tuned head, or pseudo-log-likelihoods.
 
     MC-QA has no pre-trained head, so a model that was not fine-tuned scores each answer behind its
@@ -254,13 +257,14 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
         "seed": seed,
     }
     if setup == "mc_mlm":
-        masked = MaskedLM(name, settings.answer_prefix, settings.multi_token, length, **options)
+        own = (settings.answer_prefix, settings.multi_token, length)
+        masked = MaskedLM(name, *own, **options, read=read)
         return MaskedScorer(masked, settings.pll)
     if setup == "mc_qa" and answers_questions(name, settings.revision):
         # As long as it was trained with, unless the user gave another length than the default.
         pairs = PairChoice(name, None, None if length == DEFAULT_MAX_LENGTH else length, **options)
         return TrainedScorer(pairs, pairs.network)
-    model, tokenizer = load_pretrained(MASKED_LM, name, **options)
+    model, tokenizer = read(MASKED_LM, name, *options.values())
     # Of answers the mean over their tokens: the sum would prefer short ones.
     normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
     return PseudoLogLikelihood(model, tokenizer, normalise, length, form=settings.pll)

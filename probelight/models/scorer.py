@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
     from probelight.encoding.infilling import InfillingEncoder
     from probelight.encoding.likelihood import LikelihoodEncoder
-    from probelight.models.loading import Form
+    from probelight.models.loading import Form, KeptModel
     from probelight.probes.record import Record, Setup
 
 Normalise = Literal["sum", "mean"]
+Reader = Callable[..., Any]  # as `load_pretrained`
 
 # The places, among records, of those that a model can be asked; it refuses what nobody could pose.
 Posable = Callable[[Sequence["Record"]], Sequence[int]]
@@ -79,11 +80,13 @@ class Scorer(ABC):
         mode: How the choices get their scores, as the column `mode` of results names it.
         normalise: Whether `choice_scores` are the log-likelihoods, or their means per token; None
             where they are something else.
+        kept: Of a scorer that jobs share: its weights, which stay on their device. None by default.
     """
 
     network: nn.Module = nn.Identity()
     mode: str
     normalise: Normalise | None = None
+    kept: KeptModel | None = None
 
     @abstractmethod
     def choice_scores(self) -> Question:
@@ -127,7 +130,7 @@ class Scorer(ABC):
 
     def fingerprint(self) -> str:
         """Return the sha256 of the weights, as hex."""
-        return model_fingerprint(self.network)
+        return (self.kept.fingerprint if self.kept else model_fingerprint)(self.network)
 
     def _refuse(self, what: str) -> NoReturn:
         raise UsageError(f"{type(self).__name__} (mode {self.mode}) gives no {what}")
@@ -249,8 +252,12 @@ class ModelTypeModule(Protocol):
     def FORMS(self) -> Mapping[Setup, Form]:
         """The form in which a checkpoint is loaded for each setup, if the type has one."""
 
-    def load(self, settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+    def load(
+        self, settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = ...
+    ) -> Scorer:
         """Return the scorer that answers probes of a setup, its random weights of a seed.
+
+        A type with checkpoints reads them by `read`, so that setups can share the weights.
 
         Raises:
             PretrainedError: If there is no such model, or it is of another type.

@@ -48,6 +48,7 @@ from probelight.models.scorer import (
     Normalise,
     Posable,
     Question,
+    Reader,
     ScorerSettings,
     all_of,
     log_probabilities,
@@ -204,10 +205,12 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     return Infilling(blank, blank_id, opening, closing, repeats_context)
 
 
-def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Seq2SeqScorer:
+def load(
+    settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
+) -> Seq2SeqScorer:
     """Return the scorer of a setup; questions go by the mean, as sums prefer short answers."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    model, tokenizer = load_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights, seed)
+    model, tokenizer = read(SEQ2SEQ_LM, name, settings.revision, random_weights, seed)
     normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
     return Seq2SeqScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)
 

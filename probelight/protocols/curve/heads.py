@@ -33,7 +33,13 @@ from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.rows import Measurement, by_seed, early_stopping, write_point
 from probelight.protocols.curve.settings import PROTOCOL, CurveSettings
-from probelight.protocols.engine.models import loaded_scorer, model_type_of, module_for, scorer_for
+from probelight.protocols.engine.models import (
+    kept_model,
+    loaded_scorer,
+    model_type_of,
+    module_for,
+    scorer_for,
+)
 from probelight.protocols.engine.predictions import Predictions, predict
 from probelight.protocols.engine.settings import MODEL_TYPES, TRANSFORMER, ModelSettings
 from probelight.protocols.jobs.job import DEFAULT_TRAINER, RunContext, TrainerSettings, kept
@@ -126,7 +132,8 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
 
     redraw = draw if model.random_weights else None
     module = draw(settings.seeds[0])
-    return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw)
+    checksum = kept_model(context, model, settings.seeds[0]).fingerprint
+    return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw, checksum)
 
 
 def frozen_scorer(curve: Curve, seed: int) -> Scorer:
@@ -170,7 +177,9 @@ class Draw:
     fingerprint: str  # checksum of the weights below the heads
 
     @classmethod
-    def of(cls, module: Any, items: Mapping[Place, CachedItems], seeds: Sequence[int]) -> Draw:
+    def of(
+        cls, module: Any, items: Mapping[Place, CachedItems], seeds: Sequence[int], checksum: Any
+    ) -> Draw:
         """Return a draw with the rows of the items' candidates alone, known by their places."""
         words = torch.unique(torch.cat([part.candidates.flatten() for part in items.values()]))
         fresh = seeds if hasattr(module, "fresh_head") else ()
@@ -184,7 +193,7 @@ class Draw:
             fingerprint=(
                 module.fingerprint()
                 if isinstance(module, FrozenFeatures)
-                else model_fingerprint(getattr(module, "model", module))
+                else checksum(getattr(module, "model", module))
             ),
         )
 
@@ -201,6 +210,7 @@ class CurveProbe:
         kind: The model's type, which says how its head is trained.
         redraw: Makes the same architecture with the random weights of a seed; `module` is that of
             the first seed. None where all seeds read what `module` does.
+        checksum: Of the weights below the heads.
 
     Attributes:
         notices: Notices of the encoding (cuts, unknown words).
@@ -217,6 +227,7 @@ class CurveProbe:
         trainer: TrainerSettings,
         kind: str = TRANSFORMER,
         redraw: Callable[[int], Frozen] | None = None,
+        checksum: Callable[[Any], str] = model_fingerprint,
     ) -> None:
         self.settings = settings
         self.kind = kind
@@ -234,7 +245,8 @@ class CurveProbe:
                 place: run_through(reader, tokens, self.records[place], trainer)
                 for place, tokens in posed.items()
             }
-            self.draws[seed] = Draw.of(reader, items, settings.seeds if self.shared else [seed])
+            own_seeds = settings.seeds if self.shared else [seed]
+            self.draws[seed] = Draw.of(reader, items, own_seeds, checksum)
         self.fingerprints = {seed: draw.fingerprint for seed, draw in self.draws.items()}
 
     def point(self, mode: HeadMode, size: int) -> list[Measurement]:

@@ -35,6 +35,7 @@ from probelight.results.record import ModelSource, check_model
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule
+    from probelight.models.loading import KeptModel
     from probelight.models.scorer import ModelTypeModule, Scorer
 
 
@@ -104,17 +105,30 @@ def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
         )
 
 
-def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
+def scorer_for(
+    model: ModelSettings, setup: Setup, seed: int = 0, known: KeptModel | None = None
+) -> Scorer:
     """Return the scorer of a model that answers probes of a setup without being trained here."""
     refuse_untrained([model], "zero-shot scoring")
     check_model(model.name_or_path)
-    return module_of(model_type_of(model)).load(model, setup, seed)
+    shared = {"read": known.read} if known and model_type_of(model).has_checkpoint else {}
+    scorer = module_of(model_type_of(model)).load(model, setup, seed, **shared)
+    scorer.kept = known
+    return scorer
+
+
+@kept(most=1)
+def kept_model(context: RunContext, model: ModelSettings, seed: int) -> KeptModel:
+    """Return what the jobs of a model share that come one after the other."""
+    from probelight.models.loading import KeptModel
+
+    return KeptModel()
 
 
 @kept(most=1)
 def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
     """Return a model's scorer, loaded once for jobs that come one after the other."""
-    return scorer_for(model, setup, seed)
+    return scorer_for(model, setup, seed, kept_model(context, model, seed))
 
 
 def check_scorer(

@@ -19,6 +19,7 @@ from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.metrics.aggregate import best_checkpoint
+from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import Record
@@ -130,7 +131,7 @@ class InoculationRun:
             notices=(*_encoding_notices(scored), *score_notices(*scored.values())),
             details=(self.details(scored),),
         )
-        return self.completed(record, original_dir)
+        return self.completed(record, model_fingerprint(load_module(self.parts, original_dir)))
 
     def try_setting(self) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
@@ -146,7 +147,7 @@ class InoculationRun:
             notices=tuple(notices),
             details=(details,),
         )
-        return self.completed(record, self.run.best_dir)
+        return self.completed(record, model_fingerprint(load_module(self.parts, self.run.best_dir)))
 
     def report_best(self) -> RunRecord:
         """Report M*_k: the best of all settings and epochs goes to the report items."""
@@ -233,7 +234,9 @@ class InoculationRun:
         """
         reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
         before_reported = {one: before[one] for one in reported}
-        after = score(self.context, self.parts, checkpoint, reported)
+        scorer = TrainedScorer(load_module(self.parts, checkpoint))
+        fingerprint = scorer.fingerprint()
+        after = score(self.context, self.parts, scorer, reported)
         lines = self.prediction_lines(before_reported, "_before") + self.prediction_lines(after)
         write_predictions(self.run, lines)
         row = self.row(INOCULATION, setting)
@@ -265,7 +268,7 @@ class InoculationRun:
             hits_file=HITS,
             details=(details,),
         )
-        record = self.completed(record, checkpoint)
+        record = self.completed(record, fingerprint)
         return replace(record, counts={**record.counts, "dose": setting.dose})
 
     def prediction_lines(self, scored: Scored, ending: str = "") -> list[ItemLine]:
@@ -308,11 +311,11 @@ class InoculationRun:
             setup=setup_of(before),
         )
 
-    def completed(self, record: RunRecord, checkpoint: Path) -> RunRecord:
+    def completed(self, record: RunRecord, fingerprint: str) -> RunRecord:
         """Return the record with the counts, files and notices of both tasks."""
         original = self.parts.original
         record = completed(
-            record, checkpoint, self.subject.model, self.subject.original, self.parts.probe
+            record, fingerprint, self.subject.model, self.subject.original, self.parts.probe
         )
         return replace(
             record,
@@ -331,14 +334,13 @@ class InoculationRun:
 def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
     """Score all items by the original-task model, once for all doses of a command."""
     parts = parts_of(context, subject)
-    return score(context, parts, original_dir, parts.sets)
+    return score(context, parts, TrainedScorer(load_module(parts, original_dir)), parts.sets)
 
 
 def score(
-    context: RunContext, parts: Parts, folder: Path, sets: Sets
+    context: RunContext, parts: Parts, scorer: TrainedScorer, sets: Sets
 ) -> dict[ScoredSet, Predictions]:
-    """Score sets by the model in a folder; the predictions hold the items before any control."""
-    scorer = TrainedScorer(load_module(parts, folder))
+    """Score sets by a model; the predictions hold the items before any control."""
     given = {one.text: parts.posed(one.task, records) for one, records in sets.items()}
     scored = predict(scorer, given, context.trainer)
     if parts.control == STANDARD:

@@ -83,10 +83,12 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         replace(selected, epoch=int(scores["epoch"]), value=scores[ORIGINAL])
         for scores in keep.history
     ]
+    scorer = TrainedScorer(saved_module(run.best_dir))
+    fingerprint = scorer.fingerprint()
     if splits.report:  # nobody reports a first stage
         assert keep.best is not None
         row = replace(row, split="report", num_items=len(splits.report))
-        measured, noticed = _measured(run, splits, row, int(keep.best["epoch"]), context)
+        measured, noticed = _measured(run, scorer, splits, row, int(keep.best["epoch"]), context)
         rows += measured
         notices += noticed
     record = RunRecord(
@@ -96,14 +98,13 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         notices=tuple(notices),
         seeds=(seed,),
     )
-    return completed(record, run.best_dir, model, task, splits)
+    return completed(record, fingerprint, model, task, splits)
 
 
 def _measured(
-    run: RunFolder, splits: Splits, row: Row, epoch: int, context: RunContext
+    run: RunFolder, scorer: TrainedScorer, splits: Splits, row: Row, epoch: int, context: RunContext
 ) -> tuple[list[Row], list[str]]:
     """Score the report items by the model that a run kept, and return rows and notices."""
-    scorer = TrainedScorer(saved_module(run.best_dir))
     report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
     groups = splits.groups(report.records)
     write_predictions(run, report.lines(groups))
@@ -120,14 +121,14 @@ def _measured(
 
 def completed(
     record: RunRecord,
-    checkpoint: Path,
+    fingerprint: str,
     model: ModelSettings,
     task: OriginalTask | FirstStage,
     splits: Splits,
 ) -> RunRecord:
     """Return the record with the counts, files, weights and source that every trained run has.
 
-    `checkpoint` is the folder of the model kept.
+    `fingerprint` is that of the model kept.
     """
     source, parts = original_source(model, task)
     of_files = (notice for data in splits.files for notice in data.notices)
@@ -143,7 +144,7 @@ def completed(
         notices=(*record.notices, *splits.notices, *of_files),
         data=data_files(splits.files),
         source=source,
-        model_sha256=model_fingerprint(saved_module(checkpoint)),
+        model_sha256=fingerprint,
     )
 
 

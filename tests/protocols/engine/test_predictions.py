@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoTokenizer, BertModel
 
 from probelight.io.process import say_once
 from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.loading import KeptModel
 from probelight.models.networks import Batch
 from probelight.probes.record import Record
 from probelight.protocols.engine import predictions
@@ -23,6 +24,7 @@ from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.row import Row
 from tests.fixtures import subsets
+from tests.protocols.engine.counted_letters import LetterCounter
 
 ITEMS = [Record(str(i), "What?", ("a", "b", "c"), 0) for i in range(4)]
 X, Y = subsets.template("x"), subsets.template("y")
@@ -96,6 +98,27 @@ def test_items_that_all_go_by_their_pieces_are_scored_and_their_cuts_said(tiny_m
     cut = "2 of 2 texts were cut to 32 tokens around their answer"
     assert cut in found.notices
     assert cut in among.notices
+
+
+class OnMeta(nn.Module):
+    """A network that begins on the meta device, and can leave it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1, device="meta"))
+
+    def to(self, device: Any) -> Any:
+        self.weight = nn.Parameter(torch.zeros(1, device=device))
+        return self
+
+
+def test_a_scorer_that_jobs_share_stays_on_its_device() -> None:
+    """That of somebody else is brought back to where it was."""
+    scorer = LetterCounter()
+    for kept, place in ((None, "meta"), (KeptModel(), "cpu")):
+        scorer.network, scorer.kept = OnMeta(), kept
+        predict(scorer, {"x": ITEMS}, TRAINER)
+        assert scorer.network.weight.device.type == place
 
 
 @pytest.mark.parametrize(("given", "used"), [({}, 16), ({"max_length": 24}, 24)])

@@ -187,9 +187,10 @@ def test_scores_before_that_are_made_again_keep_their_notices(
         one: Predictions(one.text, records, [[0.1, 0.7, 0.3, 0.0, 0.5]] * len(records), ("cut",))
         for one, records in run.parts.sets.items()
     }
+    monkeypatch.setattr(inoculations, "load_module", lambda *_: torch.nn.Identity())
     monkeypatch.setattr(inoculations, "score", lambda *_: scored)
     monkeypatch.setattr(InoculationRun, "original_dir", lambda run: tmp_path)
-    monkeypatch.setattr(InoculationRun, "completed", lambda run, record, checkpoint: record)
+    monkeypatch.setattr(InoculationRun, "completed", lambda run, record, fingerprint: record)
     first, again = (run.score_before().notices for _ in range(2))
     assert "selection_probe: cut" in first
     assert again == first
@@ -209,7 +210,7 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
         one: Predictions(one.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
         for one, records in run.parts.sets.items()
     }
-    monkeypatch.setattr(inoculations, "score", lambda *_: scored)
+    monkeypatch.setattr(inoculations, "scores_before", lambda *_: scored)
     # Of the processes the first one writes; another need not wait for it.
     assert run.before(tmp_path) == scored
     assert (folder / BEFORE_FILE).exists() == (rank == 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 
 from probelight.io.errors import UsageError
+from probelight.models import loading
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
+from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
@@ -34,6 +37,40 @@ RECORDS = tuple(
 )
 # Right, wrong, a tie, right.
 SAID = Predictions("said", RECORDS, [[2.0, 1.0], [1.0, 2.0], [3.0, 3.0], [2.0, 0.0]])
+
+
+def test_the_sets_of_a_model_share_what_is_read_and_hashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One pass over the files and one checksum, of sentences and of questions together."""
+    calls: list[str] = []
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            calls.append(name)
+            return function(*given)
+
+        return call
+
+    for name in ("load_pretrained", "model_fingerprint"):
+        monkeypatch.setattr(loading, name, counted(name, getattr(loading, name)))
+    model, context = ModelSettings(), RunContext(TRAINER)
+    sets = command.load_sets(["age_small", "definitions_small"], DEFAULT_FILE, None, None)
+    sets = [
+        loaded._replace(data=replace(loaded.data, records=loaded.data.records[:4]))
+        for loaded in sets
+    ]
+    monkeypatch.setattr(
+        command, "read_set", lambda _, name, __: next(s.data for s in sets if s.name == name)
+    )
+    sums = set()
+    for job in command.zero_shot_jobs(sets, [model], TRAINER):
+        run = RunFolder(tmp_path, job.name, job.config)
+        sums.add(command.score_set(run, job.config, context).model_sha256)
+    setups = {loaded.data.config.setup for loaded in sets}
+    assert setups == {"mc_mlm", "mc_qa"}
+    assert calls == ["load_pretrained", "model_fingerprint"]
+    assert sums == {scorer_for(model, setup).fingerprint() for setup in setups}
 
 
 # Choices of its own for one item: what all items share is then a position.
