@@ -169,7 +169,8 @@ def grouping_pays(sizes: Sequence[int], whole: int, hidden_size: int, device_typ
     # A GPU waits for launches: a pass more is some 200 of them per layer, forward and backward, a
     # millisecond however little there is to do. A token takes 72 H² operations per layer, and a
     # large GPU does so many in that millisecond, in single and in lower precision.
-    done_meanwhile = 4e11 if torch.is_autocast_enabled(device_type) else 5e10
+    lower = torch.get_float32_matmul_precision() != "highest"
+    done_meanwhile = 4e11 if lower or torch.is_autocast_enabled(device_type) else 5e10
     return (whole - sum(sizes)) * 72 * hidden_size**2 > (len(sizes) - 1) * done_meanwhile
 
 
