@@ -322,7 +322,8 @@ def unfinished_notices(folders: Iterable[Path], root: Path) -> list[str]:
             text = regular_file(run / ERROR).read_text(encoding="utf-8", errors="replace")
             reason = (text.strip() or "without a reason").splitlines()[-1]
         except (OSError, RecordError) as error:  # a folder, say
-            reason = f"{ERROR} cannot be read: {getattr(error, 'strerror', error)}"
+            cause = str(error).removeprefix(f"{run / ERROR}: ")
+            reason = f"{ERROR} cannot be read: {getattr(error, 'strerror', None) or cause}"
         name = run.relative_to(root).as_posix()
         notices.append(f"{name}: failed, so not in this report ({reason})")
     if len(failed) > MOST_UNFINISHED:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from jsonargparse import ArgumentParser
 
 from probelight.datamodules.probe import ProbeDataModule
@@ -34,7 +35,11 @@ def _attach(data: ProbeDataModule, tokenizer: Any, stage: str) -> ProbeDataModul
     module = SimpleNamespace(encoder=lambda: MaskedChoiceEncoder(tokenizer))
     state = SimpleNamespace(fn=stage)
     trainer: Any = SimpleNamespace(
-        lightning_module=module, world_size=1, global_rank=0, state=state
+        strategy=SimpleNamespace(root_device=torch.device("cpu")),
+        lightning_module=module,
+        world_size=1,
+        global_rank=0,
+        state=state,
     )
     data.trainer = trainer
     data.prepare_data()

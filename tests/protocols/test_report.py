@@ -153,7 +153,8 @@ def test_a_plan_that_cannot_be_read_is_said(folders: tuple[Path, Path]) -> None:
         "one/planned.json: damaged, so runs of an earlier plan are counted too; give `sweep plan` "
         "again",
     )
-    assert "error.txt cannot be read: Is a directory" in results.left_out[-1]
+    reason = "error.txt cannot be read: a folder, where a file is needed"
+    assert results.left_out[-1] == f"one/runs/failed: failed, so not in this report ({reason})"
 
 
 def test_hits_that_are_no_record_are_not_used(folders: tuple[Path, Path]) -> None:
