@@ -129,8 +129,9 @@ class LastState(ModelCheckpoint):
     stale.
 
     A state includes the optimiser and is three times as large as the weights, so by default the
-    clock decides when to save. With `every_n_train_steps` a state is also saved after every epoch,
-    at any cost.
+    clock decides when to save, for which `AgreedStop` must be a callback too: it tells all
+    processes the time of the first. With `every_n_train_steps` a state is also saved after every
+    epoch, at any cost.
 
     Args:
         dirpath: Folder of the state.
