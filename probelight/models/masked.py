@@ -257,14 +257,15 @@ def load(
         "seed": seed,
     }
     if setup == "mc_mlm":
-        own = (settings.answer_prefix, settings.multi_token, length)
-        masked = MaskedLM(name, *own, **options, read=read)
+        masked = MaskedLM(
+            name, settings.answer_prefix, settings.multi_token, length, **options, read=read
+        )
         return MaskedScorer(masked, settings.pll)
     if setup == "mc_qa" and answers_questions(name, settings.revision):
         # As long as it was trained with, unless the user gave another length than the default.
         pairs = PairChoice(name, None, None if length == DEFAULT_MAX_LENGTH else length, **options)
         return TrainedScorer(pairs, pairs.network)
-    model, tokenizer = read(MASKED_LM, name, *options.values())
+    model, tokenizer = read(MASKED_LM, name, settings.revision, settings.random_weights, seed)
     # Of answers the mean over their tokens: the sum would prefer short ones.
     normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
     return PseudoLogLikelihood(model, tokenizer, normalise, length, form=settings.pll)

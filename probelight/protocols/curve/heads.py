@@ -178,7 +178,11 @@ class Draw:
 
     @classmethod
     def of(
-        cls, module: Any, items: Mapping[Place, CachedItems], seeds: Sequence[int], checksum: Any
+        cls,
+        module: Any,
+        items: Mapping[Place, CachedItems],
+        seeds: Sequence[int],
+        checksum: Callable[[Any], str],
     ) -> Draw:
         """Return a draw with the rows of the items' candidates alone, known by their places."""
         words = torch.unique(torch.cat([part.candidates.flatten() for part in items.values()]))
