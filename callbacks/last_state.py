@@ -91,12 +91,12 @@ def read_state(
             # torch's own text advises to read pickles all the same
             cause = "damaged, or of pickled objects, which are never read"
         raise UnreadableCheckpointError(
-            f"{path}: not a readable training state ({cause}). "
-            "Without the file the run goes on from the state before, or starts again"
+            f"{path}: not a readable training state ({cause})"
         ) from error
-    if not isinstance(state, dict) or "state_dict" not in state:
-        raise UnreadableCheckpointError(f"{path}: not a training state")
-    return state
+    parts: dict[str, Any] = {"hyper_parameters": {}, **state} if isinstance(state, dict) else {}
+    if not all(isinstance(parts.get(part), dict) for part in ("state_dict", "hyper_parameters")):
+        raise UnreadableCheckpointError(f"{path}: not a training state of Lightning")
+    return parts
 
 
 def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
@@ -116,7 +116,10 @@ def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
             unreadable = candidate.with_name(candidate.name + ".unreadable")
             with suppress(FileNotFoundError):  # another process of the run was faster
                 candidate.replace(unreadable)
-            problems.append(f"{error} (it is put away as {unreadable.name})")
+            problems.append(
+                f"{error}; it is put away as {unreadable.name}, and the run goes on from the state "
+                "before, or starts again"
+            )
         else:
             return candidate, tuple(problems)
     return None, tuple(problems)

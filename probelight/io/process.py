@@ -172,7 +172,16 @@ def is_first_process() -> bool:
     """Return whether this is the first process of its job, of those on all nodes."""
     node = "NODE_RANK" if "NODE_RANK" in os.environ else "GROUP_RANK"
     ranks = {"torchrun": ["RANK"], "srun": ["SLURM_PROCID"], "Lightning": ["LOCAL_RANK", node]}
-    return all(int(os.environ.get(rank, "0")) == 0 for rank in ranks[launcher()])
+    return all(_number_in(rank, "0") == 0 for rank in ranks[launcher()])
+
+
+def _number_in(variable: str, default: str) -> int:
+    value = os.environ.get(variable, default)
+    if not value.isdecimal():
+        raise UsageError(
+            f"environment variable {variable} is {value!r}: unset it, or give a number"
+        )
+    return int(value)
 
 
 def check_num_processes(num_devices: int) -> None:
@@ -183,7 +192,7 @@ def check_num_processes(num_devices: int) -> None:
     by_srun = launcher() == "srun"
     # Of the step: a batch script sees the tasks of its job, but is one process.
     variable = {"srun": "SLURM_STEP_NUM_TASKS", "torchrun": "WORLD_SIZE"}.get(launcher(), "")
-    num = int(os.environ.get(variable, "1"))
+    num = _number_in(variable, "1")
     can_begin = not by_srun or "SLURM_NTASKS_PER_NODE" in os.environ  # Lightning asks for it
     if num == 1 or (num_devices in (num, -1) and can_begin):
         return

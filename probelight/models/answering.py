@@ -247,9 +247,9 @@ def float32_products(device: torch.device, precision: str, matmul: str) -> Itera
     is_slow = device.type == "cuda" and (precision, matmul) == ("32-true", "highest")
     if is_slow and torch.cuda.get_device_capability(device) >= (8, 0):
         say_once(
-            "single precision at --trainer.matmul_precision highest leaves this GPU's tensor cores "
-            "idle; high (TF32) is several times faster, as is --trainer.precision bf16-mixed: both "
-            "change numbers, and make runs of their own"
+            "single precision at matmul_precision highest leaves this GPU's tensor cores idle; "
+            "matmul_precision high (TF32) is several times faster, as is precision bf16-mixed: "
+            "both change numbers, and make runs of their own"
         )
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(matmul)

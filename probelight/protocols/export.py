@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
 from pathlib import Path
+from typing import TypeVar
 
 from probelight.io.atomic import whole_folder, write_text_atomic
+from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
-from probelight.io.package import ASSETS
+from probelight.io.package import ASSETS, program
 from probelight.io.ranges import PathText
 from probelight.protocols.cli.command import Command, command
 from probelight.results.record import git_commit
 
 MODEL_DIR = ASSETS / "dictionary-lm"
 CARD_TEMPLATE = ASSETS / "model_card.md"
+
+Made = TypeVar("Made")
 
 
 @command(
@@ -48,15 +53,24 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
     from probelight.protocols.pretraining import DictionaryText
 
     folder, checkpoint = Path(output_dir), read_state(Path(state))
-    # Without what LightningCLI notes for itself, such as `_class_path`.
-    of_module, of_data = (
-        {name: value for name, value in checkpoint[key].items() if not name.startswith("_")}
-        for key in ("hyper_parameters", "datamodule_hyper_parameters")
-    )
-    module = MaskedLanguageModel(**of_module)
+
+    def made_again(kind: type[Made], part: str) -> Made:
+        noted = checkpoint.get(part, {})
+        # Without what LightningCLI notes for itself, such as `_class_path`.
+        arguments = {name: value for name, value in noted.items() if not name.startswith("_")}
+        try:
+            inspect.signature(kind).bind(**arguments)
+        except TypeError as error:
+            raise UsageError(
+                f"{state}: its {part} are not those of {kind.__name__} ({error}); give a state of "
+                f"{program()} fit --config configs/experiment/pretrain_dictionary_lm.yaml"
+            ) from None
+        return kind(**arguments)
+
+    module = made_again(MaskedLanguageModel, "hyper_parameters")
     module.load_state_dict(checkpoint["state_dict"])
     nn.Module.float(nn.Module.half(module.model))
-    data = DictionaryText(**of_data)
+    data = made_again(DictionaryText, "datamodule_hyper_parameters")
     trainer = make_trainer(TrainerSettings(), logger=False, enable_checkpointing=False)
     scores = trainer.validate(module, datamodule=data, verbose=False)[0]
     nn.Module.half(module.model)

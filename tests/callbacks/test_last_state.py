@@ -220,7 +220,7 @@ def test_a_damaged_state_never_takes_the_place_of_the_one_before(
     found, [problem] = newest_state(path)
     assert found == previous_of(path)
     assert problem.startswith(f"{path}: ")
-    assert problem.endswith("put away as last.ckpt.unreadable)")
+    assert "; it is put away as last.ckpt.unreadable, and the run goes on" in problem
     assert "\n" not in problem  # torch has much to say
     assert newest_state(path) == (previous_of(path), ())
     rename = Path.replace
@@ -274,7 +274,7 @@ class Evil:
 
 def test_pickled_objects_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save({"state_dict": {}, "evil": Evil()}, tmp_path / "last.ckpt")
-    with pytest.raises(UnreadableCheckpointError, match=r"last\.ckpt: .*never read\)\. \w[^\n]+$"):
+    with pytest.raises(UnreadableCheckpointError, match=r"last\.ckpt: .*never read\)$"):
         read_state(tmp_path / "last.ckpt")
     assert "pickle was run" not in capsys.readouterr().out
 

@@ -190,6 +190,14 @@ def test_one_process_of_a_job_is_the_first(
     assert capsys.readouterr().out == ("line\n" if is_first else "")
 
 
+def test_a_rank_that_is_no_number_is_refused_by_its_name(
+    environment: Callable[[dict[str, str]], None],
+) -> None:
+    environment({"LOCAL_RANK": "abc"})
+    with pytest.raises(UsageError, match="environment variable LOCAL_RANK is 'abc'"):
+        processes.is_first_process()
+
+
 BY_SRUN = (
     "srun started 4 processes, and they must be one per device: give --trainer.devices 4 and "
     "srun --ntasks-per-node=4, or start one process"

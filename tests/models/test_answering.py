@@ -262,7 +262,7 @@ def test_slow_products_of_single_precision_are_said_once_and_the_setting_holds_i
             assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision("highest")
-    assert capsys.readouterr().err.count("--trainer.matmul_precision highest") == is_said
+    assert capsys.readouterr().err.count("at matmul_precision highest") == is_said
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,13 +74,25 @@ def test_training_and_held_out_documents_are_apart(text: DictionaryText) -> None
     assert len(text.held_out_documents) > 0
 
 
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        (None, cli.FAILURE, "not a readable training state"),
+        ([1], cli.FAILURE, "not a training state of Lightning"),
+        ({"state_dict": {}, "hyper_parameters": [1]}, cli.FAILURE, "not a training state of"),
+        ({"state_dict": {}, "hyper_parameters": {"odd": 1}}, cli.USAGE_ERROR, "keyword argument"),
+    ],
+)
 def test_what_is_no_state_is_named_in_a_line_and_no_folder_is_made(
-    tmp_path: Path, refused: Refused
+    content: object, code: int, message: str, tmp_path: Path, refused: Refused
 ) -> None:
     state = tmp_path / "last.ckpt"
     state.write_bytes(b"no state")
-    line = refused(["export", str(state), f"--output_dir={tmp_path / 'model'}"], cli.FAILURE)
-    assert line.startswith(f"train.py export: failed: {state}: not a readable training state")
+    if content is not None:
+        torch.save(content, state)
+    line = refused(["export", str(state), f"--output_dir={tmp_path / 'model'}"], code)
+    assert f"{state}: " in line
+    assert message in line
     assert not (tmp_path / "model").exists()
 
 

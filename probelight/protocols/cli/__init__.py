@@ -27,6 +27,7 @@ from probelight.io.process import (
     TERMINATED,
     USAGE_ERROR,
     follow_first_process,
+    is_first_process,
     open_standard_streams,
     say_stopped,
 )
@@ -92,7 +93,7 @@ _USAGE_ERRORS = {
     "MisconfigurationException",
     "OutOfMemoryError",
 }
-_READABLE_ERRORS = {"UnreadableCheckpointError", "PretrainedError", "DriverLostError"}
+_READABLE_ERRORS = {"UnreadableCheckpointError", "PretrainedError", "DriverLostError", "PathError"}
 OUT_OF_MEMORY = (
     "not enough memory; end other programs, raise the limit if `ulimit -v` shows one, or take a "
     "smaller model, file or batch; the same command then goes on"
@@ -183,6 +184,7 @@ def call(command: str, arguments: list[str]) -> None:
     elif HELPS & {*arguments}:
         print(fit_help(command, SUMMARIES[command]))
     else:
+        is_first_process()  # Lightning reads the ranks while it is imported, with another error
         from probelight.protocols.cli.lightning import run_cli
 
         run_cli([command, *("--help" if word == "--help_all" else word for word in arguments)])

@@ -235,8 +235,10 @@ def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -
     if not key or value is None:
         return ""
     place = ".".join(key)
+    whole = f"there is no such class; give its whole name, such as {CLASSES.get(place)}"
+    if found := re.search(r"given class_path '(.*?)':\s+(?:module|No module)", message):
+        return f"{arguments.place(place)} {found[1]}: {whole}"
     if "dot import path" in message:
-        whole = f"there is no such class; give its whole name, such as {CLASSES.get(place)}"
         parts = f"give its parts, each as --{place}.PART VALUE"
         return f"--{place} {value[1]}: {whole if place in CLASSES else parts}"
     literals = re.findall(r"Literal\[(.*?)\]", message)

@@ -121,7 +121,7 @@ LIGHTNING = {
         example=f"train.py fit {_CONFIG} --trainer.max_epochs 1 --output_dir runs/fit",
         shown=f"config model data {_RUN} checkpoint_every checkpoint_minutes seed_everything "
         "trainer.max_epochs trainer.gradient_clip_val trainer.accumulate_grad_batches "
-        f"{_DEVICES}",
+        f"{_DEVICES} matmul_precision",
     ),
     "validate": Command(example=f"train.py validate {_CONFIG} {_STATE}", shown=_EVALUATION),
     "test": Command(example=f"train.py test {_CONFIG} {_STATE}", shown=_EVALUATION),
@@ -152,6 +152,8 @@ _TEXTS = {
     "trainer.strategy": "ddp for several devices. (default: auto)",
     "trainer.precision": "Such as bf16-mixed; less than 32 bits does change the numbers.",
     "trainer.enable_progress_bar": "Show progress and the time left. (default: true)",
+    "matmul_precision": "high (TF32) is several times faster than highest on GPUs with tensor "
+    "cores, and changes numbers. (default: highest)",
 }
 
 

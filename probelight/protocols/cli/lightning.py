@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pytorch_lightning import LightningDataModule, LightningModule
 from pytorch_lightning.callbacks import RichProgressBar
@@ -34,6 +35,7 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text
 from probelight.io.package import program
 from probelight.io.process import check_num_processes, printed_once
+from probelight.models.answering import float32_products
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.protocols.cli.arguments import Known, read_arguments
@@ -58,6 +60,11 @@ class FitArgumentParser(OneLineErrors, LightningArgumentParser):
 class ProbelightCLI(LightningCLI):
     """LightningCLI for any module and data module; `fit` goes on from the state in its folder."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Read the arguments and run the subcommand, as LightningCLI does."""
+        with ExitStack() as self._contexts:
+            super().__init__(*arguments, **options)
+
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add our own options to Lightning's."""
         skipped = {"seed_everything", "ckpt_path"}  # Lightning's, with other defaults
@@ -68,6 +75,9 @@ class ProbelightCLI(LightningCLI):
         super().parse_arguments(parser, args)
         options = self.config[self.config.subcommand].as_dict()
         check_options(options, FitArgumentParser.arguments.place)
+        state = options.get("ckpt_path")
+        if state and Path(state).is_file():  # LightningCLI reads its arguments, and checks nothing
+            read_state(Path(state))
 
     def instantiate_classes(self) -> None:
         """Show one error if a model cannot be loaded, without jsonargparse's list of types."""
@@ -115,6 +125,9 @@ class ProbelightCLI(LightningCLI):
             given = f"--trainer.accelerator {config.get('accelerator')}"
             raise UsageError(f"{given}: {' '.join(str(error).split())}") from error
         check_num_processes(trainer.world_size)
+        device = trainer.strategy.root_device
+        products = float32_products(device, trainer.precision, run["matmul_precision"])
+        self._contexts.enter_context(products)
         return trainer
 
     def after_fit(self) -> None:
@@ -147,6 +160,9 @@ class ProbelightCLI(LightningCLI):
         sets = dict(config["data"].get("init_args") or {})
         loaded_from = options.get("model_name_or_path") or options.get("vectors") or ""
         files, seed = getattr(self.datamodule, "data", None), config.get("seed_everything")
+        hashed = {name: value for name, value in config.items() if name not in _NOT_HASHED}
+        if hashed["matmul_precision"] == "highest":
+            del hashed["matmul_precision"]
         base = Row(
             protocol="fit",
             model=f"{model} {loaded_from}".strip(),
@@ -169,7 +185,7 @@ class ProbelightCLI(LightningCLI):
             model_sha256=model_sha256,
             seconds=round(time.perf_counter() - self._started, 3),
             facts={"scores": dict(scores), "global_step": self.trainer.global_step},
-            key=run_key("fit", {k: v for k, v in config.items() if k not in _NOT_HASHED}),
+            key=run_key("fit", hashed),
         )
 
     def before_fit(self) -> None:
@@ -250,6 +266,7 @@ def run_options(
     checkpoint_minutes: ranges.Minutes = 2.0,
     checkpoint_share: ranges.Share = 0.1,
     ckpt_path: ranges.PathText | None = None,
+    matmul_precision: Literal["highest", "high", "medium"] = "highest",
 ) -> None:
     """Declare our own options, and the ranges of LightningCLI's.
 
@@ -260,6 +277,7 @@ def run_options(
         checkpoint_minutes: Least time between two states.
         checkpoint_share: Share of the time for states.
         ckpt_path: A state to begin with.
+        matmul_precision: How matrices of 32 bits are multiplied; "high" is TF32.
     """
 
 

@@ -150,8 +150,7 @@ def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[fl
     texts = [plain(choice) for choice in choices]
     is_text = not isinstance(sample.get("target"), int) and plain(target) in texts
     found = {texts.index(plain(target))} if is_text else set[int]()
-    if target.isdecimal() and int(target) < len(choices):
-        found.add(int(target))
+    found |= {index for index in range(len(choices)) if target == str(index)}
     if len(found) > 1:
         raise RecordError(f"`target` {target!r} is a choice, and the index of another one")
     if not found:

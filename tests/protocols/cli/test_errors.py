@@ -190,6 +190,12 @@ FILES = [
         "  init_args: {learning_rat: 1}\n",
         "there is no key model.learning_rat (did you mean model.learning_rate?)",
     ),
+    (
+        "fit",
+        "model: {class_path: probelight.lightning_modules.masked_choice.MaskedChoise}\n",
+        "masked_choice.MaskedChoise: there is no such class; give its whole name, such as ",
+    ),
+    ("fit", "model: {class_path: probelight.nothing.Such}\n", "Such: there is no such class; "),
     ("fit", "grid: {sizes: [62]}\n", "there is no key grid"),
     ("inoculate", "original: {selection_itms: 3}\n", "(did you mean original.selection_items?)"),
     (

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
@@ -62,6 +63,24 @@ def test_the_result_is_a_record_with_the_last_and_the_best_validation(fitted: Pa
     assert found["accuracy", "best"] == max(first, last, key=itemgetter(0))
 
 
+def test_products_in_lower_precision_make_a_run_of_their_own(
+    fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set()
+    step = MaskedChoice.training_step
+
+    def watched(self: MaskedChoice, *arguments: Any) -> torch.Tensor:
+        seen.add(torch.get_float32_matmul_precision())
+        return step(self, *arguments)
+
+    monkeypatch.setattr(MaskedChoice, "training_step", watched)
+    assert cli.main(command("fit", tmp_path, "--matmul_precision=high")) == 0
+    assert seen == {"high"}
+    assert torch.get_float32_matmul_precision() == "highest"
+    keys = [RunRecord.read(folder / "result.json").key for folder in (fitted, tmp_path)]
+    assert keys[0] != keys[1]
+
+
 def test_a_report_shows_what_a_fit_scored(fitted: Path, tmp_path: Path) -> None:
     assert cli.main(["report", str(fitted), f"--output_dir={tmp_path}"]) == 0
     table = (tmp_path / "tables" / "fits.csv").read_text().splitlines()
@@ -100,6 +119,17 @@ def test_a_model_of_another_kind_is_refused_in_one_line(
     line = refused(given, cli.FAILURE)
     assert line.startswith(f"train.py fit: failed: {model}: gpt2 (GPT2Config) is a causal")
     assert "Subtypes" not in line
+
+
+def test_what_is_no_state_is_refused_in_one_line(refused: Refused, tmp_path: Path) -> None:
+    state, out = tmp_path / "mine.ckpt", tmp_path / "out"
+    state.write_bytes(b"no state")
+    line = refused(command("fit", out, f"--ckpt_path={state}"), cli.FAILURE)
+    assert f"{state}: not a readable training state" in line
+    out.mkdir()
+    os.mkfifo(out / "config.yaml")
+    line = refused(command("fit", out), cli.FAILURE)
+    assert f"path already exists: '{out / 'config.yaml'}'" in line
 
 
 @pytest.mark.parametrize("by", ["config", "options"])
