@@ -298,7 +298,7 @@ def files_of(folder: Path) -> dict[str, str]:
 def checksum(path: Path) -> str:
     """Return the sha256 of a file's bytes; of a training state or a record, of its contents."""
     content: Any
-    if path.suffix == ".ckpt":
+    if ".ckpt" in path.name:  # last.ckpt.previous too
         content = torch.load(path, weights_only=True)
     elif path.name == "result.json":
         record = json.loads(path.read_bytes())
