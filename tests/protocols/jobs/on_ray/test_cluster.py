@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,7 +53,8 @@ class Node:
 
     def wake(self) -> None:
         for process in self.frozen:
-            process.resume()
+            with suppress(psutil.NoSuchProcess):  # one that woke up before may have ended it
+                process.resume()
 
     def kill(self) -> None:
         if self.start.poll() is not None:
