@@ -1,29 +1,51 @@
-"""The training text of the bundled model, from WordNet and GCIDE, and its vocabulary."""
+"""The training text of the bundled models, from dictionaries and free texts; their vocabulary."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from probelight.build.sources.gcide import read_gcide
-from probelight.build.sources.verbalise import Document, gcide_documents, plain, wordnet_documents
+from probelight.build.sources.free_texts import FREE_TEXTS, free_text_documents
+from probelight.build.sources.gcide import SUPPLEMENT_SOURCE, read_gcide, read_remarks
+from probelight.build.sources.verbalise import (
+    Document,
+    gcide_documents,
+    plain,
+    remark_documents,
+    wordnet_documents,
+)
 from probelight.build.sources.wordnet import mostly_noun, open_wordnet
 from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
+from probelight.io.errors import UsageError, nearest
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY, TOKENS = "vocab.txt", "tokens.npz"
 
 
+DICTIONARIES = {
+    "wordnet": "WordNet 3.0: glosses, examples, taxonomy, parts, opposites",
+    "wordnet_relations": "WordNet 3.0, with every relation and all examples",
+    "gcide": "GCIDE, the senses of 1913",
+    "gcide_supplement": "GCIDE, the senses of the supplement of 1913",
+    "gcide_remarks": "GCIDE, collocations, quotations and notes of 1913",
+}
+
+
 def build_text(
     folder: Path,
     *,
+    sources: Sequence[str],
+    texts_dir: str,
+    common_words: int,
     wordnet_dir: str,
     gcide_path: str,
     whole_words: Sequence[str],
@@ -36,11 +58,32 @@ def build_text(
 
     Each of `whole_words`, the numbers 0 to 120 and `num_nouns` frequent nouns is one piece. A
     `held_out_rate` of the documents is kept for measuring; `seed` words WordNet's relations.
+    `sources` are names of `DICTIONARIES` and `FREE_TEXTS`, the latter read below `texts_dir`.
+    Dictionary entries are left out if none of their names is made of the `common_words` most
+    frequent English words alone (0 keeps every entry). A UsageError names a source that is
+    neither, a FileNotFoundError the package of a missing file.
     """
+    known = (*DICTIONARIES, *FREE_TEXTS)
+    for source in sources:
+        if source not in known:
+            raise UsageError(
+                f"data.sources: no source is called {source!r}{nearest(source, known)}; there are "
+                f"{', '.join(known)}"
+            )
     folder.mkdir(parents=True, exist_ok=True)
     wordnet = open_wordnet(wordnet_dir)
-    documents = list(wordnet_documents(wordnet, seed))
-    documents += gcide_documents(read_gcide(gcide_path))
+    read: dict[str, Callable[[], Iterable[Document]]] = {
+        "wordnet": lambda: wordnet_documents(wordnet, seed),
+        "wordnet_relations": lambda: wordnet_documents(wordnet, seed, every_relation=True),
+        "gcide": lambda: gcide_documents(read_gcide(gcide_path)),
+        "gcide_supplement": lambda: gcide_documents(read_gcide(gcide_path, SUPPLEMENT_SOURCE)),
+        "gcide_remarks": lambda: remark_documents(read_remarks(gcide_path)),
+        **{name: partial(free_text_documents, name, texts_dir) for name in FREE_TEXTS},
+    }
+    documents = [document for source in sources for document in read[source]()]
+    if common_words:
+        common = is_common(common_words)
+        documents = [d for d in documents if not d.words or any(map(common, d.words))]
     numbers = [str(n) for n in range(121)]
     whole = [*whole_words, *numbers, *frequent_nouns(wordnet, num_nouns)]
     texts = (plain(s) for d in documents for s in d.sentences)
@@ -91,6 +134,14 @@ def frequent_nouns(wordnet: Any, num_nouns: int) -> list[str]:
     return list(dict.fromkeys([*listed[:num_nouns], *islice(mostly, num_nouns)]))
 
 
+def is_common(num_words: int) -> Callable[[str], bool]:
+    """Return a test of whether all parts of a name are among the most frequent English words."""
+    from wordfreq import top_n_list
+
+    frequent = frozenset(top_n_list("en", num_words))
+    return lambda name: frequent.issuperset(re.split(r"[\s-]+", name.lower()))
+
+
 @dataclass(frozen=True)
 class DocumentStore:
     """Documents as one flat array of token ids."""
@@ -99,6 +150,7 @@ class DocumentStore:
     sentence_starts: np.ndarray  # (S + 1,) offsets into `ids`
     document_starts: np.ndarray  # (D + 1,) offsets into `sentence_starts`
     held_out: np.ndarray  # (D,) whether a document is kept for measuring
+    in_order: np.ndarray  # (D,) whether a document is running text
 
     def sentences(self, document: int) -> list[np.ndarray]:
         """Return the token ids of each sentence of a document."""
@@ -133,4 +185,5 @@ def tokenise(documents: list[Document], pieces: list[str], held_out_rate: float)
         sentence_starts=np.concatenate([[0], np.cumsum(lengths)]),
         document_starts=np.concatenate([[0], np.cumsum([len(d.sentences) for d in documents])]),
         held_out=np.array(held_out),
+        in_order=np.array([d.in_order for d in documents]),
     )

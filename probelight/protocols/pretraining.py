@@ -1,4 +1,4 @@
-"""The data that the bundled model was pre-trained on: pairs of segments, masked on the fly."""
+"""The data that the bundled models were pre-trained on: pairs of segments, masked on the fly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ class DictionaryText(ResumableData):
 
     Args:
         wordnet_dir: WordNet 3.0 database folder.
-        gcide_path: GCIDE in dictd's format; only [1913 Webster] paragraphs are read.
+        gcide_path: GCIDE in dictd's format; only paragraphs of 1913 are read.
+        sources: What is read: names of `build.pretraining_text.DICTIONARIES` and of
+            `build.sources.free_texts.FREE_TEXTS`.
+        texts_dir: The folder under which the packages of the free texts are installed or unpacked.
+        common_words: Dictionary entries are left out if no name of theirs is made of so many most
+            frequent English words alone; 0 keeps all.
         cache_dir: Where vocabulary and tokens are kept between runs.
         vocab_size: Pieces in the vocabulary.
         num_nouns: Frequent English nouns that must be one piece each.
@@ -48,6 +53,9 @@ class DictionaryText(ResumableData):
         self,
         wordnet_dir: str = str(DEFAULT_DIR),
         gcide_path: str = str(DEFAULT_PATH),
+        sources: Sequence[str] = ("wordnet", "gcide"),
+        texts_dir: str = "/",
+        common_words: Annotated[int, Within(0, 1_000_000)] = 0,
         cache_dir: str = "~/.cache/probelight/dictionary_text",
         vocab_size: NumItems = 12000,
         num_nouns: Annotated[int, Within(0, 1_000_000)] = 5000,
@@ -69,6 +77,9 @@ class DictionaryText(ResumableData):
         self.text_settings: dict[str, Any] = {
             "wordnet_dir": wordnet_dir,
             "gcide_path": gcide_path,
+            "sources": list(sources),
+            "texts_dir": texts_dir,
+            "common_words": common_words,
             "vocab_size": vocab_size,
             "num_nouns": num_nouns,
             "whole_words": list(whole_words),
@@ -152,7 +163,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         """Return two segments, and whether the second continues the first."""
         # Within the length the batch was planned with, whichever document the second half is from.
         budget = int(self.settings.lengths[document]) - 3
-        mine = self._shuffled(document, rng)
+        mine = self._sentences(document, rng)
         if len(mine) == 1:
             return mine[0][: budget + 1], mine[0][:0], IGNORE
         cut = int(rng.integers(1, len(mine)))
@@ -162,14 +173,17 @@ class MaskedPairs(Dataset[dict[str, Any]]):
             offset = int(rng.integers(1, _MAX_NEIGHBOUR + 1)) * (1 if rng.random() < 0.5 else -1)
             place = int(np.searchsorted(self.documents, document)) + offset
             other = int(self.documents[place % len(self.documents)])
-            second = self._shuffled(other, rng)[: max(1, len(second))]
+            second = self._sentences(other, rng)[: max(1, len(second))]
         joined = self._join(second)
         half = budget // 2
         first = first[: max(half, budget - len(joined))]
         return first, joined[: budget - len(first)], int(not swapped)
 
-    def _shuffled(self, document: int, rng: np.random.Generator) -> list[np.ndarray]:
+    def _sentences(self, document: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return the sentences of a document; those of a dictionary in a random order."""
         sentences = self.store.sentences(document)
+        if self.store.in_order[document]:
+            return sentences
         return [sentences[i] for i in rng.permutation(len(sentences))]
 
     def _join(self, sentences: list[np.ndarray]) -> np.ndarray:

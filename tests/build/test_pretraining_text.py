@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from probelight.build import pretraining_text
 from probelight.build.pretraining_text import (
     SPECIAL_TOKENS,
+    DocumentStore,
+    build_text,
     frequent_nouns,
     tokenise,
     train_wordpiece,
 )
 from probelight.build.sources.verbalise import Document
+from probelight.io.errors import UsageError
 
 DOGS = ["the old dog barks at the younger dog"] * 20
 
@@ -77,3 +83,32 @@ def test_documents_are_held_out_by_their_key() -> None:
     assert 0.15 < store.held_out.mean() < 0.35
     again = tokenise(documents[::-1], PIECES, held_out_rate=0.25)
     assert np.array_equal(store.held_out, again.held_out[::-1])
+
+
+SETTINGS: dict[str, Any] = {"wordnet_dir": "", "gcide_path": "", "texts_dir": "/", "seed": 0}
+SETTINGS |= {"whole_words": ["dog"], "num_nouns": 0, "vocab_size": 400, "held_out_rate": 0.0}
+
+
+def test_rare_entries_are_left_out_and_running_text_is_kept(
+    tmp_path: Path, tiny_wordnet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pretraining_text, "open_wordnet", lambda _: tiny_wordnet)
+    story = Document("alice:0", "alice", ("Down the hole .",), in_order=True)
+    monkeypatch.setattr(pretraining_text, "free_text_documents", lambda *_: iter([story]))
+    # Of "dog" and "domestic dog" one has only frequent words; no other entry has such a name.
+    monkeypatch.setattr("wordfreq.top_n_list", lambda *_: ["dog", "down", "animals"])
+    sources = ["wordnet_relations", "alice"]
+    for common, expected in ((0, 27), (2, 2)):
+        folder = tmp_path / str(common)
+        build_text(folder, **SETTINGS, sources=sources, common_words=common)
+        store = DocumentStore.read(folder)
+        assert len(store.held_out) == expected
+        assert store.in_order.tolist() == [False] * (expected - 1) + [True]
+
+
+def test_a_mistyped_source_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"called 'alise' \(did you mean 'alice'\?\); there are wor"
+    ):
+        build_text(tmp_path / "text", **SETTINGS, sources=["alise"], common_words=0)
+    assert not (tmp_path / "text").exists()

@@ -18,7 +18,7 @@ from probelight.lightning_modules.masked_lm import MaskedLanguageModel
 from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.protocols import cli
 from probelight.protocols.export import MODEL_DIR, export_language_model
-from probelight.protocols.pretraining import CLS, IGNORE, MASK, SEP, DictionaryText
+from probelight.protocols.pretraining import CLS, IGNORE, MASK, SEP, DictionaryText, MaskedPairs
 from tests.fixtures.dictionary import PIECES, small_dictionary
 from tests.protocols.conftest import Refused
 
@@ -66,6 +66,24 @@ def test_an_epoch_is_a_function_of_seed_and_epoch(text: DictionaryText) -> None:
     assert not all(
         a.shape == b.shape and torch.equal(a, b) for a, b in zip(first, second, strict=True)
     )
+
+
+def test_running_text_keeps_its_order_and_dictionaries_do_not(text: DictionaryText) -> None:
+    """Sentence j of document i is "w(i) w(i+j)s w(i+20)", so its second word says which it is."""
+    pairs = MaskedPairs(text.store, text.train_documents, None, text)
+
+    def orders() -> set[tuple[int, ...]]:
+        shown = set()
+        for index, document in enumerate(text.train_documents):
+            item = pairs[index]
+            ids = np.where(item["labels"] == IGNORE, item["ids"], item["labels"])
+            words = [i - PIECES.index("w0") - document for i in ids[: (item["types"] == 0).sum()]]
+            shown.add(tuple(w for w in words[2::5] if 0 <= w < 3))
+        return {order for order in shown if len(order) == 2}
+
+    assert orders() > {(0, 1)}
+    text.store.in_order[:] = True
+    assert orders() == {(0, 1)}
 
 
 def test_training_and_held_out_documents_are_apart(text: DictionaryText) -> None:

@@ -14,9 +14,11 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 DEFAULT_PATH = Path("/usr/share/dictd/gcide.dict.dz")
 PUBLIC_DOMAIN_SOURCE = "1913 Webster"
+SUPPLEMENT_SOURCE = "Webster 1913 Suppl."  # of the same year, and in the public domain as well
 
 _SOURCE_TAG = re.compile(r"^\s*\[([^\[\]]+)\](?:\s.*)?$")
 _HEAD = re.compile(r"^(\S.*?) \\(.+?)\\")
@@ -50,15 +52,8 @@ def read_gcide(
     out ("C[ae]sar" is "Csar"), or senses with them left out, without `spelled_out`. A
     FileNotFoundError names the package that holds the file.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path}: no GCIDE file. On Debian: apt-get install dict-gcide; `probes build` takes a "
-            "folder of GNU's own files as well, from https://ftp.gnu.org/gnu/gcide/"
-        )
-    opener = gzip.open if path.suffix in {".dz", ".gz"} else open
     word, part_of_speech, numbers = "", "", dict[str, int]()
-    with opener(path, "rt", encoding="latin-1") as file:
+    with _opened(path) as file:
         for paragraph, tag in _tagged_paragraphs(file):
             head = _HEAD.match(paragraph[0])
             if head:
@@ -69,7 +64,7 @@ def read_gcide(
             if not word or (source is not None and tag != source):
                 continue
             if not head and not _SENSE.match(lines[0]):
-                continue  # a collocation or a quotation, not a sense of the headword
+                continue  # a remark: a collocation or a quotation, not a sense of the headword
             if not spelled_out and any(_SPELLED_OUT.search(line) for line in lines):
                 continue
             definition, examples = _clean(lines)
@@ -77,6 +72,36 @@ def read_gcide(
                 continue
             numbers[word] = numbers.get(word, 0) + 1
             yield Sense(word, part_of_speech, numbers[word], definition, examples, tag)
+
+
+def read_remarks(
+    path: Path | str = DEFAULT_PATH, source: str = PUBLIC_DOMAIN_SOURCE
+) -> Iterator[tuple[str, str]]:
+    """Yield (headword, text) of what `read_gcide` leaves out: collocations, quotations, notes."""
+    word = ""
+    with _opened(path) as file:
+        for paragraph, tag in _tagged_paragraphs(file):
+            if head := _HEAD.match(paragraph[0]):
+                word = head.group(1).split(" \\")[0].strip()
+            elif word and tag == source and not _SENSE.match(paragraph[0]):
+                text = _QUOTED_FROM.sub("", " ".join(line.strip() for line in paragraph))
+                # The braces mark the collocation, which is what is defined.
+                text = re.sub(r"\[[^\[\]]*\]|\([A-Z][\w. &]*\.\)|[{}]", "", text).replace("--", " ")
+                text = re.sub(r"\s+", " ", text).replace(" ,", ",").strip(" .,;:*")
+                if len(text.split()) > 2:
+                    yield word, text
+
+
+def _opened(path: Path | str) -> TextIO:
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path}: no GCIDE file. On Debian: apt-get install dict-gcide; `probes build` takes a "
+            "folder of GNU's own files as well, from https://ftp.gnu.org/gnu/gcide/"
+        )
+    if path.suffix in {".dz", ".gz"}:
+        return gzip.open(path, "rt", encoding="latin-1")
+    return path.open(encoding="latin-1")
 
 
 def _tagged_paragraphs(lines: Iterator[str]) -> Iterator[tuple[list[str], str]]:

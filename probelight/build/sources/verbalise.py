@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from probelight.build.sources.gcide import Sense
@@ -32,6 +32,26 @@ _SIBLINGS = (
     "{b} : for example {a} or {c}",
 )
 _PART = ("{a} has {b}", "{b} is a part of {a}")
+# WordNet's other relations, for a text that tells all of them; most are given from either side.
+_RELATIONS = (
+    ("hyponyms", "n", ("{b} is a kind of {c}", "{b} is a type of {c}", "one kind of {c} is {b}")),
+    ("instance_hyponyms", "n", ("{c} : for example {b}",)),
+    ("hyponyms", "v", ("to {c} : for example to {d}",)),
+    ("part_holonyms", "n", ("{a} is a part of {b}", "{b} has {a}")),
+    ("substance_holonyms", "n", ("{b} is made with {c}",)),
+    ("substance_meronyms", "n", ("{a} is made with {d}",)),
+    ("member_holonyms", "n", ("{a} belongs to {b}",)),
+    ("member_meronyms", "n", ("{b} belongs to {a}",)),
+    ("attributes", "n", ("{c} : something can be {d}",)),
+    ("attributes", "as", ("something {c} has a certain {d}",)),
+    ("similar_tos", "as", ("what is {c} is also {d}", "{c} is much like {d}")),
+    ("also_sees", "asv", ("{c} , see also {d}",)),
+    ("entailments", "v", ("to {c} one has to {d}",)),
+    ("causes", "v", ("to {c} makes something {d}",)),
+    ("verb_groups", "v", ("to {c} is much like to {d}",)),
+    ("topic_domains", "nvasr", ("{c} is a word of {d}",)),
+)
+_MAX_RELATED = 4
 _MAX_HOPS = 5
 _SECOND_GLOSS = 0.3  # share of grandparents told with their gloss: it keeps the text balanced
 _MAX_EXAMPLES = 4
@@ -42,8 +62,10 @@ class Document:
     """Sentences about one concept: training text that may be shown together."""
 
     key: str  # synset name or headword; train and held-out text are split by it
-    source: str  # "wordnet" or "gcide"
+    source: str  # "wordnet", "gcide" or the name of a free text
     sentences: tuple[str, ...]  # in the order of the source
+    words: tuple[str, ...] = ()  # what a dictionary entry is about; none for running text
+    in_order: bool = False  # running text, whose sentences are not shuffled
 
 
 def with_article(word: str) -> str:
@@ -53,22 +75,37 @@ def with_article(word: str) -> str:
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
-def wordnet_documents(wordnet: Any, seed: int = 0) -> Iterator[Document]:
-    """Yield a document per synset: gloss, examples, taxonomy, parts and opposites."""
+def wordnet_documents(
+    wordnet: Any, seed: int = 0, every_relation: bool = False
+) -> Iterator[Document]:
+    """Yield a document per synset: gloss, examples, taxonomy, parts and opposites.
+
+    `every_relation` tells the other relations as well, and all examples.
+    """
     for synset in wordnet.all_synsets():
         rng = random.Random(f"{seed}:{synset.name()}")
         names = " , ".join(words_of(synset)[:4])
         sentences = [f"{names} : {synset.definition()}", *synset.examples()[:_MAX_EXAMPLES]]
         sentences += _taxonomy_sentences(synset, rng)
         sentences += _lexical_sentences(synset, rng)
-        yield Document(synset.name(), "wordnet", tuple(dict.fromkeys(sentences)))
+        if every_relation:
+            sentences += [*synset.examples(), *_further_sentences(synset, rng)]
+        texts = tuple(dict.fromkeys(sentences))
+        yield Document(synset.name(), "wordnet", texts, tuple(words_of(synset)))
 
 
 def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
     """Yield a document per headword: every sense with its usages."""
     for word, of_word in groupby(senses, attrgetter("word")):
         texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in of_word)
-        yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)))
+        yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)), (word,))
+
+
+def remark_documents(remarks: Iterator[tuple[str, str]]) -> Iterator[Document]:
+    """Yield a document per headword: its collocations, quotations and notes."""
+    for word, of_word in groupby(remarks, itemgetter(0)):
+        texts = (f"{word} : {text}" for _, text in of_word)
+        yield Document(word.lower(), "gcide", tuple(texts), (word,))
 
 
 def _taxonomy_sentences(synset: Any, rng: random.Random) -> list[str]:
@@ -115,6 +152,24 @@ def _lexical_sentences(synset: Any, rng: random.Random) -> list[str]:
     for part in synset.part_meronyms()[:3]:
         fields = {"a": with_article(words[0]), "b": with_article(words_of(part)[0])}
         sentences.append(rng.choice(_PART).format(**fields))
+    return sentences
+
+
+def _further_sentences(synset: Any, rng: random.Random) -> list[str]:
+    """Return sentences on relations that the others leave out, and on derived words."""
+    sentences = []
+    for relation, parts, phrasings in _RELATIONS:
+        related = getattr(synset, relation)() if synset.pos() in parts else []
+        for other in rng.sample(related, min(_MAX_RELATED, len(related))):
+            c, d = rng.choice(words_of(synset)), words_of(other)[0]
+            fields = {"a": with_article(c), "b": with_article(d), "c": c, "d": d}
+            sentences.append(rng.choice(phrasings).format(**fields))
+            if relation == "hyponyms":
+                sentences.append(f"{d} , a type of {c} : {other.definition()}")
+    for lemma in synset.lemmas():
+        for other in (*lemma.derivationally_related_forms()[:2], *lemma.pertainyms()[:1]):
+            word, derived = (one.name().replace("_", " ") for one in (lemma, other))
+            sentences.append(f"{word} comes with {derived} : {other.synset().definition()}")
     return sentences
 
 

@@ -10,6 +10,7 @@ from probelight.build.sources.verbalise import (
     gcide_documents,
     is_fit,
     plain,
+    remark_documents,
     with_article,
     wordnet_documents,
 )
@@ -42,6 +43,23 @@ def test_one_document_a_synset(tiny_wordnet: Any) -> None:
     assert "a duck" in hen
 
 
+def test_every_relation_adds_to_the_same_sentences(tiny_wordnet: Any) -> None:
+    few = {d.key: d for d in wordnet_documents(tiny_wordnet)}
+    for document in wordnet_documents(tiny_wordnet, every_relation=True):
+        known = few[document.key].sentences
+        assert document.sentences[: len(known)] == known
+        assert document.words == few[document.key].words
+        few[document.key] = document
+    assert few["dog.n.01"].words == ("dog", "domestic dog")
+    mammal = few["mammal.n.01"].sentences
+    assert any("dog is a" in s and s.endswith(" of mammal") for s in mammal) or any(
+        s.startswith("one kind of mammal is a") for s in mammal
+    )
+    assert "dog , a type of mammal : an animal that barks" in mammal
+    move = few["move.v.01"].sentences
+    assert "to move : for example to run" in move
+
+
 def test_the_text_is_a_function_of_the_seed(tiny_wordnet: Any) -> None:
     first, again, other = (list(wordnet_documents(tiny_wordnet, seed)) for seed in (3, 3, 4))
     assert first == again != other
@@ -57,6 +75,14 @@ def test_one_document_a_headword() -> None:
     assert (gift.key, gift.source) == ("gift", "gcide")
     assert gift.sentences == ("Gift : A present", "the gift of wit", "Gift : To endow")
     assert go.sentences == ("Go : To move",)
+
+
+def test_one_document_of_remarks_a_headword() -> None:
+    remarks = [("Gift", "Gift rope, a rope"), ("Gift", "He gave it"), ("Go", "Go to, come")]
+    gift, go = remark_documents(iter(remarks))
+    assert (gift.key, gift.words) == ("gift", ("Gift",))
+    assert gift.sentences == ("Gift : Gift rope, a rope", "Gift : He gave it")
+    assert go.sentences == ("Go : Go to, come",)
 
 
 def test_context_is_an_example_with_the_word_as_it_stands(tiny_wordnet: Any) -> None:
