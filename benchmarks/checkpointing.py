@@ -22,7 +22,7 @@ from benchmarks.mc_qa_training import accelerator_of
 from benchmarks.results import report
 from probelight.callbacks.last_state import AtomicCheckpointIO, LastState
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.io.package import BUNDLED_MODEL
+from probelight.io.package import SMALL_MODEL
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.training import make_trainer
@@ -52,7 +52,7 @@ class SaveClock(pl.Callback):
 def main() -> None:
     """Measure and print."""
     parser = Arguments(__doc__)
-    parser.add_argument("--model", default=BUNDLED_MODEL)
+    parser.add_argument("--model", default=SMALL_MODEL)
     parser.add_argument("--probe", default="hypernymy_small")
     parser.add_argument("--mirror")
     parser.add_argument("--steps", type=int, default=100)

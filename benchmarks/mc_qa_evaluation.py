@@ -22,7 +22,7 @@ from benchmarks.interleaved import interleave, ratios
 from benchmarks.mc_qa_training import accelerator_of, features_of, peer_of
 from benchmarks.results import report
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.io.package import BUNDLED_MODEL
+from probelight.io.package import SMALL_MODEL
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.answering import scores_by_item
 from probelight.probes.record import Record
@@ -38,7 +38,7 @@ Scores = list[list[float]]  # (K,) per item
 def main() -> None:
     """Measure and print."""
     parser = Arguments(__doc__, rounds=5)
-    parser.add_argument("--model", default=BUNDLED_MODEL)
+    parser.add_argument("--model", default=SMALL_MODEL)
     parser.add_argument("--probe", default="hypernymy_small:test", help="name:split")
     parser.add_argument("--mirror")
     parser.add_argument("--items", type=int, help="only the first so many")

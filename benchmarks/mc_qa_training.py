@@ -34,7 +34,7 @@ from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.io.package import BUNDLED_MODEL
+from probelight.io.package import SMALL_MODEL
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import resolve
 from probelight.probes.record import Record
@@ -103,7 +103,7 @@ class InOrder(Trainer):
 def main() -> None:
     """Measure and print."""
     parser = Arguments(__doc__, rounds=12)
-    parser.add_argument("--model", default=BUNDLED_MODEL)
+    parser.add_argument("--model", default=SMALL_MODEL)
     parser.add_argument("--probe", default="hypernymy_small")
     parser.add_argument("--mirror")
     parser.add_argument("--steps", type=int, default=8, help="steps of each call")

@@ -15,7 +15,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from probelight.models.checkpoint_files import BUNDLED_DIR
+from probelight.io.package import SMALL_MODEL
+from probelight.models.checkpoint_files import model_folder
 from probelight.models.networks import own_random_state
 
 
@@ -27,7 +28,7 @@ def write_random_model(
     An attention head has 64 numbers, the feed-forward layer 4 H. Rows of the vocabulary beyond the
     tokenizer's are never looked up, but a decoder scores them.
     """
-    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
+    tokenizer = AutoTokenizer.from_pretrained(model_folder(SMALL_MODEL))
     tokenizer.save_pretrained(folder)
     config = BertConfig(
         vocab_size=max(vocab_size, len(tokenizer)),

@@ -32,7 +32,7 @@ class MaskedChoice(ChoiceModule):
     embeddings, so no training can move h.
 
     Args:
-        model_name_or_path: "dictionary-lm", a folder, or a name on the Hub.
+        model_name_or_path: "bookshelf-lm", a folder, or a name on the Hub.
         mode: What is trained: nothing (`zero_shot`), the head (`mlp`), its decoder alone
             (`linear`), or everything, tied as in the checkpoint (`full`).
         answer_prefix: Text before a candidate; "auto" finds out from the tokenizer.

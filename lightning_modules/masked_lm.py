@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.optim import AdamW, Muon, Optimizer
+from torch.optim.lr_scheduler import LambdaLR
 from torchmetrics import MeanMetric
-from transformers import BertConfig, BertForPreTraining
+from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 from probelight.io import ranges
-from probelight.lightning_modules.base import adamw, trapezoid
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.base import adamw, adamw_groups, trapezoid
+from probelight.models.checkpoint_files import one_error, quiet_transformers, resolve
 
 IGNORE = -100
 
@@ -27,7 +32,11 @@ class MaskedLanguageModel(pl.LightningModule):
         num_layers: Transformer layers.
         num_heads: Attention heads.
         max_length: Positions.
-        learning_rate: Peak rate of AdamW.
+        start: A model of the same sizes to begin with, by folder or bundled name. A piece that its
+            vocabulary lacks begins as the mean of the pieces that it has for it.
+        optimizer: "adamw" for all weights; or "muon" for the matrices of the layers (Jordan et al.
+            2024), with AdamW for the rest, which needs fewer steps to the same loss.
+        learning_rate: Peak rate; Muon's updates are scaled to AdamW's (Liu et al. 2025).
         weight_decay: On everything but biases and LayerNorm.
         warmup_steps: Linear warm-up.
         cooldown: Share of all steps in which the rate falls to 0; it is constant before.
@@ -42,6 +51,8 @@ class MaskedLanguageModel(pl.LightningModule):
         num_layers: ranges.Width = 4,
         num_heads: ranges.Width = 4,
         max_length: ranges.MaxLength = 256,
+        start: ranges.PathText | None = None,
+        optimizer: Literal["adamw", "muon"] = "adamw",
         learning_rate: ranges.LearningRate = 1e-3,
         weight_decay: ranges.WeightDecay = 0.01,
         warmup_steps: Annotated[int, ranges.Within(0, 10_000_000)] = 500,
@@ -51,6 +62,8 @@ class MaskedLanguageModel(pl.LightningModule):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
+        self.start = start
+        self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.warmup_steps = warmup_steps
@@ -107,7 +120,15 @@ class MaskedLanguageModel(pl.LightningModule):
             self.log("train/next_accuracy", out["next_correct"].mean(), prog_bar=True)
         return out["loss"]
 
+    def setup(self, stage: str) -> None:
+        if stage == "fit" and self.start is not None:  # a state that is resumed comes after it
+            data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
+            pieces = data.vocab_path.read_text(encoding="utf-8").splitlines()
+            begin_with(self.model, pieces, self.start)
+
     def on_train_start(self) -> None:
+        if self.device.type == "cpu":  # the fused attention's backward pass is slow there
+            self.model.set_attn_implementation("eager")
         self._resumed_at = time.monotonic()
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -138,4 +159,84 @@ class MaskedLanguageModel(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         total = int(self.trainer.estimated_stepping_batches)
         schedule = trapezoid(self.warmup_steps, total, self.cooldown)
-        return adamw(self.model, self.learning_rate, self.weight_decay, schedule)
+        if self.optimizer == "adamw":
+            return adamw(self.model, self.learning_rate, self.weight_decay, schedule)
+        optimizer = MuonAdamW(self.model, self.learning_rate, self.weight_decay)
+        scheduler = {"scheduler": LambdaLR(optimizer, schedule), "interval": "step"}
+        return {"optimizer": optimizer, "lr_scheduler": scheduler}
+
+
+def begin_with(model: BertForPreTraining, pieces: Sequence[str], start: str) -> None:
+    """Give a model the weights of another one of the same sizes and another vocabulary.
+
+    Args:
+        model: Gets the weights.
+        pieces: Its vocabulary, in the order of the ids.
+        start: Folder or name of the other model.
+
+    Raises:
+        PretrainedError: If it cannot be read.
+        UsageError: If its sizes differ.
+    """
+    folder = resolve(start)
+    with quiet_transformers(), one_error(folder, "model"):
+        other = BertForPreTraining.from_pretrained(folder, dtype=torch.float32)
+        tokenizer = BertTokenizer.from_pretrained(folder)
+    known = tokenizer.get_vocab()
+    rows = []
+    for piece in pieces:
+        parts = [piece] if piece in known else tokenizer.tokenize(piece.removeprefix("##"))
+        rows.append(torch.tensor([known[part] for part in parts]))
+    weights = other.state_dict()
+    for name, weight in weights.items():
+        if weight.shape[:1] == (len(known),):  # the embeddings of words, and what is tied to them
+            weights[name] = torch.stack([weight[row].mean(dim=0) for row in rows])
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+        has, asked = ([getattr(c, size) for size in sizes] for c in (other.config, model.config))
+        raise UsageError(
+            f"model.start {start} is a model of other sizes: {', '.join(sizes)} {has}, not {asked}"
+        ) from None
+
+
+class MuonAdamW(Optimizer):
+    """Muon for the matrices of an encoder's layers, AdamW for all else, as one optimiser.
+
+    The state of both is one `state_dict`, so that a fit resumes as with any other optimiser.
+    """
+
+    def __init__(self, model: BertForPreTraining, lr: float, weight_decay: float) -> None:
+        matrices = [p for p in model.bert.encoder.parameters() if p.ndim == 2]
+        chosen = {*map(id, matrices)}
+        rest = adamw_groups(model, weight_decay)
+        for group in rest:
+            group["params"] = [p for p in group["params"] if id(p) not in chosen]
+        self._parts: list[Optimizer] = [
+            Muon(matrices, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
+            AdamW(rest, lr=lr, betas=(0.9, 0.98), fused=True),
+        ]
+        super().__init__([group for part in self._parts for group in part.param_groups], {})
+        self._share()
+
+    def _share(self) -> None:
+        """Let the parts work on the groups and the state of the whole."""
+        muon, rest = self._parts
+        muon.param_groups, rest.param_groups = self.param_groups[:1], self.param_groups[1:]
+        muon.state = rest.state = self.state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the state of both parts."""
+        super().load_state_dict(state_dict)
+        self._share()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take a step with each part, behind the closure that computes the gradients."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for part in self._parts:
+            part.step()
+        return loss

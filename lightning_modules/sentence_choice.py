@@ -27,7 +27,7 @@ class SentenceChoice(ChoiceModule):
     Everything is trained. Pairs that occur more than once in a batch are read once.
 
     Args:
-        model_name_or_path: "dictionary-lm", a folder, or a name on the Hub. A folder written by
+        model_name_or_path: "bookshelf-lm", a folder, or a name on the Hub. A folder written by
             `save_pretrained` gives back its head too.
         head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
             it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as

@@ -4,25 +4,24 @@ import pytest
 from safetensors import safe_open
 
 from probelight.io.files import sha256_of
-from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.probes.controls import NONSENSE_WORDS
 from probelight.probes.source import load_probe
-from tests.fixtures.checkout import ROOT
+from tests.fixtures.checkout import ROOT, SMALL_DIR
 
 VECTORS = ROOT / "assets" / "word_vectors.txt"
 
 
 def test_the_shipped_files_are_small() -> None:
-    assert (BUNDLED_DIR / "model.safetensors").stat().st_size <= 14_000_000
+    assert (SMALL_DIR / "model.safetensors").stat().st_size <= 14_000_000
     assert VECTORS.stat().st_size <= 4_000_000
 
 
 def test_the_model_card_is_about_the_model_that_is_shipped() -> None:
-    card = (BUNDLED_DIR / "README.md").read_text(encoding="utf-8")
-    assert sha256_of(BUNDLED_DIR / "model.safetensors") in card
-    with safe_open(BUNDLED_DIR / "model.safetensors", "pt") as weights:
+    card = (SMALL_DIR / "README.md").read_text(encoding="utf-8")
+    assert sha256_of(SMALL_DIR / "model.safetensors") in card
+    with safe_open(SMALL_DIR / "model.safetensors", "pt") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
     assert [12000, 256] in shapes
 

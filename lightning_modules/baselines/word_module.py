@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.encoding.word_vectors import WordVectors
 from probelight.io.atomic import whole_folder
-from probelight.io.files import user_path
 from probelight.lightning_modules.base import ChoiceModule, halving
 from probelight.lightning_modules.baselines.token_vectors import FrozenOrigin, TokenVectors
 from probelight.models.checkpoint_files import (
@@ -23,6 +22,7 @@ from probelight.models.checkpoint_files import (
     PretrainedError,
     agree,
     check_size,
+    model_folder,
     one_error,
     word_settings,
 )
@@ -101,7 +101,7 @@ class WordModule(ChoiceModule):
         settings = word_settings(folder)
         if (found := settings.pop("kind", None)) != cls.kind:
             raise PretrainedError(f"{folder} holds a saved {found}, not {cls.kind}")
-        path = user_path(folder) / WORD_WEIGHTS
+        path = model_folder(folder) / WORD_WEIGHTS
         with one_error(folder, "weights"):
             weights = load_file(path)
         with one_error(folder, "settings"):

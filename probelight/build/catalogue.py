@@ -17,7 +17,7 @@ from probelight.build.olmpics import (
 )
 from probelight.build.wordnet_probes.builders import WORDNET_BUILDERS, WORDNET_QA
 from probelight.io.errors import UsageError, nearest
-from probelight.io.package import ASSETS
+from probelight.io.package import ASSETS, SMALL_MODEL
 from probelight.probes.importers.items import write_ai2
 
 _ALL: tuple[Builder[Any], ...] = (
@@ -65,13 +65,18 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
             "num_train": 1200,
             "num_dev": 50,
             "num_test": 300,
-            "vocabulary": str(ASSETS / "dictionary-lm"),
+            "vocabulary": str(ASSETS / SMALL_MODEL),
             "evaluation_roots": _EVALUATION_ROOTS,
             "evaluation_per_gold": 6,
         },
     ),
     "antonym_small": ("antonym_negation", {"num_train": 500, "num_dev": 120, "num_test": 240}),
     "definitions_small": ("definitions", _WORDNET_QA),
+    # What the original-task model is trained on.
+    "definitions_large": (
+        "definitions",
+        {**_WORDNET_QA, "train_items": 18_000, "dev_items": 500, "test_items": 1000},
+    ),
     "hypernymy_small": ("hypernymy", {**_WORDNET_QA, "answer_items": 10}),
     "hyponymy_small": (
         "hyponymy",

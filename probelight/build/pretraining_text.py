@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import re
@@ -28,7 +29,7 @@ from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_tex
 from probelight.io.errors import UsageError, nearest
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-VOCABULARY, TOKENS = "vocab.txt", "tokens.npz"
+VOCABULARY, TEXT, TOKENS = "vocab.txt", "text.txt.gz", "tokens.npz"
 
 
 DICTIONARIES = {
@@ -38,6 +39,12 @@ DICTIONARIES = {
     "gcide_supplement": "GCIDE, the senses of the supplement of 1913",
     "gcide_remarks": "GCIDE, collocations, quotations and notes of 1913",
 }
+
+
+def source_titles(sources: Sequence[str]) -> list[str]:
+    """Return what is read under the names of sources, and the package of each free text."""
+    texts = {n: f"{text.title} (package {text.package})" for n, text in FREE_TEXTS.items()}
+    return [{**DICTIONARIES, **texts}[source] for source in sources]
 
 
 def build_text(
@@ -54,8 +61,9 @@ def build_text(
     held_out_rate: float,
     seed: int,
 ) -> None:
-    """Build `vocab.txt`, one piece per line in id order, and then `tokens.npz` in a folder.
+    """Build a folder: `vocab.txt`, one piece per line in id order, `text.txt.gz`, `tokens.npz`.
 
+    The text, a sentence per line, is what a probe's contamination is looked for in.
     Each of `whole_words`, the numbers 0 to 120 and `num_nouns` frequent nouns is one piece. A
     `held_out_rate` of the documents is kept for measuring; `seed` words WordNet's relations.
     `sources` are names of `DICTIONARIES` and `FREE_TEXTS`, the latter read below `texts_dir`.
@@ -63,6 +71,30 @@ def build_text(
     frequent English words alone (0 keeps every entry). A UsageError names a source that is
     neither, a FileNotFoundError the package of a missing file.
     """
+    documents = documents_of(sources, texts_dir, common_words, wordnet_dir, gcide_path, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = [str(n) for n in range(121)]
+    whole = [*whole_words, *numbers, *frequent_nouns(open_wordnet(wordnet_dir), num_nouns)]
+    texts = [plain(s) for d in documents for s in d.sentences]
+    pieces = train_wordpiece(texts, whole, vocab_size)
+    write_text_atomic(folder / VOCABULARY, "\n".join(pieces) + "\n")
+    lines = "".join(f"{text}\n" for text in texts)
+    write_bytes_atomic(folder / TEXT, gzip.compress(lines.encode(), mtime=0))
+    buffer = io.BytesIO()
+    np.savez(buffer, **vars(tokenise(documents, pieces, held_out_rate)))
+    write_bytes_atomic(folder / TOKENS, buffer.getvalue())
+    remove_leftovers(folder)
+
+
+def documents_of(
+    sources: Sequence[str],
+    texts_dir: str,
+    common_words: int,
+    wordnet_dir: str,
+    gcide_path: str,
+    seed: int,
+) -> list[Document]:
+    """Return the documents of the sources; arguments and errors are those of `build_text`."""
     known = (*DICTIONARIES, *FREE_TEXTS)
     for source in sources:
         if source not in known:
@@ -70,7 +102,6 @@ def build_text(
                 f"data.sources: no source is called {source!r}{nearest(source, known)}; there are "
                 f"{', '.join(known)}"
             )
-    folder.mkdir(parents=True, exist_ok=True)
     wordnet = open_wordnet(wordnet_dir)
     read: dict[str, Callable[[], Iterable[Document]]] = {
         "wordnet": lambda: wordnet_documents(wordnet, seed),
@@ -84,15 +115,7 @@ def build_text(
     if common_words:
         common = is_common(common_words)
         documents = [d for d in documents if not d.words or any(map(common, d.words))]
-    numbers = [str(n) for n in range(121)]
-    whole = [*whole_words, *numbers, *frequent_nouns(wordnet, num_nouns)]
-    texts = (plain(s) for d in documents for s in d.sentences)
-    pieces = train_wordpiece(texts, whole, vocab_size)
-    write_text_atomic(folder / VOCABULARY, "\n".join(pieces) + "\n")
-    buffer = io.BytesIO()
-    np.savez(buffer, **vars(tokenise(documents, pieces, held_out_rate)))
-    write_bytes_atomic(folder / TOKENS, buffer.getvalue())
-    remove_leftovers(folder)
+    return documents
 
 
 def train_wordpiece(texts: Iterable[str], whole_words: Sequence[str], vocab_size: int) -> list[str]:

@@ -20,8 +20,11 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = PACKAGE / "configs"
 ASSETS = PACKAGE / "assets"
-BUNDLED_MODEL = "dictionary-lm"
-FORMER_NAME = "embedded"  # of the bundled model, in configs, run folders and checkpoints before
+BUNDLED_MODEL = "bookshelf-lm"  # the default
+QUESTION_MODEL = "bookshelf-qa"  # the same model, trained to choose definitions: an original task
+SMALL_MODEL = "dictionary-lm"  # the one before; tests, and results of before, are its own
+BUNDLED_MODELS = (BUNDLED_MODEL, QUESTION_MODEL, SMALL_MODEL)
+FORMER_NAME = "embedded"  # of the small model, in configs, run folders and checkpoints before
 
 _TYPED = re.compile(r"(?<![\w./-])(?:python )?train\.py(?= [A-Za-z|])")
 
@@ -73,8 +76,8 @@ def cache_folder(cache_dir: str | Path | None = None) -> Path:
 
 
 def current_model(name: str) -> str:
-    """Return a model's name or label with the bundled model's present name."""
-    return re.sub(rf"^{FORMER_NAME}(?=$| \(random weights\)$)", BUNDLED_MODEL, name)
+    """Return a model's name or label with the small model's present name."""
+    return re.sub(rf"^{FORMER_NAME}(?=$| \(random weights\)$)", SMALL_MODEL, name)
 
 
 # Old module, the module below `probelight` now ("=" the same), the names that moved there.

@@ -15,7 +15,7 @@ from safetensors import safe_open
 
 from probelight.io.errors import nearest
 from probelight.io.files import user_path
-from probelight.io.package import ASSETS, BUNDLED_MODEL, CONFIGS, current_model
+from probelight.io.package import ASSETS, BUNDLED_MODELS, CONFIGS, current_model
 
 T = TypeVar("T")
 CONFIG = "config.json"
@@ -114,7 +114,7 @@ def head_settings(name_or_path: str) -> dict[str, Any] | None:
     """Return the settings of an MC-QA head, its `head` among them; None for another checkpoint."""
     if not is_sentence_choice_folder(name_or_path):
         return None
-    path = user_path(name_or_path) / HEAD_SETTINGS
+    path = model_folder(name_or_path) / HEAD_SETTINGS
     settings = read_settings(path)
     form, head = settings.get("format"), settings.get("head")
     if form != HEAD_FORMAT or head not in HEAD_KINDS:
@@ -125,7 +125,7 @@ def head_settings(name_or_path: str) -> dict[str, Any] | None:
 
 def is_sentence_choice_folder(name_or_path: str) -> bool:
     """Return whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
-    return (user_path(name_or_path) / HEAD_SETTINGS).is_file()
+    return (model_folder(name_or_path) / HEAD_SETTINGS).is_file()
 
 
 def check_config(folder: Path) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def _near(name: str) -> str:
     """Suggest a folder or a preset for a name that is neither; "" without a similar one."""
     folders = [str(path) for path in Path(name).parent.glob("*/")]
     presets = [path.stem for path in (CONFIGS / "model").glob("*.yaml") if path.stem != name]
-    return nearest(name, [*folders, *presets, BUNDLED_MODEL])
+    return nearest(name, [*folders, *presets, *BUNDLED_MODELS])
 
 
 def check_hub(name: str, revision: str | None) -> None:
@@ -255,7 +255,10 @@ def check_hub(name: str, revision: str | None) -> None:
             ) from error
 
 
-BUNDLED_DIR = ASSETS / BUNDLED_MODEL
+def model_folder(name_or_path: str | Path) -> Path:
+    """Return the folder of a bundled model, or else the path; it need not be there."""
+    name = current_model(str(name_or_path))
+    return ASSETS / name if name in BUNDLED_MODELS else user_path(name_or_path)
 
 
 def resolve(name_or_path: str) -> str:
@@ -264,15 +267,13 @@ def resolve(name_or_path: str) -> str:
     Raises:
         PretrainedError: If it can only be a folder and is not there.
     """
-    if current_model(name_or_path) == BUNDLED_MODEL:
-        if not BUNDLED_DIR.is_dir():
-            raise PretrainedError(f"the bundled model is missing: no folder {BUNDLED_DIR}")
-        return str(BUNDLED_DIR)
     with one_error(name_or_path, "folder"):  # such as a path through a folder that is closed
-        path = user_path(name_or_path)
+        path = model_folder(name_or_path)
         if path.is_dir():
             return str(path)
         is_there = os.path.lexists(path)
+    if path.parent == ASSETS and not is_there:
+        raise PretrainedError(f"the bundled model is missing: no folder {path}")
     if is_there:
         what = "a file" if path.is_file() else "neither a folder nor a file"
         raise PretrainedError(f"{path} is {what}; give the folder with its config.json and weights")
@@ -307,12 +308,12 @@ def quiet_transformers() -> Iterator[None]:
 
 def is_word_folder(folder: str | Path) -> bool:
     """Return whether this is a folder that `WordModule.save_pretrained` wrote."""
-    return (user_path(folder) / WORD_SETTINGS).is_file()
+    return (model_folder(folder) / WORD_SETTINGS).is_file()
 
 
 def word_settings(folder: str | Path) -> dict[str, Any]:
     """Return the settings in a folder that `WordModule.save_pretrained` wrote, with its `kind`."""
-    path = user_path(folder) / WORD_SETTINGS
+    path = model_folder(folder) / WORD_SETTINGS
     settings = read_settings(path)
     if (form := settings.pop("format", None)) != WORD_FORMAT:
         raise PretrainedError(f"{path}: format {form!r} is not known here")

@@ -118,7 +118,7 @@ def load_pretrained(
 
     Args:
         form: Such as `MASKED_LM`.
-        name_or_path: "dictionary-lm" (the bundled model), a folder, or a name on the Hub.
+        name_or_path: "bookshelf-lm" or another bundled model, a folder, or a name on the Hub.
         revision: Branch, tag or commit on the Hub.
         random_weights: The same architecture with fresh weights, as a control of it.
         seed: Of the fresh weights.

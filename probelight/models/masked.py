@@ -55,7 +55,7 @@ class MaskedLM:
     h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
 
     Args:
-        name_or_path: "dictionary-lm", a folder, or a name on the Hub.
+        name_or_path: "bookshelf-lm", a folder, or a name on the Hub.
         answer_prefix: Put before a candidate; "auto" finds out from the tokenizer.
         multi_token: What to do with a candidate that is more than one piece.
         max_length: Longest input in tokens.

@@ -55,7 +55,7 @@ class PairChoice:
     Pairs that occur more than once in a batch are read once.
 
     Args:
-        name_or_path: "dictionary-lm", a folder, or a name on the Hub. A head saved in the folder
+        name_or_path: "bookshelf-lm", a folder, or a name on the Hub. A head saved in the folder
             is loaded too.
         head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
             it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as

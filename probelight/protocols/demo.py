@@ -17,6 +17,7 @@ from probelight.protocols.engine.models import refuse_untrained
 from probelight.protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
 from probelight.protocols.inoculation.command import inoculation_jobs
 from probelight.protocols.inoculation.settings import (
+    Extra,
     InoculatedProbe,
     OriginalTask,
     Setting,
@@ -43,8 +44,9 @@ class DemoSettings(Fit):
         curve: Its points.
         original: The original task.
         probe: The probe that is inoculated with.
-        doses: Numbers of probe examples.
-        seed: Seeds everything.
+        dose: Number of probe examples.
+        extras: Original-task examples for each of them: replay.
+        seeds: Of the inoculations, one of each extra per seed.
         model: The model probed.
     """
 
@@ -53,18 +55,19 @@ class DemoSettings(Fit):
     original: OriginalTask
     probe: InoculatedProbe
     curve: CurveSettings = field(default_factory=CurveSettings)
-    doses: Annotated[list[NumItems], Distinct()] = field(default_factory=lambda: [50, 200])
+    dose: NumItems = 200
+    extras: Annotated[list[Extra], Distinct()] = field(default_factory=lambda: ["none", "x1"])
+    seeds: Annotated[list[Seed], Distinct()] = field(default_factory=lambda: [1, 2, 3])
     learning_rate: LearningRate = 1e-4
     epochs: NumEpochs = 2
-    seed: Seed = 0
     model: ModelSettings = field(default_factory=ModelSettings)
 
 
 @command(
     Command(
         example="train.py demo --output_dir runs/demo",
-        shown="output_dir plan.probes plan.curve_probes plan.doses plan.epochs plan.seed "
-        "plan.model.name_or_path trainer.accelerator trainer.threads",
+        shown="output_dir plan.probes plan.curve_probes plan.dose plan.extras plan.seeds "
+        "plan.epochs plan.model.name_or_path trainer.accelerator trainer.threads",
         config="configs/experiment/demo.yaml",
     )
 )
@@ -105,11 +108,13 @@ def demo(
 
     context = RunContext(replace(trainer, progress_bar=False), quiet=True)
     how = {name: getattr(plan, name) for name in ("learning_rate", "epochs", "batch_size")}
-    settings = [Setting(dose, "none", plan.seed, **how) for dose in plan.doses]
+    settings = [
+        Setting(plan.dose, extra, seed, **how) for extra in plan.extras for seed in plan.seeds
+    ]
     subject = Subject(model, plan.original, plan.probe)
-    # The verdict is on the last dose; without a control of it, it would be "cannot tell".
+    # Without a control of the dose its verdict would be "cannot tell".
     control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
-    largest = max(settings, key=lambda setting: setting.dose)
+    controls = [setting for setting in settings if setting.extra == plan.extras[0]]
     # At the foot of a terminal while it is being done.
     console = Console(stderr=True, force_terminal=None if trainer.progress_bar else False)
     with console.status("1 of 4: what it knows before any training") as stage:
@@ -118,9 +123,9 @@ def demo(
         run_jobs(jobs, folder, replace(context, own=own_configs(sets)))
         stage.update("2 of 4: what it learns, with and without the language")
         trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
-        stage.update("3 of 4: an original task, and what doses of a probe cost it")
+        stage.update("3 of 4: what a dose of a probe costs an original task, and what replay saves")
         run_jobs(inoculation_jobs(subject, settings, context), folder, context)
-        run_jobs(inoculation_jobs(control, [largest], context), folder, context)
+        run_jobs(inoculation_jobs(control, controls, context), folder, context)
         stage.update("4 of 4: the page")
         page = build_report(folder.path)
     print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")

@@ -1,4 +1,4 @@
-"""`train.py export`: a pre-training state as a model folder like the shipped one."""
+"""`train.py export`: a trained model as a folder like the shipped ones, in half precision."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TypeVar
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
-from probelight.io.package import ASSETS, program
+from probelight.io.package import ASSETS, BUNDLED_MODEL, program
 from probelight.io.ranges import PathText
 from probelight.protocols.cli.command import Command, command
 from probelight.results.record import git_commit
 
-MODEL_DIR = ASSETS / "dictionary-lm"
+MODEL_DIR = ASSETS / BUNDLED_MODEL
 CARD_TEMPLATE = ASSETS / "model_card.md"
 
 Made = TypeVar("Made")
@@ -30,12 +30,13 @@ Made = TypeVar("Made")
     )
 )
 def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)) -> Path:
-    """Turns a pre-training state into a model folder with its measured model card.
+    """Turns a pre-training state, or a question model's folder, into one in half precision.
 
-    Weights are stored in half precision, and the card's accuracies are those of the stored weights.
+    That of a language model gets a model card, whose accuracies are those of the stored weights.
 
     Args:
-        state: last.ckpt of `train.py fit --config configs/experiment/pretrain_dictionary_lm.yaml`.
+        state: last.ckpt of `train.py fit --config configs/experiment/pretrain_bookshelf_lm.yaml`,
+            or the folder of a model that was trained to answer questions (RUN/checkpoints/best).
         output_dir: Folder to write, loadable by `from_pretrained`.
 
     Returns:
@@ -46,13 +47,24 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
     from torch import nn
     from transformers import BertTokenizer
 
+    from probelight.build.pretraining_text import source_titles
     from probelight.callbacks.last_state import read_state
     from probelight.lightning_modules.masked_lm import MaskedLanguageModel
+    from probelight.lightning_modules.sentence_choice import SentenceChoice
+    from probelight.protocols.engine.models import saved_module
     from probelight.protocols.engine.training import make_trainer
     from probelight.protocols.jobs.job import TrainerSettings
     from probelight.protocols.pretraining import DictionaryText
 
-    folder, checkpoint = Path(output_dir), read_state(Path(state))
+    folder = Path(output_dir)
+    if Path(state).is_dir():
+        trained = saved_module(state)
+        if not isinstance(trained, SentenceChoice):
+            raise UsageError(f"{state}: a {type(trained).__name__} has no form in half precision")
+        trained.save_pretrained(folder, nn.Module.half(trained).state_dict())
+        print(folder)
+        return folder
+    checkpoint = read_state(Path(state))
 
     def made_again(kind: type[Made], part: str) -> Made:
         noted = checkpoint.get(part, {})
@@ -63,7 +75,7 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
         except TypeError as error:
             raise UsageError(
                 f"{state}: its {part} are not those of {kind.__name__} ({error}); give a state of "
-                f"{program()} fit --config configs/experiment/pretrain_dictionary_lm.yaml"
+                f"{program()} fit --config configs/experiment/pretrain_bookshelf_lm.yaml"
             ) from None
         return kind(**arguments)
 
@@ -80,7 +92,16 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
         tokenizer.save_pretrained(fresh)
         shutil.copy(data.vocab_path, fresh / "vocab.txt")
         weights, steps = fresh / "model.safetensors", checkpoint["global_step"]
+        parts = checkpoint.get("accumulate", 1)  # batches of a step
         card = CARD_TEMPLATE.read_text(encoding="utf-8").format(
+            name=folder.name,
+            start=module.start or "random weights",
+            mask_rate=f"{100 * data.mask_rate:.0f}",
+            step_tokens=f"{parts * data.max_tokens:,}",
+            optimizer={"muon": "Muon and AdamW", "adamw": "AdamW"}[module.optimizer],
+            precision="bfloat16 autocast",
+            sources="\n".join(f"- {title}" for title in source_titles(data.hparams["sources"])),
+            common_words=f"{data.hparams['common_words']:,}",
             parameters=f"{sum(p.numel() for p in module.model.parameters()):,}",
             layers=module.hparams["num_layers"],
             hidden=module.hparams["hidden_size"],
@@ -89,7 +110,7 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
             held_out=f"{len(data.held_out_documents):,}",
             tokens=f"{int(data.store.ids.size):,}",
             steps=f"{steps:,}",
-            epochs=f"{steps / len(data.train_dataloader()):.2f}",
+            epochs=f"{steps * parts / len(data.train_dataloader()):.2f}",
             hours=f"{checkpoint.get('train_seconds', 0.0) / 3600:.2f}",
             threads=torch.get_num_threads(),
             masked_accuracy=f"{100 * scores['val/masked_accuracy']:.1f}",

@@ -60,7 +60,9 @@ ZERO_SHOT = (
 )
 CURVES = of("curve.tables", "summary_tables")
 ORIGINAL = of("inoculation.tables", "original_table")
-DOSES = of("inoculation.tables", "seeds_table inoculation_table inoculation_parts_table")
+DOSES = of(
+    "inoculation.tables", "seeds_table replay_table inoculation_table inoculation_parts_table"
+)
 STEPS = of("steps", "steps_tables")
 NEARER, UNIGRAMS, FITS = of("analyses", "taxonomy_distance_table unigrams_table fits_table")
 AUDIT = of("audit", "audit_table rules_table words_table")

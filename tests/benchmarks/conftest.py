@@ -6,13 +6,13 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
-from probelight.models.checkpoint_files import BUNDLED_DIR
+from tests.fixtures.checkout import SMALL_DIR
 
 
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "small"
-    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
+    tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=16,

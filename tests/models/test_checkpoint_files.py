@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,9 +69,11 @@ def test_whatever_a_library_raises_is_one_line_with_its_place(tmp_path: Path) ->
 def test_the_bundled_model_is_the_folder_in_the_repository(
     checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert source.BUNDLED_DIR.parts[-2:] == ("assets", "dictionary-lm")
-    monkeypatch.setattr(source, "BUNDLED_DIR", checkpoint("bert"))
-    assert {resolve("embedded"), resolve("dictionary-lm")} == {str(checkpoint("bert"))}
-    monkeypatch.setattr(source, "BUNDLED_DIR", tmp_path / "gone")
-    with pytest.raises(PretrainedError, match="the bundled model is missing"):
+    assert resolve("bookshelf-lm").endswith("/assets/bookshelf-lm")
+    assert resolve("embedded") == resolve("dictionary-lm")
+    assert resolve("dictionary-lm").endswith("/assets/dictionary-lm")
+    shutil.copytree(checkpoint("bert"), tmp_path / "bookshelf-qa")
+    monkeypatch.setattr(source, "ASSETS", tmp_path)
+    assert resolve("bookshelf-qa") == str(tmp_path / "bookshelf-qa")
+    with pytest.raises(PretrainedError, match=r"the bundled model is missing: no folder .*-lm$"):
         resolve("dictionary-lm")

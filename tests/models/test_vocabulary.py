@@ -18,7 +18,6 @@ from transformers import (
 )
 
 from probelight.io.errors import RecordError
-from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.scorer import Question, Scorer, log_probabilities
 from probelight.models.vocabulary import (
@@ -32,6 +31,7 @@ from probelight.models.vocabulary import (
 from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import ask
 from probelight.protocols.jobs.job import TrainerSettings
+from tests.fixtures.checkout import SMALL_DIR
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 RECORDS = [
@@ -41,8 +41,8 @@ RECORDS = [
 
 
 def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
-    model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
+    model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
     scorer = MaskedScorer(MaskedLM())
     found = ask(scorer, candidate_ranks(scorer), {"a": RECORDS}, QUIET)["a"]
     for record, ranks in zip(found.records, found.scores, strict=True):

@@ -15,10 +15,10 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertForPreTraining
 
 from probelight.lightning_modules.masked_lm import MaskedLanguageModel
-from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.protocols import cli
 from probelight.protocols.export import MODEL_DIR, export_language_model
 from probelight.protocols.pretraining import CLS, IGNORE, MASK, SEP, DictionaryText, MaskedPairs
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.dictionary import PIECES, small_dictionary
 from tests.protocols.conftest import Refused
 
@@ -114,9 +114,9 @@ def test_what_is_no_state_is_named_in_a_line_and_no_folder_is_made(
     assert not (tmp_path / "model").exists()
 
 
-def test_the_folder_is_that_of_the_embedded_model_where_none_is_named() -> None:
+def test_the_folder_is_that_of_the_bundled_model_where_none_is_named() -> None:
     default = inspect.signature(export_language_model).parameters["output_dir"].default
-    assert Path(default) == MODEL_DIR == BUNDLED_DIR
+    assert Path(default) == MODEL_DIR == ROOT / "assets" / "bookshelf-lm"
 
 
 @pytest.fixture

@@ -119,9 +119,7 @@ def free_text_documents(name: str, root: Path | str = "/") -> Iterator[Document]
         yield Document(f"{name}:{number}", name, tuple(kept), in_order=True)
 
 
-_STRAIGHT = str.maketrans(
-    {"“": '"', "”": '"', "‘": "'", "’": "'", "—": " -- ", "_": "", "*": ""}
-)
+_STRAIGHT = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "—": " -- ", "_": "", "*": ""})
 _SENTENCE_END = re.compile(
     r"""(?<=[.!?])(?<!\b(?:Mr|Dr|St)\.)(?<!\bMrs\.)["')]*\s+(?=["'(]*[A-Z])"""
 )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pkgutil import resolve_name
 from typing import Any, Literal, get_args, get_origin
 
-from probelight.io.package import BUNDLED_MODEL, CONFIGS
+from probelight.io.package import BUNDLED_MODELS, CONFIGS
 
 _PROBES = "probe probes probe.name phrasings against original.sets plan.probes plan.curve_probes"
 # Options that take the name of a file in a folder of configs/.
@@ -71,7 +71,7 @@ def _values(prefix: str, action: Action, parser: Any, **_: Any) -> list[str]:
     elif action.dest == "model.kind":
         known = [*MODEL_TYPES, AUTO]
     if action.dest in {"models", "model.name_or_path"}:
-        known.append(BUNDLED_MODEL)
+        known += BUNDLED_MODELS
     found = [begun + name for name in known if f"{begun}{name}".startswith(prefix)]
     return found or list(FilesCompleter()(prefix))
 

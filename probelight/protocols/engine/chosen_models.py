@@ -15,11 +15,12 @@ from probelight.io.documents import read_yaml, typed
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import user_path
-from probelight.io.package import BUNDLED_MODEL, CONFIGS
+from probelight.io.package import CONFIGS
 from probelight.models.checkpoint_files import (
     PretrainedError,
     check_config,
     is_word_folder,
+    model_folder,
     resolve,
 )
 from probelight.protocols.engine.models import (
@@ -162,7 +163,7 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
         name, kind = model.name_or_path, model.kind
         if kind != AUTO and not MODEL_TYPES[kind].has_checkpoint:
             name = kind
-        elif name != BUNDLED_MODEL and not user_path(name).exists():
+        elif not model_folder(name).exists():
             name = ""
         if name:
             raise UsageError(

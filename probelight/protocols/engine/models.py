@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from probelight.encoding.vector_source import located, vectors_kind, vectors_label
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.files import user_path
-from probelight.io.package import BUNDLED_MODEL
 from probelight.models.checkpoint_files import (
     check_config,
     check_tokenizer_files,
     check_weights,
+    model_folder,
     resolve,
 )
 from probelight.probes.record import Record, Setup
@@ -222,7 +221,7 @@ def source_of(model: ModelSettings) -> ModelSource:
     """Return where a model comes from, for its result.json."""
     name, has_checkpoint = model.name_or_path, model_type_of(model).has_checkpoint
     at = f"@{model.revision}" if model.revision else ""
-    is_local = name == BUNDLED_MODEL or user_path(name).exists()
+    is_local = model_folder(name).exists()
     on_hub = has_checkpoint and not model.random_weights and not is_local
     return ModelSource(
         loaded_from=f"{name}{at}" if has_checkpoint else model.vectors,

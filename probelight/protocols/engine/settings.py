@@ -15,12 +15,12 @@ from probelight.encoding.vector_source import vectors_label
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.files import user_path
 from probelight.io.package import BUNDLED_MODEL, current_model
 from probelight.models.checkpoint_files import (
     WORD_SETTINGS,
     PretrainedError,
     is_word_folder,
+    model_folder,
     word_settings,
 )
 from probelight.probes.record import Setup
@@ -153,7 +153,7 @@ def saved_model_type(folder: str | Path) -> str:
         return TRANSFORMER
     kind = word_settings(folder).get("kind")
     if not (isinstance(kind, str) and kind in MODEL_TYPES):
-        path = user_path(folder) / WORD_SETTINGS
+        path = model_folder(folder) / WORD_SETTINGS
         raise PretrainedError(f"{path}: model kind {kind!r} is not known here")
     return kind
 
@@ -163,7 +163,8 @@ class ModelSettings(ranges.Settings):
     """Which model is probed and how its text is made.
 
     Args:
-        name_or_path: "dictionary-lm" (the bundled model), a local folder, or a Hugging Face Hub id.
+        name_or_path: "bookshelf-lm" or another bundled model, a local folder, or a Hugging Face
+            Hub id.
         revision: Branch, tag or commit on the Hub.
         answer_prefix: What comes before a candidate in MC-MLM: "auto" finds out from the tokenizer
             whether words carry a leading space; "" or " " say it.
@@ -182,7 +183,7 @@ class ModelSettings(ranges.Settings):
             not trained. "auto" finds out from the model's config.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
-            also `encoder:NAME`, the last hidden states of a frozen encoder ("dictionary-lm", a
+            also `encoder:NAME`, the last hidden states of a frozen encoder ("bookshelf-lm", a
             folder, or a Hub name), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
             layers of a frozen ELMo.
         name: Its name in tables and figures; none takes the last part of `name_or_path`.

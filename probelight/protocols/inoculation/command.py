@@ -14,9 +14,14 @@ from typing import Any
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
-from probelight.io.package import ASSETS, BUNDLED_MODEL
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.models.checkpoint_files import agree, head_settings, is_word_folder, word_settings
+from probelight.models.checkpoint_files import (
+    agree,
+    head_settings,
+    is_word_folder,
+    model_folder,
+    word_settings,
+)
 from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command
@@ -192,7 +197,7 @@ def original_task(
     jobs = original_jobs(model, original, context)
     run_command(output_dir, config, jobs, context, files=splits.files, table=ORIGINAL_TASK)
     trained = (
-        Path(original.checkpoint)
+        model_folder(original.checkpoint)
         if original.checkpoint is not None
         else RunFolder.at(Path(output_dir) / "runs" / jobs[-1].key).best_dir
     )
@@ -342,8 +347,7 @@ def weights_bytes(model: ModelSettings) -> int:
     if (known := model_type_of(model).num_weights) is not None:
         return 4 * known
     name, num_weights = model.name_or_path, 0
-    folder = ASSETS / name if name == BUNDLED_MODEL else Path(name)
-    for path in folder.glob("*.safetensors"):
+    for path in model_folder(name).glob("*.safetensors"):
         with path.open("rb") as file:  # its 8 first bytes say how long the header is
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         shapes = (entry["shape"] for entry in header.values() if "shape" in entry)

@@ -19,6 +19,7 @@ from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.metrics.aggregate import best_checkpoint
+from probelight.models.checkpoint_files import model_folder
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.controls import STANDARD
@@ -179,8 +180,8 @@ class InoculationRun:
         if found != planned:
             names = sorted({*planned, *found})
             changed = [name for name in names if planned.get(name) != found.get(name)]
-            raise changed_since([str(Path(given) / name) for name in changed])
-        return Path(given)
+            raise changed_since([str(model_folder(given) / name) for name in changed])
+        return model_folder(given)
 
     def before(self, original_dir: Path) -> Scored:
         """Score all items before inoculation, once: a resumed run reads what is kept."""

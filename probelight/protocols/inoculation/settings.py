@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
+from probelight.models.checkpoint_files import model_folder
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.protocols.engine.settings import Fit, ModelSettings
 from probelight.protocols.engine.user_files import UserFiles, measured_split
@@ -67,7 +67,8 @@ class OriginalTask(Fit):
             (Richardson & Sabharwal 2020 ask for 5). None: every question has its own choices, or
             as many as `checkpoint` was saved with. It is saved with the model; a `checkpoint` that
             was saved with another number is refused.
-        checkpoint: Folder of a trained original-task model; none trains one.
+        checkpoint: Folder of a trained original-task model, or "bookshelf-qa", the bundled one;
+            none trains one.
         first: Trained before the task itself; none begins with the pre-trained model.
         seed: Seeds its splits and its training; the same for all cells of a sweep.
     """
@@ -93,7 +94,7 @@ class OriginalTask(Fit):
         """Return the checksums of a given model's weights: a retrained one is another model."""
         if self.checkpoint is None:
             return None
-        paths = sorted(Path(self.checkpoint).glob("*.safetensors"))
+        paths = sorted(model_folder(self.checkpoint).glob("*.safetensors"))
         return {path.name: sha256_of(path) for path in paths}
 
 

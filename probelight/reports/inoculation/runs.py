@@ -127,10 +127,15 @@ def with_controls(results: Results) -> tuple[Inoculation, ...]:
             choices.setdefault((cell.series, cell.dose, cell.seed), []).append(cell)
     found = []
     for cells in choices.values():
-        scored = [cell for cell in cells if cell.checkpoint]
-        best = best_checkpoint(scored, attrgetter("checkpoint")) if scored else None
+        best = _best(cells)
         found += [replace(cell, chosen=best is None or cell is best) for cell in cells]
     return tuple(sorted(found, key=order))
+
+
+def _best(cells: Iterable[Inoculation]) -> Inoculation | None:
+    """Return the run with the best checkpoint on the selection items; None without their scores."""
+    scored = [cell for cell in cells if cell.checkpoint]
+    return best_checkpoint(scored, attrgetter("checkpoint")) if scored else None
 
 
 def _inoculation(results: Results, run: Run) -> Inoculation | None:
@@ -254,6 +259,22 @@ def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
     for (series, dose), runs in groupby(chosen, attrgetter("series", "dose")):
         lines.setdefault(series, []).append(Dose(series, dose, tuple(runs)))
     return lines
+
+
+def with_and_without_replay(results: Results) -> list[dict[str, Dose]]:
+    """Return M*_k of each extra, "none" first, of the doses that were given with several."""
+    found = []
+    for (series, dose), cells in groupby(with_controls(results), attrgetter("series", "dose")):
+        by_extra: dict[str, dict[int | None, list[Inoculation]]] = {}
+        for cell in cells:
+            by_extra.setdefault(cell.extra, {}).setdefault(cell.seed, []).append(cell)
+        if len(by_extra) > 1:
+            best = {
+                extra: tuple(_best(of_seed) or of_seed[0] for of_seed in seeds.values())
+                for extra, seeds in sorted(by_extra.items())
+            }
+            found.append({extra: Dose(series, dose, runs) for extra, runs in best.items()})
+    return found
 
 
 def best_dose(line: list[Dose]) -> Dose:

@@ -11,13 +11,15 @@ from typing import Any
 from probelight.metrics.intervals import wilson
 from probelight.reports import table as tables
 from probelight.reports import words
-from probelight.reports.estimates import VERDICTS, Verdict, named, verdict_of
+from probelight.reports.estimates import VERDICTS, Estimate, Verdict, named, verdict_of
 from probelight.reports.inoculation.runs import (
     TASKS,
     Dose,
     Inoculation,
     above_chance,
     doses,
+    interval_of,
+    with_and_without_replay,
     with_controls,
 )
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
@@ -122,6 +124,44 @@ def seeds_table(results: Results) -> Table | None:
             *_pair("both %", BOTH, _spread, "above chance", "average"),
             *_pair("whole clusters %", CLUSTERS, _spread),
             *_pair("probe, group not in train %", UNRELATED, _spread),
+        ],
+    )
+
+
+def replay_table(results: Results) -> Table | None:
+    """Make the table of gain and cost with replay and without it, and of their differences."""
+    records = []
+    for by_extra in with_and_without_replay(results):
+        for extra, dose in by_extra.items():
+            record = _means(dose) | {"extra": extra}
+            if gain := dose.gain:
+                record |= named("gain gain_ci_low gain_ci_high", gain)
+            if extra != "none" and (without := by_extra.get("none")):
+                for name, metric, now, then in (
+                    ("gain_more", "probe_gain", dose.gain, without.gain),
+                    ("cost_more", COST, dose.estimate(COST), without.estimate(COST)),
+                ):
+                    if now and then:
+                        bounds = interval_of([(1.0, dose, metric), (-1.0, without, metric)])
+                        more = Estimate(now.value - then.value, *bounds)
+                        record |= named(f"{name} {name}_ci_low {name}_ci_high", more)
+            records.append(record)
+    return table(
+        "replay",
+        "What replay changed",
+        "Replay: original-task examples added to the dose, as many as the probe's (x1) or twice as "
+        f"many (x2). {INTERVAL}, over groups of items and over seeds. The last columns are the "
+        "differences from the dose alone, on the same items.",
+        records,
+        [
+            WHAT,
+            whole("k", "dose"),
+            text("replay", "extra"),
+            whole("seeds", "num_seeds"),
+            tables.gap("gain, points", "gain"),
+            _cost("cost, points"),
+            tables.gap("gain", "gain_more", group="more than without, points"),
+            tables.gap("cost", "cost_more", group="more than without, points"),
         ],
     )
 

@@ -12,13 +12,14 @@ from urllib.parse import quote, urlencode
 from probelight.reports.estimates import WHOLE
 from probelight.reports.overview.skills import BEFORE, POLARITIES, Skill, SkillVerdict, after
 from probelight.results.load import Results, Run, UnreadableResultError
-from probelight.results.predictions import read_context_lines, read_item_lines
+from probelight.results.predictions import ItemLine, read_context_lines, read_item_lines
 
 MOST_MODELS = 4
 MOST_CHOICES = 6
 NUM_WORDS = 3  # that a model goes on with where it is alone; of several the first word of each
 LONGEST_QUESTION, LONGEST_CHOICE = 260, 90  # characters
 AFTER_INOCULATION = "report_probe"  # the set of the probe's items after it
+ORIGINAL_BEFORE, ORIGINAL = "report_original_before", "report_original"
 Choice = tuple[str, bool, tuple[str, ...]]  # a text, whether it is right, and who gave it
 
 
@@ -33,6 +34,7 @@ class Example:
     more_choices: int  # choices left out, neither right nor chosen
     more_models: int  # models left out
     address: str  # in the page's explorer
+    title: str = "One item"  # why this one is shown
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,29 @@ class _Answer:
     given: Sequence[Any]
     ease: float | None  # the example is the item of median ease
 
+    @property
+    def is_right(self) -> bool:
+        """Whether the first answer is a right one."""
+        return any(key in self.right for key in self.given[:1])
 
-def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
-    """Return the example of the verdicts on one skill; None if no run kept its answers.
+
+def examples(results: Results, row: Sequence[SkillVerdict]) -> list[Example]:
+    """Return the examples of the verdicts on one skill; none if no run kept its answers.
+
+    Of a skill that a model knew or learned: an item that the first model gets right, and one that
+    inoculation made it forget, or that it gets wrong. Of another skill a typical item.
+    """
+    if not any(verdict.word in ("knew it", "learned it") for verdict in row):
+        return [found for found in (_example(results, row),) if found]
+    right = _example(results, row, True)
+    lost = next(filter(None, (forgotten(results, verdict) for verdict in row)), None)
+    return [found for found in (right, lost or _example(results, row, False)) if found]
+
+
+def _example(
+    results: Results, row: Sequence[SkillVerdict], is_right: bool | None = None
+) -> Example | None:
+    """Return an item of median ease, of those that the first model gets right or wrong if asked.
 
     Learned skills are shown with the answers after training, all others with those before it.
     """
@@ -58,6 +80,8 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
     typical: Hashable = None
     for verdict in row:
         answers = _answers(results, verdict, learned) if len(found) < MOST_MODELS else {}
+        if is_right is not None and not found:
+            answers = {key: one for key, one in answers.items() if one.is_right == is_right}
         if answers and not found:
             eases = [(answer.ease, place) for place, answer in enumerate(answers.values())]
             known = [pair for pair in eases if pair[0] is not None]
@@ -75,8 +99,7 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
     shown = every[: max(MOST_CHOICES, len(kept))]
     if first.choices:
         shown.sort()
-    size = next((n for row in first.run.rows for n in (row.num_train, row.dose) if n), None)
-    where = {"probe": first.run.probe, "model": first.run.model, "item": first.item}
+    titles = {None: "One item", True: "One it gets right", False: "One it gets wrong"}
     return Example(
         question=first.question,
         choices=tuple(
@@ -87,12 +110,59 @@ def example(results: Results, row: Sequence[SkillVerdict]) -> Example | None:
             )
             for key in shown
         ),
-        when=after(size) if size else BEFORE,
+        when=_when(first.run),
         silent=tuple(model for model, answer in found.items() if not answer.given),
         more_choices=len(every) - len(shown),
         more_models=len(row) - len(found),
-        address=f"#items?{urlencode(where, safe='@', quote_via=quote)}",
+        address=_address(first.run, first.item),
+        title=titles[is_right],
     )
+
+
+def forgotten(results: Results, verdict: SkillVerdict) -> Example | None:
+    """Return an item of the original task that inoculation made a model forget; None without one.
+
+    Of all that were right before and are wrong after, the one in the middle by how sure it was.
+    """
+    for run in verdict.runs if verdict.skill.kind == "inoculated" else ():
+        with suppress(UnreadableResultError):
+            sets: dict[str, dict[tuple[str, int], ItemLine]] = {ORIGINAL_BEFORE: {}, ORIGINAL: {}}
+            for item in read_item_lines(results, run):
+                if item.set in sets:
+                    sets[item.set][item.id, item.position] = item
+            after_all = sets[ORIGINAL]
+            lost = [
+                (max(score for score in item.scores if score is not None), place)
+                for place, item in sets[ORIGINAL_BEFORE].items()
+                if item.correct == 1 and place in after_all and after_all[place].correct == 0
+            ]
+            if lost:
+                item = after_all[median_low(lost)[1]]
+                who = {item.prediction: (run.model,)}
+                return Example(
+                    question=cut(item.question, LONGEST_QUESTION),
+                    choices=tuple(
+                        (cut(text, LONGEST_CHOICE), place == item.answer, who.get(place, ()))
+                        for place, text in enumerate(item.choices)
+                    ),
+                    when=_when(run),
+                    silent=(),
+                    more_choices=0,
+                    more_models=0,
+                    address=_address(run, f"{item.id}@{item.position}"),
+                    title="One it forgot",
+                )
+    return None
+
+
+def _when(run: Run) -> str:
+    size = next((n for row in run.rows for n in (row.num_train, row.dose) if n), None)
+    return after(size) if size else BEFORE
+
+
+def _address(run: Run, item: str) -> str:
+    where = {"probe": run.probe, "model": run.model, "item": item}
+    return f"#items?{urlencode(where, safe='@', quote_via=quote)}"
 
 
 def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _Answer]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
 from typing import Any
 
-from probelight.reports.overview.examples import example
+from probelight.reports.overview.examples import examples
 from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
 from probelight.reports.table import Cell, Column, Table, table, text
@@ -26,7 +26,7 @@ EVIDENCE = "first_number first_value second_number second_value"
 def grid(results: Results) -> dict[str, Any] | None:
     """Return what the partial template shows; None if nothing can be judged.
 
-    Each of its `rows` is a skill, a verdict per model (None if not asked) and an example.
+    Each of its `rows` is a skill, a verdict per model (None if not asked) and its examples.
     """
     if not (found := verdicts(results)):
         return None
@@ -35,7 +35,7 @@ def grid(results: Results) -> dict[str, Any] | None:
     rows = []
     for skill in dict.fromkeys(verdict.skill for verdict in found):
         cells = [by_place.get((skill, model)) for model in models]
-        rows.append((skill, cells, example(results, [cell for cell in cells if cell])))
+        rows.append((skill, cells, examples(results, [cell for cell in cells if cell])))
     return {
         "models": models,
         "rows": rows,

@@ -248,8 +248,8 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
     least_gain = _least_gap(end, start) if start and end else None
     gain = cost = ""
     if dose := last.dose:
-        gain = _change("gain", dose.gain)
-        cost = _change("cost", dose.estimate("inoculation_cost"))
+        gain = change("gain", dose.gain)
+        cost = change("cost", dose.estimate("inoculation_cost"))
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
     start, end = (score and _with_controls(score, points) for score in (start, end))
     majority = first.majority if last.majority is None else last.majority
@@ -330,10 +330,11 @@ def after(size: int) -> str:
     return f"after {words.count(size)} examples"
 
 
-def _change(name: str, change: Estimate | None) -> str:
-    if change is None:
+def change(name: str, of: Estimate | None) -> str:
+    """Return a gain or a cost in words; empty where it was not measured."""
+    if of is None:
         return ""
-    inside = words.points_between(*change.bounds)
+    inside = words.points_between(*of.bounds)
     within = f" ({inside})" if inside else ""
-    doubt = ", may be none" if verdict_of(change.bounds, 0.0) == "not distinguishable" else ""
-    return f"{name} {words.points(change.value)} points{within}{doubt}"
+    doubt = ", may be none" if verdict_of(of.bounds, 0.0) == "not distinguishable" else ""
+    return f"{name} {words.points(of.value)} points{within}{doubt}"

@@ -6,19 +6,24 @@ No line is wider than 80 columns, however wide the terminal is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 from rich.text import Text
 
 from probelight.io.escaping import visible
-from probelight.reports.overview.examples import cut, example
+from probelight.reports.overview.examples import cut, examples, forgotten
 from probelight.reports.overview.grid import MARKS
-from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, verdicts
+from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, change, verdicts
 from probelight.reports.overview.verdicts import Word
 from probelight.reports.words import count, in_words, percent
 from probelight.results.load import Results, load_results
+
+if TYPE_CHECKING:
+    from probelight.reports.inoculation.runs import Dose
 
 WIDTH = 80
 MOST_VERDICTS = 7  # lines
@@ -27,6 +32,7 @@ LEAST_REACH = 0.2  # of a chart, from its lowest bar to its highest: noise stays
 BARS = "▁▂▃▄▅▆▇█"
 # For terminals that show nothing else; each is one character, so that columns stay columns.
 ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
+EXTRAS = {"none": "the dose alone"}
 ORDER: Sequence[Word] = ("knew it", "learned it", "cannot tell", "not shown")
 SIDES = (  # metrics of an inoculation, before it and after
     ("probe_accuracy_before", "probe_accuracy"),
@@ -79,7 +85,7 @@ def story(results: Results) -> list[str]:
     if len(found) > len(shown):
         lines.append(f"  and {len(found) - len(shown)} more on the page")
     best_first = sorted(found, key=lambda verdict: ORDER.index(verdict.word))
-    lines += _curve(best_first) + _inoculation(found) + _item(results, best_first)
+    lines += _curve(best_first) + _inoculation(results, found) + _item(results, best_first)
     return [_fitted(visible(line).replace("\n", " ")) for line in lines]
 
 
@@ -103,7 +109,7 @@ def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
     return []
 
 
-def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
+def _inoculation(results: Results, found: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of the first inoculation: the scores of both tasks by dose."""
     for verdict in found:
         line = [point.dose for point in verdict.points if point.dose and point.size]
@@ -130,22 +136,43 @@ def _inoculation(found: Sequence[SkillVerdict]) -> list[str]:
         charts = _charts(dict(zip(names, sides, strict=True)), None)
         sizes = ", ".join(map(count, [0, *(dose.dose for dose in line)]))
         head = f"{cut(in_words(series.probe), LONGEST_NAME)}, inoculated: {sizes} examples"
-        return ["", head, *map("  ".join, zip(charts, changes, strict=True))]
+        lines = map("  ".join, zip(charts, changes, strict=True))
+        return ["", head, *lines, *_replay(results, line[-1])]
+    return []
+
+
+def _replay(results: Results, last: Dose) -> list[str]:
+    """Return the lines of gain and cost without replay and with it, where both were tried."""
+    from probelight.reports.inoculation.runs import with_and_without_replay
+
+    for by_extra in with_and_without_replay(results):
+        one = by_extra.get("none")
+        if one and (one.series, one.dose) == (last.series, last.dose):
+            names = [EXTRAS.get(extra, f"with replay {extra}") for extra in by_extra]
+            return [
+                f"  {name}  {change('gain', dose.gain)}, "
+                f"{change('cost', dose.estimate('inoculation_cost'))}".replace(" points", "")
+                for name, dose in zip(_padded(names), by_extra.values(), strict=True)
+            ]
     return []
 
 
 def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
-    """Return the lines of an item of the best-judged skill that has one, with the answer."""
-    for item in filter(None, (example(results, [verdict]) for verdict in best_first)):
+    """Return the lines of an item of the best-judged skill that has one, and of one it lost."""
+    found = (examples(results, [verdict])[:1] for verdict in best_first)
+    lost = (forgotten(results, verdict) for verdict in best_first)
+    shown = [*next(filter(None, found), []), *islice(filter(None, lost), 1)]
+    lines = []
+    for item in shown:
         right = [text for text, is_right, _ in item.choices if is_right][:1]
         answer = next((text for text, _, models in item.choices if models), "nothing")
         parts = [
-            ("One item: ", item.question or "Which sentence is right?"),
+            (f"{item.title}: ", item.question or "Which sentence is right?"),
             *(("  right answer: ", text) for text in right),  # of some contexts there is none
             (f"  {item.when} it said: ", answer),
         ]
-        return ["", *(head + cut(text, WIDTH - len(head)) for head, text in parts)]
-    return []
+        lines += ["", *(head + cut(text, WIDTH - len(head)) for head, text in parts)]
+    return lines
 
 
 def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]:

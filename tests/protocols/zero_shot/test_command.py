@@ -14,12 +14,12 @@ from transformers import (
 )
 
 from probelight.metrics.intervals import wilson
-from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.results.load import load_results
+from tests.fixtures.checkout import SMALL_DIR
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.conftest import Refused
@@ -47,8 +47,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_accuracy_is_that_of_the_full_model_at_the_mask(scored: Path) -> None:
-    model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
+    model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
     said = read_predictions(scored, "zero-shot-taxonomy_small-*")
     records = load_probe("taxonomy_small", "dev").records
     assert len(said) == len(records)

@@ -17,7 +17,6 @@ from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.metrics.intervals import wilson
 from probelight.metrics.scoring_rules import RULES
-from probelight.models.checkpoint_files import BUNDLED_DIR
 from probelight.models.scorer import Scorer, TrainedScorer
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import GroupBy, Record, Setup
@@ -31,6 +30,7 @@ from probelight.protocols.zero_shot import measures
 from probelight.protocols.zero_shot.command import chosen_rules
 from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
+from tests.fixtures.checkout import SMALL_DIR
 from tests.fixtures.rows import read_predictions, read_result, read_results
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
@@ -48,8 +48,8 @@ QA = [
 @pytest.fixture(scope="module")
 def log_likelihood() -> LogLikelihood:
     """Of a choice in or behind a stem, the sum of log p of each piece, masked alone; the pieces."""
-    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_DIR)
-    model = AutoModelForMaskedLM.from_pretrained(BUNDLED_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
+    model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
 
     def found(stem: str, choice: str) -> tuple[float, int]:
         # A question's choice is behind its stem, which may be "[MASK]" alone.

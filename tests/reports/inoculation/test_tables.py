@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from probelight.reports.table import Cell
+from probelight.reports.words import ABSENT
 from probelight.results.load import Results
 from tests.fixtures import subsets
 from tests.fixtures.report import findings, named, records, tables
@@ -29,6 +30,33 @@ def test_inoculation_row_by_hand(demo_folder: Path) -> None:
     record = records(table)[1]
     assert record["inoculation_cost"] == pytest.approx(0.038)
     assert record["cost_interpretable"] is True
+
+
+def test_replay_is_shown_beside_the_dose_alone(
+    tmp_path: Path, inoculated: Callable[..., Results]
+) -> None:
+    """Two seeds each: costs of 20 and 30 of 500 without replay, of 5 and 10 with it."""
+    for extra, kept in (("none", (280, 270)), ("x1", (295, 290))):
+        for seed, after in enumerate(kept, start=1):
+            probe = (200, 440) if extra == "none" else (200, 400)
+            own = {"seed": seed, "extra": extra, "probe_correct": probe}
+            inoculated({**own, "original_correct": (300, after)})
+    table = tables(tmp_path)["replay"]
+    alone, replayed = (named(table, place) for place in range(2))
+    assert [row["replay"].text for row in (alone, replayed)] == ["none", "x1"]
+    assert [row["cost, points"].text for row in (alone, replayed)] == ["+5.0", "+1.5"]
+    assert alone["more than without, points: cost"].text == ABSENT
+    assert replayed["more than without, points: cost"].text == "−3.5"
+    # 240 and 200 of 1,000 items.
+    assert [row["gain, points"].text for row in (alone, replayed)] == ["+24.0", "+20.0"]
+    assert replayed["more than without, points: gain"].text == "−4.0"
+
+
+def test_doses_that_were_all_given_alone_have_no_table_of_replay(
+    tmp_path: Path, inoculated: Callable[..., Results]
+) -> None:
+    inoculated({"seed": 1}, {"seed": 2})
+    assert "replay" not in tables(tmp_path)
 
 
 def test_cost_at_chance_is_not_interpretable(

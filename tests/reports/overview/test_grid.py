@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from probelight.reports.overview.examples import Example
+from probelight.reports.overview.examples import Example, forgotten
 from probelight.reports.overview.grid import grid, verdicts_table
+from probelight.reports.overview.skills import verdicts
 from probelight.reports.page.html import to_html
 from probelight.reports.table import Cell
 from probelight.results.load import load_results
@@ -82,7 +83,7 @@ def write_answers(folder: Path, *lines: dict[str, Any], model: str = "m") -> Non
 
 def examples(folder: Path) -> list[Example | None]:
     found = present(grid(load_results(folder)))
-    shown = [example for *_, example in found["rows"]]
+    shown = [next(iter(of_row), None) for *_, of_row in found["rows"]]
     assert found["has_examples"] == any(shown)
     return shown
 
@@ -143,6 +144,39 @@ def test_what_an_inoculation_taught_is_shown_as_answered_after_it(tmp_path: Path
     shown = the_example(tmp_path)
     assert (shown.question, shown.when) == ("q", "after 100 examples")
     assert shown.choices[0] == ("c0", True, ("dictionary-lm",))
+
+
+def test_a_skill_that_is_known_has_an_item_that_is_right_and_one_that_is_wrong(
+    tmp_path: Path,
+) -> None:
+    random = zero_shot_rows("p", 50, 100, 2, model="m (random weights)")
+    write_run(tmp_path, "random", random)
+    run = write_run(tmp_path, "m", zero_shot_rows("p", 90, 100, 2, model="m"))
+    write_lines(run, ITEMS)
+    found = present(grid(load_results(tmp_path)))
+    [(_, [verdict], shown)] = found["rows"]
+    assert verdict.word == "knew it"
+    assert [(one.title, one.question) for one in shown] == [
+        ("One it gets right", "near"),
+        ("One it gets wrong", "lost"),
+    ]
+
+
+def test_what_inoculation_made_a_model_forget_was_right_before_and_is_wrong_after(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path, "a", inoculation_rows(), original_task="definitions")
+    before = {"kept": 3.0, "sure": 9.0, "middle": 2.0, "hardly": 1.5}
+    lines = [item(name, [s, 1], set="report_original_before") for name, s in before.items()]
+    lines += [item("never", [0, 1], set="report_original_before")]
+    after = {"kept": 3.0, "sure": 0.0, "middle": 0.0, "hardly": 0.5, "never": 0.0}
+    lines += [item(name, [s, 1], set="report_original") for name, s in after.items()]
+    write_lines(run, lines)
+    [verdict] = verdicts(load_results(tmp_path))
+    shown = present(forgotten(load_results(tmp_path), verdict))
+    assert (shown.title, shown.question) == ("One it forgot", "middle")
+    assert shown.choices == (("c0", True, ()), ("c1", False, ("dictionary-lm",)))
+    assert shown.when == "after 100 examples"
 
 
 def test_statements_and_negations_have_a_context_of_their_own(tmp_path: Path) -> None:
