@@ -96,7 +96,7 @@ def test_shipped_taxonomy_has_pieces_of_the_bundled_model_and_sixty_groups_to_re
 def test_shipped_files_are_small() -> None:
     sizes = [path.stat().st_size for path in (ASSETS / "probes").rglob("*.gz")]
     assert len(sizes) == 3 * len(SHIPPED)
-    assert sum(sizes) < 2_000_000
+    assert sum(sizes) < 6_000_000
 
 
 def test_no_few_answers_decide_what_the_choices_of_hypernymy_alone_give() -> None:

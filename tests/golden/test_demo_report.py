@@ -150,7 +150,7 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
 ) -> None:
     report = of(rows, protocol="inoculation", split="report")
     doses = sorted({int(row["dose"]) for row in report})
-    assert doses == [8, 24]
+    assert doses == [24]
 
     def measured(metric: str, dose: int, column: str = "value") -> float:
         [row] = of(report, metric=metric, dose=str(dose))
@@ -160,7 +160,7 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
     assert any("choice only" in text.get_text().replace("\n", " ") for text in control.texts)
     parts = dict(zip("os", TASKS.values(), strict=True))
     for marker, (before, after) in parts.items():
-        expected = [measured(before, 8), *(measured(after, dose) for dose in doses)]
+        expected = [measured(before, 24), *(measured(after, dose) for dose in doses)]
         marks = [line for line in axis.lines if line.get_marker() == marker]
         assert [float(y) for line in marks for y in line.get_ydata()] == percent(expected)
     whiskers = [line for lines in axis.collections for line in lines.get_segments()]
@@ -170,7 +170,7 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
             for _, after in parts.values():
                 assert round(100 * measured(after, dose, column), 6) in ends
     records = read(demo / "tables" / "inoculation.csv")
-    assert [record["control"] for record in records] == ["", "", CONTROL]
+    assert [record["control"] for record in records] == ["", CONTROL]
     *records, last = records
     assert [int(record["dose"]) for record in records] == doses
     assert int(last["dose"]) == doses[-1]
@@ -192,8 +192,8 @@ def test_the_heat_maps_hold_the_accuracies_by_difficulty(
         merged = sum(float(r["value"]) * float(r["num_items"]) for r in sisters) / 14
         return values([r for r in found if r not in sisters]), merged
 
-    expected = [cells("difficulty_accuracy_before", "8")]
-    expected += [cells("difficulty_accuracy", dose) for dose in ("8", "24")]
+    times = ("difficulty_accuracy_before", "difficulty_accuracy")
+    expected = [cells(metric, "24") for metric in times]
     for axis, (few, merged) in zip(canvases["difficulty"].axes, expected, strict=True):
         # Only the merged cells, of three columns, have enough items for a shade.
         shades = axis.images[0].get_array().compressed()
@@ -206,13 +206,12 @@ def test_the_trajectories_are_those_of_the_selection_items(
     canvases: dict[str, Canvas], rows: Rows
 ) -> None:
     marks = {"o": "probe_accuracy", "s": "original_accuracy", "^": "aggregate"}
-    axes = canvases["selection"].axes[:2]  # and the control's
-    for axis, dose in zip(axes, ("8", "24"), strict=True):
-        assert axis.get_title(loc="left").endswith(f"k = {dose}")
-        own = of(rows, protocol="inoculation", split="selection", dose=dose)
-        for marker, metric in marks.items():
-            points = sorted(of(own, metric=metric), key=lambda row: int(row["epoch"]))
-            assert marked(axis, marker) == percent(values(points))
+    axis, _ = canvases["selection"].axes  # and the control's
+    assert axis.get_title(loc="left").endswith("k = 24")
+    own = of(rows, protocol="inoculation", split="selection", dose="24")
+    for marker, metric in marks.items():
+        points = sorted(of(own, metric=metric), key=lambda row: int(row["epoch"]))
+        assert marked(axis, marker) == percent(values(points))
 
 
 def test_every_figure_and_table_is_on_the_page(demo: Path, canvases: dict[str, Canvas]) -> None:

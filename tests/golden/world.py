@@ -44,6 +44,9 @@ horse | equine | it is ridden
 mare | horse | it has foals
 mule | equine | it is stubborn
 """
+# Whatever model is the default, the numbers kept are of this one.
+SMALL = "--model.name_or_path=dictionary-lm"
+POOLER = {"name_or_path": "dictionary-lm", "head": "pooler"}
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false", "--trainer.threads=1"]
 
 
@@ -114,12 +117,12 @@ def command(text: str, out: Path) -> list[list[str]]:
 
 
 def zero_shot(more: str) -> Commands:
-    return lambda world, out: command(f"zero-shot {more.format(w=world)}", out)
+    return lambda world, out: command(f"zero-shot {SMALL} {more.format(w=world)}", out)
 
 
 def zero_shot_cuts(world: World, out: Path) -> list[list[str]]:
     probes = world.probe("ages", "types", "kinds")
-    return command(f"zero-shot --probes={probes} {world.mirror} --ranks=true", out)
+    return command(f"zero-shot {SMALL} --probes={probes} {world.mirror} --ranks=true", out)
 
 
 def curve_frozen(world: World, out: Path) -> list[list[str]]:
@@ -162,14 +165,14 @@ def configured(world: World, out: Path, config: dict[str, object]) -> str:
 
 
 def original_task(world: World, out: Path) -> list[list[str]]:
-    config = configured(world, out, {"original": original(world), "model": {"head": "pooler"}})
+    config = configured(world, out, {"original": original(world), "model": POOLER})
     return command(f"original {config} {world.mirror}", out)
 
 
 def inoculate(world: World, out: Path) -> list[list[str]]:
     config = {
         "original": original(world),
-        "model": {"head": "pooler"},
+        "model": POOLER,
         "probe": probe(world),
         "dose": 16,
         "extra": "x1",
@@ -193,7 +196,7 @@ def sweep(world: World, out: Path) -> list[list[str]]:
         "batch_size": 8,
     }
     grid = {
-        "models": {"small": {"head": "pooler"}},
+        "models": {"small": POOLER},
         "originals": {"senses": {**original(world), "checkpoint": str(trained)}},
         "rows": [row],
     }
@@ -207,7 +210,9 @@ def sweep(world: World, out: Path) -> list[list[str]]:
 
 
 def grid(world: World, out: Path) -> list[list[str]]:
-    return command("grid --grid.step=20 --grid.wordings=[paper,released]", out)
+    return command(
+        "grid --models=dictionary-lm --grid.step=20 --grid.wordings=[paper,released]", out
+    )
 
 
 def diagnose(world: World, out: Path) -> list[list[str]]:
@@ -285,9 +290,14 @@ def export(world: World, out: Path) -> list[list[str]]:
 def demo(world: World, out: Path) -> list[list[str]]:
     settings = """--plan.probes=[taxonomy_small] --plan.curve_probes=[taxonomy_small]
         --plan.curve.sizes=[16,62] --plan.curve.seeds=[1,2] --plan.curve.epochs=2
-        --plan.original.train_items=48 --plan.model.max_length=48 --plan.original.report_items=24
+        --plan.model.name_or_path=dictionary-lm --plan.model.max_length=48
+        --plan.original.name=definitions_small --plan.original.checkpoint=null
+        --plan.original.sets=[definitions_small] --plan.original.report_sets=[definitions_small]
+        --plan.original.selection_share=0.1 --plan.original.reserved_share=0.1
+        --plan.original.train_items=48 --plan.original.report_items=24
         --plan.original.selection_items=16 --plan.probe.report_items=24
-        --plan.probe.selection_items=16 --plan.doses=[8,24] --plan.epochs=1"""
+        --plan.probe.selection_items=16 --plan.dose=24 --plan.extras=[none]
+        --plan.seeds=[0] --plan.epochs=1"""
     return command(f"demo {settings}", out)
 
 

@@ -21,40 +21,45 @@ from probelight.protocols.cli import main
 from probelight.protocols.jobs import run as jobs_run
 from probelight.protocols.jobs.job import Job
 
+SMALLS = "curve --models=embedded"
 CURVE = "--grid.sizes=[8,16] --grid.seeds=[1,2]"
-ORIGINAL = "--original.name=definitions --original.sets=[definitions_small]"
+# Keys of before the default was another model.
+SMALL = "--model.name_or_path=embedded"
+ORIGINAL = f"{SMALL} --original.name=definitions --original.sets=[definitions_small]"
 INOCULATE = f"inoculate {ORIGINAL} --probe.name=hypernymy_small"
 COMMANDS = {
-    "zero-shot": "zero-shot --probes=age_small,taxonomy_small:test",
+    "zero-shot": f"zero-shot {SMALL} --probes=age_small,taxonomy_small:test",
     "zero-shot of two models": (
         "zero-shot --models=embedded,vec_similarity --probes=hypernymy_small,wordsense_small"
     ),
     "zero-shot with ranks and scoring": (
-        "zero-shot --probes=age_small --ranks=true"
+        f"zero-shot {SMALL} --probes=age_small --ranks=true"
         " --scoring=sum,mean_token,mean_char,pmi,calibrated"
     ),
     "zero-shot of a file": (
-        "zero-shot --data.path=items.jsonl --data.setup=mc_mlm --split=dev"
+        f"zero-shot {SMALL} --data.path=items.jsonl --data.setup=mc_mlm --split=dev"
         " --model.multi_token=pseudo_log_likelihood --model.pll=within_word_l2r"
     ),
-    "zero-shot of minimal pairs": "zero-shot --data.path=pairs.jsonl --data.setup=minimal_pair",
-    "curve": f"curve --probes=age_small --random_weights=true {CURVE}",
+    "zero-shot of minimal pairs": (
+        f"zero-shot {SMALL} --data.path=pairs.jsonl --data.setup=minimal_pair"
+    ),
+    "curve": f"{SMALLS} --probes=age_small --random_weights=true {CURVE}",
     "curve of a baseline": f"curve --models=mlm_baseline --probes=taxonomy_small {CURVE}",
     "curve of whole encoders and baselines": (
         "curve --models=embedded,esim,choice_only,choice_to_choice,question_to_choice"
         f" --probes=hypernymy_small --grid.controls=[standard] {CURVE}"
     ),
     "curve of masked sentences posed as questions": (
-        f"curve --probes=antonym_small --setup=mc_qa --grid.controls=[standard] {CURVE}"
+        f"{SMALLS} --probes=antonym_small --setup=mc_qa --grid.controls=[standard] {CURVE}"
     ),
     "curve behind a first stage": (
-        "curve --probes=definitions_small --first_stage=wordsense_small:train"
+        f"{SMALLS} --probes=definitions_small --first_stage=wordsense_small:train"
         f" --grid.controls=[standard] {CURVE}"
     ),
     "curve of train rows of the measured split": (
-        f"curve --probes=multihop_small --grid.train_from=dev {CURVE}"
+        f"{SMALLS} --probes=multihop_small --grid.train_from=dev {CURVE}"
     ),
-    "curve of the best phrasing": f"curve --phrasings=age_small,multihop_small {CURVE}",
+    "curve of the best phrasing": f"{SMALLS} --phrasings=age_small,multihop_small {CURVE}",
     "inoculate": f"{INOCULATE} --dose=100",
     "inoculate with extra, in one file": (
         f"{INOCULATE} --dose=50 --extra=x1 --probe.report_split=null --seed=3"
@@ -73,7 +78,7 @@ COMMANDS = {
         "diagnose --models=embedded --random_weights=true --mirror=mirror"
         " --sets=cprag,role,neg_simp,neg_nat,role_1500 --shuffles=5"
     ),
-    "grid": "grid --grid.panels=[A,B,C,D] --grid.step=20 --random_weights=true",
+    "grid": "grid --models=embedded --grid.panels=[A,B,C,D] --grid.step=20 --random_weights=true",
     "taxonomy-distance": "taxonomy-distance --results=results --wordnet=wordnet",
     "unigrams": (
         "unigrams --results=results --model_a=first --counts_a=a.txt"

@@ -116,7 +116,8 @@ def test_what_is_no_state_is_named_in_a_line_and_no_folder_is_made(
 
 def test_the_folder_is_that_of_the_bundled_model_where_none_is_named() -> None:
     default = inspect.signature(export_language_model).parameters["output_dir"].default
-    assert Path(default) == MODEL_DIR == ROOT / "assets" / "bookshelf-lm"
+    assert Path(default) == MODEL_DIR
+    assert MODEL_DIR.resolve() == ROOT / "assets" / "bookshelf-lm"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from probelight.encoding.vector_source import vectors_label
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.package import BUNDLED_MODEL, current_model
+from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL, current_model
 from probelight.models.checkpoint_files import (
     WORD_SETTINGS,
     PretrainedError,
@@ -243,7 +243,10 @@ class ModelSettings(ranges.Settings):
         """
         assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
         left_out = {"name": not self.name, "pll": self.pll == "original"}
-        return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
+        values = {k: v for k, v in asdict(self).items() if not left_out.get(k)}
+        if not MODEL_TYPES[self.kind].has_checkpoint and self.name_or_path == BUNDLED_MODEL:
+            values["name_or_path"] = SMALL_MODEL  # the default before; a baseline reads neither
+        return values
 
 
 @dataclass(frozen=True)

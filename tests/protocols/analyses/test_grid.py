@@ -75,7 +75,7 @@ def test_the_command_fills_grids_and_goes_on(
     files = (path, tmp_path / "results.csv")
     before = [file.read_bytes() for file in files]
     assert cli.main(command) == 0
-    assert capsys.readouterr().out.count(", dictionary-lm: complete\n") == 3
+    assert capsys.readouterr().out.count(", bookshelf-lm: complete\n") == 3
     assert [file.read_bytes() for file in files] == before
 
 

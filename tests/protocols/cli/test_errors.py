@@ -137,7 +137,7 @@ MISTAKES = [
     (f"{PLAN} --grid.rows=[]", "error: --grid.rows []: give "),
     (f"{CURVE} --wandb.tags=[a,a]", "error: --wandb.tags ('a', 'a'): give each once"),
     (f"grid {OUT} --grid.panels=A,A", "error: --grid.panels ['A', 'A']: give each once"),
-    (f"demo {OUT} --plan.doses=[5,5]", "error: --plan.doses [5, 5]: give each once"),
+    (f"demo {OUT} --plan.seeds=[5,5]", "error: --plan.seeds [5, 5]: give each once"),
     (f"{INOCULATE} --original.sets=a,a", "error: --original.sets ['a', 'a']: give each once"),
     # What is quoted is shortened.
     (f"zero-shot {OUT} --probes={'x' * 9000}", f"no probe '{'x' * 59}...{'x' * 28}'; there are"),
@@ -145,7 +145,7 @@ MISTAKES = [
     (f"explain --probes=age_small --item='{'no ' * 9000}x'", "given as @12"),
     (f"grid {OUT} --grid.last_age=1000000", "error: --grid.last_age 1000000: give "),
     (f"probes build {OUT} --seed=-1", "error: --seed -1: give "),
-    (f"demo {OUT} --plan.doses=[50,-1]", "error: --plan.doses[1] -1: give "),
+    (f"demo {OUT} --plan.seeds=[50,-1]", "error: --plan.seeds[1] -1: give "),
     (f"{FIT} --model.learning_rate=-1", "error: --model.learning_rate -1.0: give "),
     (f"{FIT} --checkpoint_every=0", "error: --checkpoint_every 0: give "),
     (f"{FIT} --seed_everything=4294967296", "error: --seed_everything 4294967296: give "),

@@ -78,7 +78,7 @@ def test_finished_points_are_not_computed_again(
     assert {p for p in after if after[p] != before[p]} == {removed}
     assert json.loads(removed.read_text())["rows"] == kept
     assert cli.main(arguments(traced)) == 0
-    assert "age_small: curve of dictionary-lm complete" in capsys.readouterr().out
+    assert "age_small: curve of bookshelf-lm complete" in capsys.readouterr().out
 
 
 def test_the_mapping_of_the_control_is_said(traced: Path) -> None:

@@ -205,7 +205,7 @@ def test_names_on_the_hub_are_told_by_their_config(hub_cache: HubCache) -> None:
 def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = with_model_type(ModelSettings(kind=AUTO))
     assert found == ModelSettings()
-    assert capsys.readouterr().out.startswith("dictionary-lm: masked language model")
+    assert capsys.readouterr().out.startswith("bookshelf-lm: masked language model")
     baseline = {"format": 1, "kind": "esim"}
     (tmp_path / "word_module.json").write_text(json.dumps(baseline))
     with pytest.raises(UsageError, match=r"baseline that was trained .kind esim.*--models esim"):

@@ -105,7 +105,7 @@ def test_models_are_checked_without_their_weights() -> None:
     records = [SPLIT, replace(SPLIT, choices=("large", "small"))]
     check_scorer(skipping, "mc_mlm", [records], lambda _, kept: posed.extend(kept))
     assert posed == [1]
-    with pytest.raises(RecordError, match=r"^dictionary-lm: 7@0: the candidate 'zzyzxian' is"):
+    with pytest.raises(RecordError, match=r"^bookshelf-lm: 7@0: the candidate 'zzyzxian' is"):
         check_scorer(ModelSettings(), "mc_mlm", [records])
     check_scorer(ModelSettings(), "mc_qa", [records])
     check_module(ModelSettings(), "mc_qa")
@@ -190,7 +190,7 @@ def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
     folder = str(tmp_path / "esim")
     module_for(pairs, "mc_qa").save_pretrained(folder)
     check_questions(pairs, folder)
-    with pytest.raises(UsageError, match=r"kind esim.*called dictionary-lm.*kind esim"):
+    with pytest.raises(UsageError, match=r"kind esim.*called bookshelf-lm.*kind esim"):
         check_questions(ModelSettings(), folder)
     (tmp_path / "transformer").mkdir()
     check_questions(ModelSettings(), str(tmp_path / "transformer"))
@@ -263,7 +263,7 @@ def test_an_entry_of_the_registry_names_what_is_there(name: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "label"),
     [
-        ({}, "dictionary-lm"),
+        ({}, "bookshelf-lm"),
         ({"name_or_path": "group/bert/"}, "bert"),
         ({"name_or_path": "a/b", "random_weights": True}, "b (random weights)"),
         ({"name": " mine ", "random_weights": True}, "mine (random weights)"),
