@@ -4,33 +4,46 @@ import pytest
 from safetensors import safe_open
 
 from probelight.io.files import sha256_of
+from probelight.io.package import BUNDLED_MODEL, BUNDLED_MODELS, QUESTION_MODEL, SMALL_MODEL
+from probelight.models.checkpoint_files import model_folder
 from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.probes.controls import NONSENSE_WORDS
 from probelight.probes.source import load_probe
-from tests.fixtures.checkout import ROOT, SMALL_DIR
+from tests.fixtures.checkout import ROOT
 
 VECTORS = ROOT / "assets" / "word_vectors.txt"
 
 
 def test_the_shipped_files_are_small() -> None:
-    assert (SMALL_DIR / "model.safetensors").stat().st_size <= 14_000_000
+    for name in BUNDLED_MODELS:
+        assert (model_folder(name) / "model.safetensors").stat().st_size <= 20_000_000
     assert VECTORS.stat().st_size <= 4_000_000
 
 
-def test_the_model_card_is_about_the_model_that_is_shipped() -> None:
-    card = (SMALL_DIR / "README.md").read_text(encoding="utf-8")
-    assert sha256_of(SMALL_DIR / "model.safetensors") in card
-    with safe_open(SMALL_DIR / "model.safetensors", "pt") as weights:
-        shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
-    assert [12000, 256] in shapes
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [(SMALL_MODEL, [12000, 256]), (BUNDLED_MODEL, [14000, 256]), (QUESTION_MODEL, [14000, 256])],
+)
+def test_the_model_card_is_about_the_model_that_is_shipped(name: str, shape: list[int]) -> None:
+    folder = model_folder(name)
+    assert sha256_of(folder / "model.safetensors") in (folder / "README.md").read_text("utf-8")
+    with safe_open(folder / "model.safetensors", "pt") as weights:
+        slices = [weights.get_slice(key) for key in weights.keys()]  # noqa: SIM118
+    assert shape in [part.get_shape() for part in slices]
+    assert {part.get_dtype() for part in slices} == {"F16"}
 
 
-def test_every_word_that_must_be_is_one_piece() -> None:
-    _, tokenizer = load_pretrained(MASKED_LM, "embedded")
+@pytest.mark.parametrize("name", [SMALL_MODEL, BUNDLED_MODEL])
+def test_every_word_that_must_be_is_one_piece(name: str) -> None:
+    _, tokenizer = load_pretrained(MASKED_LM, name)
     words = [*NONSENSE_WORDS, *map(str, range(121))]
-    for name in probe_names():
-        words += load_probe_config(name).candidates
+    for probe in probe_names():
+        words += load_probe_config(probe).candidates
+    for split in ("train", "dev", "test"):
+        words += [
+            c for record in load_probe("taxonomy_small", split).records for c in record.choices
+        ]
     split = [word for word in words if len(tokenizer.tokenize(word)) != 1]
     assert split == []
     assert tokenizer.unk_token not in {tokenizer.tokenize(word)[0] for word in words}

@@ -60,7 +60,7 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
     if Path(state).is_dir():
         trained = saved_module(state)
         if not isinstance(trained, SentenceChoice):
-            raise UsageError(f"{state}: a {type(trained).__name__} has no form in half precision")
+            raise UsageError(f"{state}: {type(trained).__name__} has no form in half precision")
         trained.save_pretrained(folder, nn.Module.half(trained).state_dict())
         print(folder)
         return folder

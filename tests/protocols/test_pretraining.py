@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertForPreTraining
 
+from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.lightning_modules.masked_lm import MaskedLanguageModel
+from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.protocols import cli
 from probelight.protocols.export import MODEL_DIR, export_language_model
 from probelight.protocols.pretraining import CLS, IGNORE, MASK, SEP, DictionaryText, MaskedPairs
@@ -167,3 +170,22 @@ def test_the_card_says_what_a_reader_can_count(state: Path, tmp_path: Path) -> N
     assert f"sha256 `{hashlib.sha256(weights.read_bytes()).hexdigest()}`" in card
     assert f"float16, {weights.stat().st_size / 1e6:.1f} MB" in card
     assert "{" not in card
+
+
+def test_a_question_model_is_stored_in_half_precision(tmp_path: Path) -> None:
+    trained = SentenceChoice("dictionary-lm", head="pooler", max_length=64, num_choices=5, seed=3)
+    trained.save_pretrained(tmp_path / "best")
+    assert export_language_model(str(tmp_path / "best"), str(tmp_path / "model")).is_dir()
+    for path in (tmp_path / "model").glob("*.safetensors"):
+        assert {value.dtype for value in load_file(path).values()} == {torch.float16}, path
+    stored = SentenceChoice.from_folder(tmp_path / "model")
+    assert (stored.head_kind, stored.max_length, stored.num_choices) == ("pooler", 64, 5)
+    for name, value in stored.state_dict().items():
+        assert torch.equal(value, trained.state_dict()[name].half().float()), name
+
+
+def test_what_has_no_half_precision_is_named(tmp_path: Path, refused: Refused) -> None:
+    ESIM(max_length=8).save_pretrained(tmp_path / "best")
+    line = refused(["export", str(tmp_path / "best"), f"--output_dir={tmp_path / 'model'}"])
+    assert f"{tmp_path / 'best'}: ESIM has no form in half precision" in line
+    assert not (tmp_path / "model").exists()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
 from probelight.callbacks.run_metrics import LearningCurve
 from probelight.io.ranges import settings_from
+from probelight.models.checkpoint_files import model_folder
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.protocols.engine.models import module_for, saved_module, source_of
@@ -169,7 +169,7 @@ def original_source(
         return source, OriginalParts(sets=tuple(task.sets), train_items=task.train_items)
     unknown = replace(source, hub_id=None, revision=None), None
     try:
-        recorded = RunRecord.read(Path(checkpoint).resolve().parent.parent / "result.json")
+        recorded = RunRecord.read(model_folder(checkpoint).resolve().parent.parent / "result.json")
     except (OSError, ValueError):
         return unknown
     fingerprint = model_fingerprint(saved_module(checkpoint))

@@ -32,7 +32,7 @@ LEAST_REACH = 0.2  # of a chart, from its lowest bar to its highest: noise stays
 BARS = "▁▂▃▄▅▆▇█"
 # For terminals that show nothing else; each is one character, so that columns stay columns.
 ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
-EXTRAS = {"none": "the dose alone"}
+EXTRAS = {"none": "no replay"}
 ORDER: Sequence[Word] = ("knew it", "learned it", "cannot tell", "not shown")
 SIDES = (  # metrics of an inoculation, before it and after
     ("probe_accuracy_before", "probe_accuracy"),
@@ -51,7 +51,7 @@ SHORTER = (
 
 
 def print_story(folder: Path, *end: str) -> None:
-    """Print the story of a folder's results and the given last lines, 25 lines in all."""
+    """Print the story of a folder's results and the given last lines, 31 lines in all."""
     console = Console()
     results = load_results(folder)
     lines = story(results)
@@ -67,7 +67,7 @@ def print_story(folder: Path, *end: str) -> None:
 
 
 def story(results: Results) -> list[str]:
-    """Return the lines, at most 21; empty if nothing can be judged."""
+    """Return the lines, at most 27; empty if nothing can be judged."""
     found = verdicts(results)
     if not found:
         return []
@@ -148,7 +148,7 @@ def _replay(results: Results, last: Dose) -> list[str]:
     for by_extra in with_and_without_replay(results):
         one = by_extra.get("none")
         if one and (one.series, one.dose) == (last.series, last.dose):
-            names = [EXTRAS.get(extra, f"with replay {extra}") for extra in by_extra]
+            names = [EXTRAS.get(extra, f"replay {extra}") for extra in by_extra]
             return [
                 f"  {name}  {change('gain', dose.gain)}, "
                 f"{change('cost', dose.estimate('inoculation_cost'))}".replace(" points", "")

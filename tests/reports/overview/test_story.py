@@ -55,6 +55,35 @@ def test_a_change_that_may_be_none_says_so(inoculated: Callable[..., Results]) -
     assert max(map(len, more)) <= WIDTH
 
 
+def test_replay_has_a_line_below_the_dose_alone(inoculated: Callable[..., Results]) -> None:
+    """Gains of 100 and 50 of 1,000, costs of 20 and 5 of 500."""
+    alone = {"probe_correct": (200, 300), "original_correct": (300, 280)}
+    replayed = {"extra": "x1", "probe_correct": (200, 250), "original_correct": (300, 295)}
+    lines = story(inoculated(*({**own, "seed": s} for own in (alone, replayed) for s in (1, 2))))
+    assert lines[-2:] == [
+        "  no replay  gain +10.0, cost +4.0",
+        "  replay x1  gain +5.0, cost +1.0",
+    ]
+
+
+def test_what_was_forgotten_is_shown_below_what_was_learned(
+    tmp_path: Path, inoculated: Callable[..., Results]
+) -> None:
+    inoculated({}, {"model": "other"})
+    item = {"id": "1", "position": 1, "question": "q", "choices": ["a", "b"], "answer": 0}
+    lines = [
+        {**item, "set": "report_original_before", "scores": [1.0, 0.0], "prediction": 0},
+        {**item, "set": "report_original", "scores": [0.0, 1.0], "prediction": 1},
+    ]
+    whole = [{**line, "tied": 1, "correct": float(not line["prediction"])} for line in lines]
+    write_lines(next(tmp_path.glob("runs/*")), whole)
+    assert story(load_results(tmp_path))[-3:] == [
+        "One it forgot: q",
+        "  right answer: a",
+        "  after 100 examples it said: b",
+    ]
+
+
 def test_the_item_is_the_example_of_the_best_known_skill(tmp_path: Path) -> None:
     write_run(tmp_path, "a", zero_shot_rows("unknown", 50, 100, 2))
     run = write_run(tmp_path, "b", zero_shot_rows("known", 90, 100, 2))
