@@ -149,11 +149,13 @@ def _replay(results: Results, last: Dose) -> list[str]:
         one = by_extra.get("none")
         if one and (one.series, one.dose) == (last.series, last.dose):
             names = [EXTRAS.get(extra, f"replay {extra}") for extra in by_extra]
-            return [
-                f"  {name}  {change('gain', dose.gain)}, "
-                f"{change('cost', dose.estimate('inoculation_cost'))}".replace(" points", "")
-                for name, dose in zip(_padded(names), by_extra.values(), strict=True)
-            ]
+            lines = []
+            for name, dose in zip(_padded(names), by_extra.values(), strict=True):
+                cost = dose.estimate("inoculation_cost")
+                line = f"  {name}  {change('gain', dose.gain)}, {change('cost', cost)}"
+                # The intervals say whether there may be none; there is no room for the words.
+                lines.append(line.replace(" points", "").replace(", may be none", ""))
+            return lines
     return []
 
 
