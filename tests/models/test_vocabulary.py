@@ -43,7 +43,7 @@ RECORDS = [
 def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
     model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
-    scorer = MaskedScorer(MaskedLM())
+    scorer = MaskedScorer(MaskedLM("dictionary-lm"))
     found = ask(scorer, candidate_ranks(scorer), {"a": RECORDS}, QUIET)["a"]
     for record, ranks in zip(found.records, found.scores, strict=True):
         inputs = tokenizer(record.stem, return_tensors="pt")

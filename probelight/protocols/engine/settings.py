@@ -210,6 +210,10 @@ class ModelSettings(ranges.Settings):
                 f"model.name {self.name} is what tables call the model; give the folder or Hub "
                 "name to load as model.name_or_path"
             )
+        known = MODEL_TYPES.get(self.kind)
+        if known and not known.has_checkpoint and self.name_or_path == BUNDLED_MODEL:
+            # The default of before, so that runs keep their keys; a baseline reads neither.
+            object.__setattr__(self, "name_or_path", SMALL_MODEL)
         if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
             raise UsageError(
                 f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
@@ -243,10 +247,7 @@ class ModelSettings(ranges.Settings):
         """
         assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
         left_out = {"name": not self.name, "pll": self.pll == "original"}
-        values = {k: v for k, v in asdict(self).items() if not left_out.get(k)}
-        if not MODEL_TYPES[self.kind].has_checkpoint and self.name_or_path == BUNDLED_MODEL:
-            values["name_or_path"] = SMALL_MODEL  # the default before; a baseline reads neither
-        return values
+        return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.conftest import Refused
 
+SMALL = ["--model.name_or_path", "dictionary-lm"]
+
 
 def scores(path: Path, records: list[Record], setup: str = "mc_mlm") -> list[str]:
     """A file of items, and the command that scores it."""
@@ -42,7 +44,7 @@ def colours(path: Path, *choices: str) -> list[str]:
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("zero-shot") / "out"
     arguments = ["zero-shot", "--probes", "age_small,taxonomy_small", "--output_dir", str(folder)]
-    assert cli.main([*arguments, "--trainer.progress_bar", "false"]) == 0
+    assert cli.main([*arguments, *SMALL, "--trainer.progress_bar", "false"]) == 0
     return folder
 
 
@@ -91,7 +93,8 @@ def test_intervals_go_by_groups(scored: Path) -> None:
 def test_the_same_command_goes_on_and_another_is_refused(
     scored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["zero-shot", "--output_dir", str(scored), "--trainer.progress_bar", "false"]
+    arguments = ["zero-shot", "--output_dir", str(scored), *SMALL]
+    arguments += ["--trainer.progress_bar", "false"]
     assert cli.main([*arguments, "--probes", "age_small,taxonomy_small"]) == 0
     assert capsys.readouterr().out.count("complete") == 2
     assert cli.main([*arguments, "--probes", "age_small"]) == cli.USAGE_ERROR

@@ -24,7 +24,7 @@ from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import Predictions, predict
-from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
+from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot import measures
 from probelight.protocols.zero_shot.command import chosen_rules
@@ -33,6 +33,7 @@ from probelight.results.row import Row
 from tests.fixtures.checkout import SMALL_DIR
 from tests.fixtures.rows import read_predictions, read_result, read_results
 
+SMALL = ModelSettings("dictionary-lm")
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 LogLikelihood = Callable[[str, str], tuple[float, int]]
 MLM = [
@@ -70,7 +71,7 @@ def log_likelihood() -> LogLikelihood:
 
 
 def asked(
-    setup: Setup, records: list[Record], domain: str, model: ModelSettings = DEFAULT_MODEL
+    setup: Setup, records: list[Record], domain: str, model: ModelSettings = SMALL
 ) -> measures.Panel:
     scorer = scorer_for(model, setup)
     own = predict(scorer, {"mine": records}, TRAINER)["mine"]
