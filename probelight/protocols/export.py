@@ -99,7 +99,6 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
             mask_rate=f"{100 * data.mask_rate:.0f}",
             step_tokens=f"{parts * data.max_tokens:,}",
             optimizer={"muon": "Muon and AdamW", "adamw": "AdamW"}[module.optimizer],
-            precision="bfloat16 autocast",
             sources="\n".join(f"- {title}" for title in source_titles(data.hparams["sources"])),
             common_words=f"{data.hparams['common_words']:,}",
             parameters=f"{sum(p.numel() for p in module.model.parameters()):,}",
