@@ -55,17 +55,18 @@ class _Answer:
         return any(key in self.right for key in self.given[:1])
 
 
-def examples(results: Results, row: Sequence[SkillVerdict]) -> list[Example]:
-    """Return the examples of the verdicts on one skill; none if no run kept its answers.
+def examples(results: Results, row: Sequence[SkillVerdict]) -> Iterator[Example]:
+    """Yield the examples of the verdicts on one skill; none if no run kept its answers.
 
     Of a skill that a model knew or learned: an item that the first model gets right, and one that
     inoculation made it forget, or that it gets wrong. Of another skill a typical item.
     """
     if not any(verdict.word in ("knew it", "learned it") for verdict in row):
-        return [found for found in (_example(results, row),) if found]
-    right = _example(results, row, True)
+        yield from filter(None, [_example(results, row)])
+        return
+    yield from filter(None, [_example(results, row, True)])
     lost = next(filter(None, (forgotten(results, verdict) for verdict in row)), None)
-    return [found for found in (right, lost or _example(results, row, False)) if found]
+    yield from filter(None, [lost or _example(results, row, False)])
 
 
 def _example(
@@ -90,33 +91,8 @@ def _example(
             found[verdict.model] = answers[typical]
     if not found:
         return None
-    first = next(iter(found.values()))
-    num_words = NUM_WORDS if len(found) == 1 else 1
-    given = [key for answer in found.values() for key in answer.given[:num_words]]
-    kept = dict.fromkeys([*given, *first.right])
-    others = (key for key, text in first.choices.items() if text)
-    every = list(dict.fromkeys([*kept, *others]))
-    shown = every[: max(MOST_CHOICES, len(kept))]
-    if first.choices:
-        shown.sort()
     titles = {None: "One item", True: "One it gets right", False: "One it gets wrong"}
-    return Example(
-        question=first.question,
-        choices=tuple(
-            (
-                cut(first.choices.get(key, str(key)), LONGEST_CHOICE),
-                key in first.right,
-                tuple(model for model, answer in found.items() if key in answer.given[:1]),
-            )
-            for key in shown
-        ),
-        when=_when(first.run),
-        silent=tuple(model for model, answer in found.items() if not answer.given),
-        more_choices=len(every) - len(shown),
-        more_models=len(row) - len(found),
-        address=_address(first.run, first.item),
-        title=titles[is_right],
-    )
+    return _shown(found, titles[is_right], len(row) - len(found))
 
 
 def forgotten(results: Results, verdict: SkillVerdict) -> Example | None:
@@ -137,22 +113,39 @@ def forgotten(results: Results, verdict: SkillVerdict) -> Example | None:
                 if item.correct == 1 and place in after_all and after_all[place].correct == 0
             ]
             if lost:
-                item = after_all[median_low(lost)[1]]
-                who = {item.prediction: (run.model,)}
-                return Example(
-                    question=cut(item.question, LONGEST_QUESTION),
-                    choices=tuple(
-                        (cut(text, LONGEST_CHOICE), place == item.answer, who.get(place, ()))
-                        for place, text in enumerate(item.choices)
-                    ),
-                    when=_when(run),
-                    silent=(),
-                    more_choices=0,
-                    more_models=0,
-                    address=_address(run, f"{item.id}@{item.position}"),
-                    title="One it forgot",
-                )
+                answer = _answer(run, after_all[median_low(lost)[1]])
+                return _shown({run.model: answer}, "One it forgot")
     return None
+
+
+def _shown(found: Mapping[str, _Answer], title: str, more_models: int = 0) -> Example:
+    """Return the models' answers to one question as an example."""
+    first = next(iter(found.values()))
+    num_words = NUM_WORDS if len(found) == 1 else 1
+    given = [key for answer in found.values() for key in answer.given[:num_words]]
+    kept = dict.fromkeys([*given, *first.right])
+    others = (key for key, text in first.choices.items() if text)
+    every = list(dict.fromkeys([*kept, *others]))
+    shown = every[: max(MOST_CHOICES, len(kept))]
+    if first.choices:
+        shown.sort()
+    return Example(
+        question=first.question,
+        choices=tuple(
+            (
+                cut(first.choices.get(key, str(key)), LONGEST_CHOICE),
+                key in first.right,
+                tuple(model for model, answer in found.items() if key in answer.given[:1]),
+            )
+            for key in shown
+        ),
+        when=_when(first.run),
+        silent=tuple(model for model, answer in found.items() if not answer.given),
+        more_choices=len(every) - len(shown),
+        more_models=more_models,
+        address=_address(first.run, first.item),
+        title=title,
+    )
 
 
 def _when(run: Run) -> str:
@@ -193,13 +186,16 @@ def _choices(results: Results, run: Run) -> Iterator[tuple[Hashable, _Answer]]:
     for item in read_item_lines(results, run):
         is_before = run.protocol == "inoculation" and item.set != AFTER_INOCULATION
         if item.control in WHOLE and not is_before:
-            scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]
-            right = item.scores[item.answer]
-            ease = None if right is None or not scores else right - max(scores)
-            place, question = f"{item.id}@{item.position}", cut(item.question, LONGEST_QUESTION)
-            choices = dict(enumerate(item.choices))
-            given = [] if item.prediction is None else [item.prediction]
-            yield item.asked, _Answer(run, place, question, choices, [item.answer], given, ease)
+            yield item.asked, _answer(run, item)
+
+
+def _answer(run: Run, item: ItemLine) -> _Answer:
+    scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]
+    right = item.scores[item.answer]
+    ease = None if right is None or not scores else right - max(scores)
+    place, question = f"{item.id}@{item.position}", cut(item.question, LONGEST_QUESTION)
+    given = [] if item.prediction is None else [item.prediction]
+    return _Answer(run, place, question, dict(enumerate(item.choices)), [item.answer], given, ease)
 
 
 def cut(text: str, longest: int) -> str:

@@ -35,7 +35,7 @@ def grid(results: Results) -> dict[str, Any] | None:
     rows = []
     for skill in dict.fromkeys(verdict.skill for verdict in found):
         cells = [by_place.get((skill, model)) for model in models]
-        rows.append((skill, cells, examples(results, [cell for cell in cells if cell])))
+        rows.append((skill, cells, [*examples(results, [cell for cell in cells if cell])]))
     return {
         "models": models,
         "rows": rows,

@@ -161,9 +161,9 @@ def _replay(results: Results, last: Dose) -> list[str]:
 
 def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of an item of the best-judged skill that has one, and of one it lost."""
-    found = (examples(results, [verdict])[:1] for verdict in best_first)
+    found = (next(examples(results, [verdict]), None) for verdict in best_first)
     lost = (forgotten(results, verdict) for verdict in best_first)
-    shown = [*next(filter(None, found), []), *islice(filter(None, lost), 1)]
+    shown = [*islice(filter(None, found), 1), *islice(filter(None, lost), 1)]
     lines = []
     for item in shown:
         right = [text for text, is_right, _ in item.choices if is_right][:1]
