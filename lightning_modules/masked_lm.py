@@ -134,6 +134,7 @@ class MaskedLanguageModel(pl.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         elapsed = time.monotonic() - self._resumed_at
         checkpoint["train_seconds"] = self._seconds_before + elapsed
+        checkpoint["precision"] = self.trainer.precision
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self._seconds_before = checkpoint.get("train_seconds", 0.0)

@@ -132,7 +132,11 @@ def train_wordpiece(texts: Iterable[str], whole_words: Sequence[str], vocab_size
     )
     by_id = sorted(trainer.get_vocab().items(), key=lambda item: item[1])
     trained = [piece for piece, _ in by_id if piece not in SPECIAL_TOKENS]
-    characters = [piece for piece in trained if len(piece.removeprefix("##")) == 1]
+    # In an order of their own: the trainer's differs from run to run.
+    characters = sorted(
+        (piece for piece in trained if len(piece.removeprefix("##")) == 1),
+        key=lambda piece: (piece.startswith("##"), piece),
+    )
     pieces = dict.fromkeys([*SPECIAL_TOKENS, *characters, *(w.lower() for w in whole_words)])
     if len(pieces) > vocab_size:
         raise ValueError(

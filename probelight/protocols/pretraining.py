@@ -46,6 +46,8 @@ class DictionaryText(ResumableData):
         held_out_rate: Share of documents kept for measuring.
         swap_rate: Share of pairs whose second half is a neighbouring concept's (next-sentence
             objective).
+        definition_rate: Share of a dictionary's pairs whose second half is a definition without
+            its word: the next-sentence objective then asks whether the word means that.
         seed: Seeds text, order, pairs and masks.
     """
 
@@ -65,6 +67,7 @@ class DictionaryText(ResumableData):
         mask_rate: Share = 0.2,
         held_out_rate: Share = 0.01,
         swap_rate: ShareOrAll = 0.5,
+        definition_rate: ShareOrAll = 0.0,
         seed: Seed = 0,
     ) -> None:
         super().__init__()
@@ -73,6 +76,7 @@ class DictionaryText(ResumableData):
         self.max_tokens = max_tokens
         self.mask_rate = mask_rate
         self.swap_rate = swap_rate
+        self.definition_rate = definition_rate
         self.seed = seed
         self.text_settings: dict[str, Any] = {
             "wordnet_dir": wordnet_dir,
@@ -144,6 +148,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         pieces = settings.vocab_path.read_text(encoding="utf-8").splitlines()
         self.continues = np.array([piece.startswith("##") for piece in pieces])
         self.separator = pieces.index(".")
+        self.colon = pieces.index(":") if settings.definition_rate else PAD
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         epoch = self.clock.epoch if self.clock else 0
@@ -163,25 +168,43 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         """Return two segments, and whether the second continues the first."""
         # Within the length the batch was planned with, whichever document the second half is from.
         budget = int(self.settings.lengths[document]) - 3
-        mine = self._sentences(document, rng)
-        if len(mine) == 1:
+        rate = 0.0 if self.store.in_order[document] else self.settings.definition_rate
+        defines = rate > 0 and rng.random() < rate
+        mine = self._sentences(document, rng, but_first=defines)
+        if defines:
+            word, definition = self._entry(document)
+            first = self._join([word, *mine[: int(rng.integers(len(mine) + 1))]])
+            second = [definition]
+        elif len(mine) == 1:
             return mine[0][: budget + 1], mine[0][:0], IGNORE
-        cut = int(rng.integers(1, len(mine)))
-        first, second = self._join(mine[:cut]), mine[cut:]
+        else:
+            cut = int(rng.integers(1, len(mine)))
+            first, second = self._join(mine[:cut]), mine[cut:]
         swapped = rng.random() < self.settings.swap_rate
         if swapped:
             offset = int(rng.integers(1, _MAX_NEIGHBOUR + 1)) * (1 if rng.random() < 0.5 else -1)
             place = int(np.searchsorted(self.documents, document)) + offset
             other = int(self.documents[place % len(self.documents)])
-            second = self._sentences(other, rng)[: max(1, len(second))]
+            if defines:
+                second = [self._entry(other)[1]]
+            else:
+                second = self._sentences(other, rng)[: max(1, len(second))]
         joined = self._join(second)
         half = budget // 2
         first = first[: max(half, budget - len(joined))]
         return first, joined[: budget - len(first)], int(not swapped)
 
-    def _sentences(self, document: int, rng: np.random.Generator) -> list[np.ndarray]:
+    def _entry(self, document: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the word and the definition, of which a dictionary's first sentences are made."""
+        sentence = self.store.sentences(document)[0]
+        end = int(np.argmax(sentence == self.colon))
+        return sentence[:end], sentence[end + 1 :]
+
+    def _sentences(
+        self, document: int, rng: np.random.Generator, but_first: bool = False
+    ) -> list[np.ndarray]:
         """Return the sentences of a document; those of a dictionary in a random order."""
-        sentences = self.store.sentences(document)
+        sentences = self.store.sentences(document)[but_first:]
         if self.store.in_order[document]:
             return sentences
         return [sentences[i] for i in rng.permutation(len(sentences))]

@@ -15,6 +15,8 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertForPreTraining
 
+from probelight.build.pretraining_text import TOKENS, tokenise
+from probelight.build.sources.verbalise import Document
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.lightning_modules.masked_lm import MaskedLanguageModel
 from probelight.lightning_modules.sentence_choice import SentenceChoice
@@ -87,6 +89,34 @@ def test_running_text_keeps_its_order_and_dictionaries_do_not(text: DictionaryTe
     assert orders() > {(0, 1)}
     text.store.in_order[:] = True
     assert orders() == {(0, 1)}
+
+
+@pytest.mark.parametrize("swap_rate", [0.0, 1.0])
+def test_a_definition_is_asked_for_without_its_word(swap_rate: float, tmp_path: Path) -> None:
+    """Document i begins with "w(i) : w(i+20)" and goes on with "w(i) w(i+10)"."""
+    text = DictionaryText(**small_dictionary(tmp_path), definition_rate=1.0, swap_rate=swap_rate)
+    pieces = text.vocab_path.read_text().splitlines()
+    word = {piece: i for i, piece in enumerate([*pieces, ":"])}
+    text.vocab_path.write_text("\n".join(word) + "\n")
+    documents = [
+        Document(f"d{i}", "wordnet", (f"w{i} : w{i + 20}", f"w{i} w{i + 10}")) for i in range(30)
+    ]
+    np.savez(text.folder / TOKENS, **vars(tokenise(documents, [*word], held_out_rate=0.2)))
+    text.setup()
+    firsts, seconds = set(), set()
+    for index, document in enumerate(text.train_documents):
+        item = MaskedPairs(text.store, text.train_documents, None, text)[index]
+        ids = np.where(item["labels"] == IGNORE, item["ids"], item["labels"])
+        first, second = ids[item["types"] == 0][1:-1], ids[item["types"] == 1][:-1]
+        own = [word[f"w{document}"], word["."]]
+        more = [word[f"w{document}"], word[f"w{document + 10}"], word["."]]
+        assert first.tolist() in (own, [*own, *more])
+        firsts.add(len(first))
+        assert second[1:].tolist() == [word["."]]
+        seconds.add(int(second[0]) - word[f"w{document + 20}"])
+        assert item["is_next"] == 1 - swap_rate
+    assert firsts == {2, 5}
+    assert (seconds == {0}) if swap_rate == 0 else (0 not in seconds and len(seconds) > 5)
 
 
 def test_training_and_held_out_documents_are_apart(text: DictionaryText) -> None:
@@ -167,6 +197,8 @@ def test_the_card_says_what_a_reader_can_count(state: Path, tmp_path: Path) -> N
     assert counts is not None
     assert sum(map(int, counts.groups())) == 30
     assert "training | 3 steps of" in card
+    assert "AdamW, precision 32-true, " in card
+    assert "0% of a dictionary's are a definition" in card
     assert f"sha256 `{hashlib.sha256(weights.read_bytes()).hexdigest()}`" in card
     assert f"float16, {weights.stat().st_size / 1e6:.1f} MB" in card
     assert "{" not in card
