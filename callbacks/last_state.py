@@ -21,7 +21,7 @@ from pytorch_lightning.trainer.connectors.signal_connector import _SignalConnect
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight.io.atomic import part_of, remove, written_to
-from probelight.io.errors import is_out_of_memory
+from probelight.io.errors import ProbelightError, is_out_of_memory
 from probelight.io.files import regular_file
 from probelight.io.process import STOP
 
@@ -29,7 +29,7 @@ LAST_NAME = "last"
 SCORES = "scores"  # in a state: the last value of each metric
 
 
-class UnreadableCheckpointError(RuntimeError):
+class UnreadableCheckpointError(ProbelightError, RuntimeError):
     """A training state that cannot be read; the message names the file."""
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probelight.encoding.vector_source import EMBEDDED, located, vectors_label
+from probelight.io.errors import ProbelightError
 from probelight.io.files import LARGE, read_lines, sha256_of
 
 Vector = NDArray[np.float32]
@@ -24,7 +25,7 @@ _FIRST_LINES = 100  # tell how many numbers a line has
 _SPREAD_LINES = 1000  # tell how large the numbers are
 
 
-class WordVectorsError(ValueError):
+class WordVectorsError(ProbelightError, ValueError):
     """A file of word vectors that cannot be used; the message names it and the line."""
 
 

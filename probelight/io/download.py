@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from probelight.io.errors import RecordError
+from probelight.io.errors import ProbelightError, RecordError
 from probelight.io.files import BLOCK, ITEMS, PACKED_MAGIC, content_sha256, read_blocks
 from probelight.io.package import cache_folder
 
@@ -34,7 +34,7 @@ ADVICE = (
 )
 
 
-class DownloadError(OSError):
+class DownloadError(ProbelightError, OSError):
     """A file could not be fetched; the message names the address and what to do."""
 
 

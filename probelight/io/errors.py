@@ -13,15 +13,19 @@ _NO_MEMORY = (
 )
 
 
-class RecordError(ValueError):
+class ProbelightError(Exception):
+    """Whatever is wrong with what the user gave: an item, a file, a setting, a checkpoint."""
+
+
+class RecordError(ProbelightError, ValueError):
     """A malformed item or file; the message names the file, the line and the mistake."""
 
 
-class ConfigError(ValueError):
+class ConfigError(ProbelightError, ValueError):
     """A config is wrong or missing; the message names file and key."""
 
 
-class UsageError(ValueError):
+class UsageError(ProbelightError, ValueError):
     """A command cannot do what the user asked for; the message says what to change."""
 
 

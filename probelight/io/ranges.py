@@ -31,12 +31,13 @@ from typing import (
 )
 
 from probelight.io.documents import MEANT, STRICT, typed
+from probelight.io.errors import ProbelightError
 
 # Which of several types pydantic tried.
 _UNION_TAG = re.compile(r"int|float|bool|str|none|.*[\[(].*")
 
 
-class RangeError(ValueError):
+class RangeError(ProbelightError, ValueError):
     """A setting's value is out of its range; the message names both."""
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 
-from probelight.io.errors import nearest
+from probelight.io.errors import ProbelightError, nearest
 from probelight.io.files import user_path
 from probelight.io.package import ASSETS, BUNDLED_MODELS, CONFIGS, current_model
 
@@ -41,7 +41,7 @@ _COUNTS = {
 _MOST_WEIGHTS_A_BYTE = 4  # quantised to four bits: two
 
 
-class PretrainedError(RuntimeError):
+class PretrainedError(ProbelightError, RuntimeError):
     """A checkpoint that cannot be used; the message names it and what is wrong."""
 
 

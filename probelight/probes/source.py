@@ -11,10 +11,11 @@ from urllib.parse import unquote, urlsplit
 
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.io.errors import ConfigError, RecordError, nearest
-from probelight.io.files import DataFile, delimiter_of, text_path
+from probelight.io.files import DataFile, delimiter_of, read_lines, text_path
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
 from probelight.probes.importers.hub import read_hub
-from probelight.probes.importers.items import ItemFile, Options, read_ai2
+from probelight.probes.importers.items import ItemFile, Options, parse_row, read_ai2
+from probelight.probes.importers.objects import setup_of_row
 from probelight.probes.importers.tables import read_pairs, read_table
 from probelight.probes.record import Record, Setup
 
@@ -139,6 +140,7 @@ def _not_in(folder: Path, source: FileSource) -> str:
 
 
 FORMS = ("jsonl", "csv", "tsv")  # endings of the names of files
+ITEM_FILES = tuple(f".{form}{end}" for form in FORMS for end in ("", ".gz"))
 FILE_SPLIT = "file"  # of a file without a config
 
 
@@ -372,3 +374,11 @@ def setup_of(paths: Iterable[str | Path]) -> Setup | None:
     """Infer the setup of files for which none is given: tables of sentences have a mask."""
     paths = [text_path(path) for path in paths]
     return "mc_mlm" if all(delimiter_of(path) for path in paths) else None
+
+
+def guessed_setup(path: str | Path) -> Setup:
+    """Return the setup of one file of items, by its form and its first item's mask."""
+    if setup := setup_of([path]):
+        return setup
+    first = next((text for _, text in read_lines(path) if text.strip()), "")
+    return setup_of_row(parse_row(first))

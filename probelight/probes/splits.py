@@ -11,10 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import partial
 
+from probelight.io.errors import ProbelightError
 from probelight.probes.record import GroupBy, Record, group_of
 
 
-class SplitError(ValueError):
+class SplitError(ProbelightError, ValueError):
     """Items that cannot be divided near the wanted size.
 
     `nearest` is the number of items that the nearest possible division keeps, if there is one.

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from probelight.io.errors import ProbelightError
 from probelight.metrics.intervals import Interval, wilson
 from probelight.reports.estimates import Estimate
 from probelight.reports.words import missing
@@ -44,7 +45,7 @@ COUNTS = ("table", "num_choices", "dose", "n")
 NOT_IN_KEY = ("name", "hub_id", "num_choices", "number", "value", "n")
 
 
-class PublishedError(ValueError):
+class PublishedError(ProbelightError, ValueError):
     """A file of published numbers is damaged; the message names the line."""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from probelight.io.documents import read_json
-from probelight.io.errors import RecordError
+from probelight.io.errors import ProbelightError, RecordError
 from probelight.io.escaping import all_visible, brief, visible
 from probelight.io.files import SETTINGS, read_text, regular_file
 from probelight.results.hits import Hits, Side, read_hits, read_sides
@@ -26,7 +26,7 @@ MOST_UNFINISHED = 12  # failed runs, and unfinished ones; a sweep may be planned
 RUNS_FOLDER, ERROR = "runs", "error.txt"
 
 
-class UnreadableResultError(ValueError):
+class UnreadableResultError(ProbelightError, ValueError):
     """A result file that is cut short or malformed; the message names it."""
 
 

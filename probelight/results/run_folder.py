@@ -28,6 +28,7 @@ import yaml
 
 from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.documents import read_json, read_yaml
+from probelight.io.errors import ProbelightError
 from probelight.io.escaping import as_cell, from_cell, json_text
 from probelight.io.files import regular_file
 from probelight.io.package import FORMER_NAME, SMALL_MODEL
@@ -58,7 +59,7 @@ Listener = Callable[[RunRecord | BaseException], None]
 Logged = tuple[int, str, str, float]  # step, epoch or "", metric, value
 
 
-class ConfigConflictError(ValueError):
+class ConfigConflictError(ProbelightError, ValueError):
     """The output folder belongs to a command with another config."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ def read_hub(
     if len(rows) > MAX_ITEMS:
         raise RecordError(f"{where}: {len(rows):,} rows, and {MAX_ITEMS:,} are the most of one set")
     columns = set(rows.column_names)
-    adapter = next((adapter for needed, adapter in _ADAPTERS if needed <= columns), None)
+    adapter = adapter_of(columns)
     if adapter is None:
         known = "; ".join(", ".join(sorted(needed)) for needed, _ in _ADAPTERS)
         raise RecordError(
@@ -77,6 +77,11 @@ def read_hub(
     if leave_out := config.leave_out.get(split):
         notices += (f"{len(leave_out)} rows left out by the config",)
     return ItemFile(tuple(records), (DataFile(name, sha256, len(records)),), notices)
+
+
+def adapter_of(columns: Collection[str]) -> Callable[[Row], dict[str, Any]] | None:
+    """Return what makes a row of the AI2 format of one with these columns; None if unknown."""
+    return next((adapter for needed, adapter in _ADAPTERS if needed <= {*columns}), None)
 
 
 def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: bool) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 from probelight.io.atomic import part_of, write_text_atomic
 from probelight.io.documents import read_json
-from probelight.io.errors import UsageError
+from probelight.io.errors import ProbelightError, UsageError
 from probelight.io.escaping import json_text
 from probelight.io.process import Process, host_id, is_first_process, this_process
 from probelight.results.record import RESULT
@@ -29,7 +29,7 @@ from probelight.results.run_folder import CONFIG, RunFolder
 DRIVER = "driver.json"
 
 
-class DriverLostError(RuntimeError):
+class DriverLostError(ProbelightError, RuntimeError):
     """Another driver has taken the sweep over."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +19,9 @@ from probelight.protocols.jobs.job import Job, RunContext, make_run, record_pend
 from probelight.results.record import FromFiles
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
+
+# Whether a call from Python runs, which shows one bar for all jobs in place of a command's own.
+FROM_PYTHON: ContextVar[bool] = ContextVar("from_python", default=False)
 
 
 def run_command(
@@ -83,7 +87,9 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
         if code := run_plan(folder, Plan(context, context.engine, plan_jobs(folder.path, jobs))):
             sys.exit(code)
         return [folder.run(job.name, job.config) for job in missing]
-    from rich.progress import track  # not above: --help of all commands is quick
+    # Not above: --help of all commands is quick.
+    from rich.progress import track
+    from tqdm.auto import tqdm
 
     if (folder.path / DRIVER).exists():  # it has been driven by Ray
         refuse_driven(folder.path)
@@ -92,16 +98,20 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
     made: list[RunFolder] = []
     ordered = in_order(jobs)
     runs = {job.key: folder.run(job.name, job.config) for job in ordered}
+    # On a terminal's error stream, or in a notebook.
+    total = tqdm(total=len(missing), unit="run", leave=False, disable=not FROM_PYTHON.get())
     for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
         missing = unfinished(neighbours, folder)
         shown = context.trainer.progress_bar and bool(bar)
         for job in track(missing, description=bar, transient=True, disable=not shown):
             make_run(job.runner, runs[job.key], job.config, quiet if bar else context)
             made.append(runs[job.key])
+            total.update()
             if not bar:
                 folder.write_results()
         if bar and missing:
             folder.write_results()
+    total.close()
     if not made:
         folder.write_results()  # a command that was stopped before it wrote them
     return made

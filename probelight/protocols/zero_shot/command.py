@@ -16,7 +16,15 @@ from probelight.io.ranges import Mirror, Names, PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, load_probe_config, probe_names
 from probelight.probes.record import Record, Setup, groups_of
-from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe, setup_of
+from probelight.probes.source import (
+    FILE_SPLIT,
+    ITEM_FILES,
+    ProbeData,
+    guessed_setup,
+    load_file,
+    load_probe,
+    setup_of,
+)
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine import settings
 from probelight.protocols.engine.chosen_models import chosen_models
@@ -75,8 +83,8 @@ def zero_shot(
         output_dir: Folder of the results.
         model: Which model, in place of `models`.
         models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
-        probes: Names in configs/probe/ or paths of such files, separated by commas; `name:split`
-            chooses another split for one of them.
+        probes: Names in configs/probe/ or paths of such files, or of files of items, separated by
+            commas; `name:split` chooses another split for one of them.
         data: A file of one's own in place of `probes`.
         split: Split of the probes; none takes dev, or test where there is no dev file.
         mirror: Folder or address in place of the addresses of the released files.
@@ -189,9 +197,13 @@ def load_sets(
     found = []
     configs: dict[str, ProbeConfig] = {}
     for entry in probes:
-        name, _, its_split = entry.partition(":")
-        chosen, loaded = _load_split(name, its_split or split, mirror)
-        config = loaded.config
+        if (path := Path(entry)).name.endswith(ITEM_FILES):
+            loaded = load_file(path, guessed_setup(path))
+            config, name, chosen = loaded.config, "", ""
+        else:
+            name, _, its_split = entry.partition(":")
+            chosen, loaded = _load_split(name, its_split or split, mirror)
+            config = loaded.config
         if configs.setdefault(config.name, config).to_json() != config.to_json():
             raise UsageError(
                 f"two probes are called {config.name!r}, which tables could not tell apart; score "

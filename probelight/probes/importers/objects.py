@@ -1,0 +1,84 @@
+"""Items in memory: dicts, or the rows of a `datasets.Dataset`, as a file that all readers take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from probelight.io.atomic import write_text_atomic
+from probelight.io.errors import RecordError
+from probelight.io.escaping import json_text
+from probelight.probes.importers.hub import adapter_of
+from probelight.probes.importers.items import LABELS, MAX_CHOICES, ai2_row
+from probelight.probes.record import MASK, META_FIELDS, OTHER_MASK, Setup, with_mask
+
+STEMS = ("question", "sentence", "stem", "text")
+GOLDS = ("answer", "gold", "label", "answerKey")
+_PLAIN = '{"question": "...", "choices": ["...", "..."], "answer": "..."}'
+
+
+def write_items(path: Path, items: Iterable[Mapping[str, Any]]) -> Setup:
+    """Write items as a file in the AI2 format, or of minimal pairs, and return their setup.
+
+    Args:
+        path: A .jsonl file, written whole.
+        items: Rows in the AI2 format, of the layouts that data sets of the Hub have, of minimal
+            pairs, or plain ones: a question (or a sentence with a mask), the texts of its choices,
+            and the answer as a text, a label or its number from 0. An id and facts such as
+            `cluster` may be given too.
+
+    Raises:
+        RecordError: If a row is of no such form; the message has its number, from 1.
+    """
+    rows = []
+    for number, item in enumerate(items, start=1):
+        try:
+            rows.append(_row(item))
+        except RecordError as error:
+            raise RecordError(f"item {number}: {error}") from None
+    if not rows:
+        raise RecordError("no items were given")
+    write_text_atomic(path, "".join(json_text(row) + "\n" for row in rows))
+    return setup_of_row(rows[0])
+
+
+def setup_of_row(row: Mapping[str, Any]) -> Setup:
+    """Return the setup of a row in the AI2 format or of minimal pairs, by its mask."""
+    if "sentence_good" in row:
+        return "minimal_pair"
+    question = row.get("question")
+    stem = str(question.get("stem", "")) if isinstance(question, Mapping) else ""
+    if not stem.strip():
+        return "minimal_pair"
+    return "mc_mlm" if MASK in stem else "mc_qa"
+
+
+def _row(item: object) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
+        raise RecordError(f"it is a {type(item).__name__}, not a dict such as {_PLAIN}")
+    row = dict(item)
+    if isinstance(row.get("question"), Mapping) or "sentence_good" in row:
+        return row
+    choices = row.get("choices")
+    adapter = None if isinstance(choices, list | tuple) else adapter_of(row.keys())
+    if adapter:
+        return adapter(row)
+    stem = next((row[name] for name in STEMS if name in row), None)
+    gold = next((row[name] for name in GOLDS if name in row), None)
+    if not (isinstance(stem, str) and isinstance(choices, list | tuple)) or gold is None:
+        raise RecordError(f"its keys are {', '.join(map(str, row))}; give them as in {_PLAIN}")
+    if len(choices) > MAX_CHOICES:
+        raise RecordError(f"{len(choices)} choices; 2 to {MAX_CHOICES} are needed")
+    labels = LABELS[: len(choices)]
+    if isinstance(gold, int) and not isinstance(gold, bool) and 0 <= gold < len(choices):
+        gold = labels[gold]
+    elif gold in choices:
+        gold = labels[list(choices).index(gold)]
+    if OTHER_MASK.search(stem):
+        stem = with_mask(stem)
+    made = ai2_row(stem, choices, gold)
+    if "id" in row:
+        made["id"] = row["id"]
+    notes = {name: row[name] for name in META_FIELDS if row.get(name) is not None}
+    return made | ({"notes": notes} if notes else {})

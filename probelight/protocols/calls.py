@@ -1,0 +1,473 @@
+"""The commands as functions of `import probelight`: they take objects too and return `Results`."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from probelight.io.errors import ProbelightError, UsageError, nearest
+from probelight.probes.importers.objects import write_items
+from probelight.protocols.jobs.job import TrainerSettings
+from probelight.protocols.jobs.run import FROM_PYTHON
+from probelight.results.frames import items_frame, results_frame
+from probelight.results.load import load_results
+
+if TYPE_CHECKING:
+    from probelight.reports.figure import Figure
+    from probelight.reports.table import Table
+
+Trainer = TrainerSettings | Mapping[str, Any] | None
+WIDTH = 120  # columns of a table in a terminal
+MOST_ROWS = 60  # of a table in a notebook
+
+
+class MissingFileError(ProbelightError, FileNotFoundError):
+    """A file or folder that is not there."""
+
+
+class Results:
+    """What a command found. In a notebook it is shown as tables with their figure.
+
+    Args:
+        folder: The command's folder.
+        shown: The command whose tables are shown; "" shows those of all.
+
+    Raises:
+        MissingFileError: If it is no folder, or holds no result.
+    """
+
+    def __init__(self, folder: str | Path, shown: str = "") -> None:
+        self.folder = Path(folder)
+        self._shown = shown
+        self._temporary: TemporaryDirectory[str] | None = None  # removed with the last reference
+        with quietly():
+            self._results = load_results(self.folder)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A row for each number; `probelight.results.frames.NUMBERS` says what its columns are."""
+        return results_frame(self._results).copy()
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """A row for each item that was answered, with the score of every choice.
+
+        `probelight.results.frames.ITEMS` says what its columns are. `item` is the same for an item
+        of two runs, so that their frames merge on it.
+        """
+        frame = items_frame(self._results)
+        at = frame["id"].astype(str) + "@" + frame["position"].astype(str)
+        frame.insert(5, "item", frame["probe"].astype(str) + ":" + at)
+        return frame
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the numbers should know, such as how many items were skipped."""
+        return self._results.notices + self._results.left_out
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The command's tables, as the terminal shows them."""
+        from probelight.reports.sections import make, printed, shown_sections
+
+        if self._shown:
+            return tuple(printed(self._shown, self._results))
+        sections = (s for s in shown_sections(self._results) if s.protocols)
+        return make((name for s in sections for name in s.tables), self._results)
+
+    @cached_property
+    def _figures(self) -> dict[str, Figure]:
+        from probelight.reports.sections import make, shown_sections
+
+        found: dict[str, Figure] = {}
+        for section in shown_sections(self._results):
+            for figure in make(section.figures, self._results):
+                found.setdefault(section.name, figure)
+                found[figure.name] = figure
+        return found
+
+    def figure(self, name: str) -> Figure:
+        """Return a figure of the page, by its own name or that of its section, such as "curves".
+
+        It has an `svg`, a `png` and a `pdf()`, and a notebook shows it.
+
+        Raises:
+            UsageError: If these results have no such figure; the message names those they have.
+        """
+        if name not in self._figures:
+            known = [*self._figures]
+            there = f"there are {', '.join(known)}" if known else "these results have none"
+            raise UsageError(f"there is no figure {name!r}{nearest(name, known)}; {there}")
+        return self._figures[name]
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Make the page with all tables and figures and return its path.
+
+        Args:
+            path: Where the page goes; None leaves it in the folder of the results.
+        """
+        from probelight.reports.build import build_report
+
+        with quietly():
+            page = build_report(self.folder)
+        if path is None:
+            return page
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(page, target)
+        if (items := page.parent / "items").is_dir():  # what the page itself cannot hold
+            shutil.copytree(items, target.parent / "items", dirs_exist_ok=True)
+        return target
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        from probelight.reports.terminal import print_table
+
+        text = io.StringIO()
+        console = Console(file=text, width=WIDTH, color_system=None)
+        for table in self.tables:
+            print_table(table, console)
+        return text.getvalue() + f"results: {self.folder}"
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for table in self.tables:
+            heads = [f"{column.group} {column.label}".strip() for column in table.columns]
+            rows = [[f"{c.text} {c.detail}".strip() for c in row] for row in table.rows]
+            shown = pd.DataFrame(rows[:MOST_ROWS], columns=heads)
+            parts.append(f"<h4>{_escaped(table.title)}</h4>{shown.to_html(index=False, border=0)}")
+            if (more := len(rows) - MOST_ROWS) > 0:
+                parts.append(f"<p>and {more:,} more rows in <code>.tables</code></p>")
+        sections = (name for name in self._figures if name != "overview")
+        parts += [self._figures[name].svg for name in [*sections][:1]]
+        return "\n".join(parts)
+
+
+def load(folder: str | Path) -> Results:
+    """Return the results in a folder of a command, or in one that holds several of them.
+
+    Raises:
+        MissingFileError: If there is no such folder, or no result in it.
+    """
+    return Results(folder)
+
+
+def zero_shot(
+    models: Any,
+    probes: Any,
+    *,
+    split: str | None = None,
+    scoring: Sequence[str] = (),
+    ranks: bool = False,
+    output_dir: str | Path | None = None,
+    mirror: str | None = None,
+    trainer: Trainer = None,
+) -> Results:
+    """Score probes with models that are not trained (Talmor 2020, section 3).
+
+    Args:
+        models: One or several names of configs, folders or Hub names; settings of one model, as a
+            dict or `ModelSettings`; or a model of transformers and its tokenizer, as a pair.
+        probes: One or several names of probes, `name:split`, files of items, or items: a list of
+            dicts or a `datasets.Dataset` (see `probelight.probes.importers.objects.write_items`).
+        split: Split of the probes; by default dev, or test where there is no dev.
+        scoring: Also the accuracy by these rules, such as ["mean_token", "pmi"].
+        ranks: Also the ranks of the candidates in the whole vocabulary.
+        output_dir: Folder of the results, in which the same call goes on where it stopped; a
+            temporary one by default.
+        mirror: Folder or address in place of the addresses of the released files.
+        trainer: Device and batch settings, such as {"accelerator": "cpu"}.
+
+    Raises:
+        ProbelightError: As the command's messages; its subclasses say which kind.
+    """
+    from probelight.protocols.zero_shot.command import zero_shot as command
+
+    with _called(output_dir, "zero_shot", trainer) as (made, shared):
+        given = _as_list(probes)
+        names = [_probe_name(entry, made, number) for number, entry in enumerate(given)]
+        options = {"split": split, "scoring": [*scoring], "ranks": ranks, "mirror": mirror}
+        command(**shared, **_models(models, made), probes=names, **options)
+    return made.results()
+
+
+def curve(
+    models: Any,
+    probes: Any = (),
+    *,
+    data: Mapping[str, Any] | None = None,
+    grid: Mapping[str, Any] | None = None,
+    setup: str | None = None,
+    random_weights: bool = False,
+    output_dir: str | Path | None = None,
+    mirror: str | None = None,
+    trainer: Trainer = None,
+) -> Results:
+    """Trace learning curves of models and probes, with their controls (Talmor 2020, section 3).
+
+    Args:
+        models: As in `zero_shot`.
+        probes: One or several names of probes.
+        data: Files of your own in place of probes: {"train": ..., "dev": ...}; each may be a path
+            or items in memory.
+        grid: Points of the curve: {"sizes": [62, 125], "modes": ["mlp"]}.
+        setup: "mc_qa" also poses MC-MLM probes as questions with the candidates as answers.
+        random_weights: Also trace the same architectures with random weights.
+        output_dir: As in `zero_shot`.
+        mirror: As in `zero_shot`.
+        trainer: As in `zero_shot`.
+
+    Raises:
+        ProbelightError: As the command's messages; its subclasses say which kind.
+    """
+    from probelight.protocols.curve.command import curve as command
+    from probelight.protocols.curve.settings import CurveSettings
+
+    with _called(output_dir, "curve", trainer) as (made, shared):
+        options = _files(data, made) | {"setup": setup, "random_weights": random_weights}
+        options |= {"mirror": mirror, "grid": as_settings(CurveSettings, grid or {}, "grid")}
+        command(**shared, **_models(models, made), probes=_as_list(probes), **options)
+    return made.results()
+
+
+def inoculate(
+    model: Any,
+    probe: Any,
+    original: Any,
+    *,
+    data: Mapping[str, Any] | None = None,
+    dose: int | None = None,
+    extra: str = "none",
+    learning_rate: float = 1e-5,
+    epochs: int = 3,
+    batch_size: int = 16,
+    seed: int = 0,
+    output_dir: str | Path | None = None,
+    mirror: str | None = None,
+    trainer: Trainer = None,
+) -> Results:
+    """Train a model of an original task on a small dose of a probe, and measure what it loses.
+
+    Args:
+        model: A name or settings of one model. One that answers questions already, from here or
+            of transformers' multiple-choice classes, is inoculated as it is; any other is trained
+            on the original task first.
+        probe: Name of the probe, or a dict of `InoculatedProbe`'s settings; None with `data`.
+        original: Name of the original task's probe, or a dict of `OriginalTask`'s settings.
+        data: Files of your own in place of the probe, as in `curve`.
+        dose: k, the number of probe examples; 100 by default, or all where there are fewer.
+        extra: Original-task examples for each of them, replay: "none", "x1" or "x2".
+        learning_rate: Peak rate.
+        epochs: Epochs; each one's model is a candidate for M*.
+        batch_size: Questions per optimiser step.
+        seed: Seeds the dose, its order and dropout.
+        output_dir: As in `zero_shot`.
+        mirror: As in `zero_shot`.
+        trainer: As in `zero_shot`.
+
+    Raises:
+        ProbelightError: As the command's messages; its subclasses say which kind.
+    """
+    from probelight.models.checkpoint_files import head_settings
+    from probelight.models.pair_choice import answers_questions
+    from probelight.protocols.inoculation.command import inoculate as command
+    from probelight.protocols.inoculation.settings import OriginalTask, ProbeOrFiles
+
+    with _called(output_dir, "inoculation", trainer) as (made, shared):
+        settings = _model_settings(_models(model, made))
+        task = {"name": original, "sets": [original]} if isinstance(original, str) else original
+        name, revision = settings.name_or_path, settings.revision
+        if "checkpoint" not in task and answers_questions(name, revision):
+            task = {**task, "checkpoint": _local_folder(name, revision)}
+            if saved := head_settings(task["checkpoint"]):
+                settings = replace(settings, head=saved["head"])
+        fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
+        options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}
+        chosen = {"name": probe} if isinstance(probe, str) else probe or {}
+        options["probe"] = as_settings(ProbeOrFiles, chosen, "probe")
+        task = as_settings(OriginalTask, task, "original")
+        command(**shared, model=settings, original=task, dose=dose, **options)
+    return made.results()
+
+
+def compare(
+    *results: Results | str | Path, output_dir: str | Path | None = None, probes: Any = ()
+) -> Results:
+    """Compare the models, or settings, of results by their answers to the same items.
+
+    Args:
+        *results: Two or more results, or folders of them; or one that holds several models.
+        output_dir: Folder of the comparison; a temporary one by default.
+        probes: Probes to compare on; all that are in common by default.
+
+    Raises:
+        ProbelightError: As the command's messages; its subclasses say which kind.
+    """
+    from probelight.protocols.compare.compare import compare as command
+
+    folders = [r.folder if isinstance(r, Results) else Path(r) for r in results]
+    with _called(output_dir, "compare", None) as (made, _):
+        command(folders, made.folder, _as_list(probes))
+    return made.results()
+
+
+class _Made:
+    """A folder that a call makes, with what it was given in memory."""
+
+    def __init__(self, output_dir: str | Path | None, shown: str) -> None:
+        self._temporary = TemporaryDirectory(prefix="probelight-") if output_dir is None else None
+        self.folder = Path(self._temporary.name if self._temporary else str(output_dir))
+        self._shown = shown
+
+    def results(self) -> Results:
+        found = Results(self.folder, self._shown)
+        found._temporary = self._temporary
+        return found
+
+    def place(self, name: str) -> Path:
+        """Return where something that was given in memory is kept for the command."""
+        path = self.folder / "given" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+@contextmanager
+def _called(
+    output_dir: str | Path | None, shown: str, trainer: Trainer
+) -> Iterator[tuple[_Made, dict[str, Any]]]:
+    """Yield a call's folder, and the arguments that all commands have; say nothing but a bar."""
+    with quietly():
+        made = _Made(output_dir, shown)
+        settings = as_settings(TrainerSettings, trainer or {}, "trainer")
+        # The command's own bars are for terminals; there is one for all of its runs.
+        settings = replace(settings, progress_bar=False)
+        yield made, {"output_dir": str(made.folder), "trainer": settings}
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Print nothing, and raise what a command would say as a ProbelightError."""
+    token = FROM_PYTHON.set(True)
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    except ProbelightError:
+        raise
+    except FileNotFoundError as error:
+        raise MissingFileError(str(error)) from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    finally:
+        FROM_PYTHON.reset(token)
+
+
+def as_settings(kind: Callable[..., Any], given: Any, what: str) -> Any:
+    """Return settings of a kind, made of a dict where they are none."""
+    if not isinstance(given, Mapping):
+        return given
+    from probelight.io.documents import typed
+
+    return typed(kind, dict(given), what, UsageError)  # type: ignore[type-var]
+
+
+def _as_list(given: Any) -> list[Any]:
+    """Return one thing, or several, as a list; items in memory are one thing."""
+    if given is None:
+        return []
+    if isinstance(given, str | Path | Mapping) or _is_items(given):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise UsageError(f"probes: {given!r} is no name, file or list of dicts")
+    return list(given)
+
+
+def _is_items(given: Any) -> bool:
+    if hasattr(given, "column_names"):  # a Dataset
+        return True
+    return isinstance(given, Sequence) and bool(given) and isinstance(given[0], Mapping)
+
+
+def _probe_name(entry: Any, made: _Made, number: int) -> str:
+    """Return how the command names a probe; items in memory are written to a file."""
+    if isinstance(entry, str | Path):
+        return str(entry)
+    if not _is_items(entry):
+        raise UsageError(f"probes: {type(entry).__name__} is no name, file or list of dicts")
+    path = made.place(f"items{number or ''}.jsonl")
+    write_items(path, entry)
+    return str(path)
+
+
+def _files(data: Mapping[str, Any] | None, made: _Made) -> dict[str, Any]:
+    """Return the user's own files as the argument `data`, none where there are none."""
+    if not data:
+        return {}
+    from probelight.protocols.engine.settings import SplitFiles
+
+    given = dict(data)
+    for split in ("train", "dev", "test"):
+        if _is_items(given.get(split)):
+            path = made.place(f"items-{split}.jsonl")
+            setup = write_items(path, given[split])
+            given |= {split: str(path), "setup": given.get("setup", setup)}
+        elif given.get(split) is not None:
+            given[split] = str(given[split])
+    return {"data": as_settings(SplitFiles, given, "data")}
+
+
+def _models(given: Any, made: _Made) -> dict[str, Any]:
+    """Return the arguments `model` or `models` of a command."""
+    from probelight.protocols.engine.settings import AUTO, ModelSettings
+
+    if isinstance(given, ModelSettings):
+        return {"model": given}
+    if isinstance(given, Mapping):
+        return {"model": as_settings(ModelSettings, {"kind": AUTO, **given}, "model")}
+    if isinstance(given, tuple) and len(given) == 2 and hasattr(given[0], "save_pretrained"):
+        name = str(getattr(given[0].config, "name_or_path", "") or "model")
+        folder = made.place(Path(name.rstrip("/")).name)
+        for part in given:
+            part.save_pretrained(folder)
+        return {"model": ModelSettings(name_or_path=str(folder), kind=AUTO)}
+    names = [given] if isinstance(given, str | Path) else given
+    if hasattr(given, "save_pretrained") or not isinstance(names, Iterable):
+        raise UsageError("models: give a model in memory with its tokenizer, (model, tokenizer)")
+    return {"models": [str(name) for name in names]}
+
+
+def _model_settings(chosen: Mapping[str, Any]) -> Any:
+    from probelight.protocols.engine.chosen_models import model_of
+
+    if "model" in chosen:
+        return chosen["model"]
+    if len(chosen["models"]) != 1:
+        raise UsageError("one model is inoculated; call it for each")
+    return model_of(chosen["models"][0])
+
+
+def _local_folder(name: str, revision: str | None) -> str:
+    """Return the folder of a model; that of the Hub is downloaded."""
+    from probelight.models.checkpoint_files import model_folder
+
+    if (folder := model_folder(name)).is_dir():
+        return str(folder)
+    from huggingface_hub import snapshot_download
+
+    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    return str(snapshot_download(name, revision=revision, allow_patterns=wanted))
+
+
+def _escaped(text: str) -> str:
+    from html import escape
+
+    return escape(text)

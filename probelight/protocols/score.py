@@ -1,0 +1,235 @@
+"""`probelight.score`: a probe's items scored by a model, with no folder and no Lightning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from probelight.io.errors import UsageError
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.importers.objects import write_items
+from probelight.probes.record import Setup, groups_of
+from probelight.probes.source import ITEM_FILES, ProbeData, guessed_setup, load_file
+from probelight.probes.source import load_probe as load_split
+from probelight.protocols.engine.predictions import accuracy_row, predict, score_notices
+from probelight.protocols.engine.settings import MODEL_TYPES, ModelSettings
+from probelight.protocols.jobs.job import TrainerSettings
+from probelight.results.predictions import ItemLine
+from probelight.results.row import Row
+
+if TYPE_CHECKING:
+    from probelight.models.scorer import Scorer
+
+# Ends of the names of transformers' classes, by model type.
+_CLASSES = {
+    "transformer": ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel"),
+    "causal": ("ForCausalLM", "LMHeadModel"),
+    "seq2seq": ("ForConditionalGeneration",),
+}
+
+
+class Model:
+    """A model that scores probes: loaded when it is first needed, or one in memory.
+
+    Attributes:
+        settings: How its text is made and its answers are scored.
+    """
+
+    def __init__(self, settings: ModelSettings, network: Any = None, tokenizer: Any = None) -> None:
+        self.settings = settings
+        self._network = network
+        self._tokenizer = tokenizer
+        self._scorers: dict[Setup, Scorer] = {}
+
+    def __repr__(self) -> str:
+        return f"Model({self.settings.label}, {self.settings.kind})"
+
+    def scorer(self, setup: Setup) -> Scorer:
+        """Return what answers probes of a setup; one in memory is used, not copied."""
+        from probelight.protocols.engine.models import module_of, scorer_for
+
+        if setup not in self._scorers:
+            if self._network is None:
+                self._scorers[setup] = scorer_for(self.settings, setup)
+            else:
+                module = module_of(MODEL_TYPES[self.settings.kind])
+                read = self._in_memory
+                self._scorers[setup] = module.load(self.settings, setup, read=read)
+        return self._scorers[setup]
+
+    def _in_memory(self, form: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+        return self._network, self._tokenizer
+
+    @contextmanager
+    def as_it_was(self) -> Iterator[None]:
+        """Leave a network in memory as it was: modes of its modules, and what takes gradients."""
+        network = self._network
+        modes = [] if network is None else [(m, m.training) for m in network.modules()]
+        weights = [] if network is None else [(w, w.requires_grad) for w in network.parameters()]
+        try:
+            yield
+        finally:
+            for module, mode in modes:
+                module.training = mode
+            for weight, is_trained in weights:
+                weight.requires_grad_(is_trained)
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """The answers of a model to a probe.
+
+    Attributes:
+        model: Its name.
+        probe: The probe's name.
+        accuracy: Mean score of the items.
+        interval: Its 95% interval, by the probe's groups.
+        chance: Accuracy of guessing.
+        items: A row per item, with the score of every choice; the columns are those of
+            `Results.items` without those of a run.
+        notices: What was skipped, cut or tied.
+    """
+
+    model: str
+    probe: str
+    accuracy: float
+    interval: tuple[float, float]
+    chance: float
+    items: pd.DataFrame
+    notices: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        low, high = (f"{100 * bound:.1f}" for bound in self.interval)
+        return (
+            f"{self.model} on {self.probe}: {100 * self.accuracy:.1f}% ({low} to {high}) of "
+            f"{len(self.items):,} items, chance {100 * self.chance:.1f}%"
+        )
+
+
+def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
+    """Return a model for `score`.
+
+    Args:
+        model: A name of a config, folder or Hub name; or a model of transformers in memory.
+        tokenizer: Of a model in memory.
+        **settings: As `ModelSettings`: `max_length`, `multi_token`, `revision` and so on.
+
+    Raises:
+        UsageError: If a model in memory has no tokenizer, or is of no kind that is read here.
+        PretrainedError: If there is no such model.
+    """
+    from probelight.protocols.engine.chosen_models import model_of, with_model_type
+
+    if isinstance(model, str | Path):
+        from probelight.protocols.calls import quietly
+
+        with quietly():
+            found = replace(model_of(str(model)), **settings)
+            return Model(with_model_type(found))
+    if tokenizer is None:
+        raise UsageError("load_model: give the tokenizer of a model in memory too")
+    name = type(model).__name__
+    kind = next((kind for kind, ends in _CLASSES.items() if name.endswith(ends)), None)
+    if kind is None:
+        raise UsageError(
+            f"load_model: a {name} says no words; give one of the classes that end in "
+            + ", ".join(end for ends in _CLASSES.values() for end in ends)
+        )
+    label = str(getattr(model.config, "name_or_path", "") or name)
+    given = {"name": label.rstrip("/").rpartition("/")[2], **settings}
+    return Model(ModelSettings(kind=kind, **given), model, tokenizer)
+
+
+def load_probe(
+    probe: Any, split: str | None = None, *, setup: Setup | None = None, mirror: str | None = None
+) -> ProbeData:
+    """Return the items of a probe.
+
+    Args:
+        probe: Name of a probe or path of its config, a file of items, or items: a list of dicts or
+            a `datasets.Dataset` (see `probelight.probes.importers.objects.write_items`).
+        split: Split of a probe with a config; dev by default, or test where there is no dev.
+        setup: "mc_mlm", "mc_qa" or "minimal_pair", of items without a config; by default as their
+            first one is.
+        mirror: Folder or address in place of the addresses of the released files.
+
+    Raises:
+        ProbelightError: If there is no such probe, split or file, or an item is malformed.
+    """
+    from probelight.protocols.calls import quietly
+
+    with quietly():
+        if not isinstance(probe, str | Path):
+            with TemporaryDirectory() as folder:
+                path = Path(folder) / "items.jsonl"
+                found = write_items(path, probe)
+                return load_file(path, setup or found)
+        if str(probe).endswith(ITEM_FILES):
+            return load_file(probe, setup or guessed_setup(probe))
+        if split is None:
+            splits = load_probe_config(str(probe)).splits
+            split = next((name for name in ("dev", "test") if name in splits), "dev")
+        return load_split(probe, split, mirror=mirror, pairs=True)
+
+
+def score(
+    model: Any,
+    probe: Any,
+    *,
+    tokenizer: Any = None,
+    trainer: TrainerSettings | Mapping[str, Any] | None = None,
+) -> Scores:
+    """Score every item of a probe as `zero_shot` does, in this process.
+
+    A model in memory stays as it was: on its device, in its mode, with its gradients.
+
+    Args:
+        model: What `load_model` returned or takes.
+        probe: What `load_probe` returned or takes.
+        tokenizer: Of a model in memory.
+        trainer: Device and batch settings, such as {"accelerator": "cpu"}.
+
+    Raises:
+        ProbelightError: If the model cannot answer the probe; the message says why.
+    """
+    from probelight.protocols.calls import as_settings, quietly
+
+    if not isinstance(model, Model):
+        model = load_model(model, tokenizer)
+    if not isinstance(probe, ProbeData):
+        probe = load_probe(probe)
+    name, config = model.settings.label, probe.config
+    with quietly(), model.as_it_was():
+        settings = replace(as_settings(TrainerSettings, trainer or {}, "trainer"), devices=1)
+        settings = replace(settings, progress_bar=False)
+        scorer = model.scorer(config.setup)
+        found = predict(scorer, {config.name: probe.records}, settings)[config.name]
+    groups = groups_of(found.records, config.group_by)
+    row = accuracy_row(found, groups, Row(model=name, probe=config.name))
+    assert row.ci_low is not None
+    assert row.ci_high is not None
+    return Scores(
+        model=name,
+        probe=config.name,
+        accuracy=row.value,
+        interval=(row.ci_low, row.ci_high),
+        chance=found.chance,
+        items=item_frame(config.name, found.lines(groups)),
+        notices=(*probe.notices, *found.notices, *score_notices(found)),
+    )
+
+
+def item_frame(probe: str, lines: Iterable[ItemLine]) -> pd.DataFrame:
+    """Return a row per item, known by its `item`."""
+    rows: Sequence[dict[str, Any]] = [
+        {"probe": probe, "item": f"{probe}:{line.id}@{line.position}"}
+        | {field.name: getattr(line, field.name) for field in fields(line)}
+        for line in lines
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,172 @@
+"""The commands as functions of `import probelight`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertForMultipleChoice
+
+import probelight
+from probelight.io.errors import ConfigError, ProbelightError, UsageError
+from tests.fixtures.checkout import ROOT
+
+WHALES: list[dict[str, Any]] = [
+    {"sentence": f"A {big} is [MASK] than a mouse.", "choices": ["larger", "smaller"], "answer": 0}
+    for big in ("whale", "house", "horse", "ship")
+]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> probelight.Results:
+    folder = tmp_path_factory.mktemp("results")
+    return probelight.zero_shot("dictionary-lm", ["age_small:dev", WHALES], output_dir=folder)
+
+
+def test_frames_have_the_number_and_every_item(results: probelight.Results) -> None:
+    accuracies = results.frame.query("metric == 'accuracy'").set_index("probe")["value"]
+    assert [*accuracies.index] == ["age_small", "items1"]
+    for probe, rows in results.items.groupby("probe"):
+        right = [max(s) == s[a] for s, a in zip(rows["scores"], rows["answer"], strict=True)]
+        assert accuracies[probe] == pytest.approx(sum(right) / len(right))
+    assert results.items["item"].is_unique
+    assert len(results.items) == 154
+
+
+def test_items_of_two_runs_merge(results: probelight.Results) -> None:
+    other = probelight.zero_shot({"name_or_path": "dictionary-lm", "name": "again"}, "age_small")
+    both = results.items.merge(other.items, on="item")
+    assert len(both) == 150
+    assert (both["question_x"] == both["question_y"]).all()
+    assert [*both["scores_x"]] == [*both["scores_y"]]
+
+
+def test_a_notebook_shows_tables_and_a_figure_and_a_terminal_tables(
+    results: probelight.Results,
+) -> None:
+    page = results._repr_html_()
+    assert page.count("<table") == len(results.tables) >= 1
+    assert "age_small" in page
+    assert "<svg" in page
+    assert "age_small dev" in repr(results)
+    assert repr(results).endswith(f"results: {results.folder}")
+    assert results.figure("before").svg.startswith("<?xml")
+    with pytest.raises(UsageError, match=r"no figure 'befor' .did you mean 'before'"):
+        results.figure("befor")
+
+
+def test_the_page_goes_where_it_is_wanted(results: probelight.Results, tmp_path: Path) -> None:
+    page = results.report(tmp_path / "pages" / "page.html")
+    assert page == tmp_path / "pages" / "page.html"
+    assert "items1" in page.read_text()
+    again = probelight.load(results.folder)
+    assert len(again.frame) == len(results.frame)
+
+
+def test_nothing_is_printed_and_a_finished_run_is_not_made_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    probelight.zero_shot("dictionary-lm", WHALES, output_dir=tmp_path)
+    assert capfd.readouterr().out == ""
+    [path] = tmp_path.glob("runs/*/result.json")
+    before = path.stat().st_mtime_ns
+    probelight.zero_shot("dictionary-lm", WHALES, output_dir=tmp_path)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_temporary_folder_goes_with_its_results() -> None:
+    found = probelight.zero_shot("dictionary-lm", WHALES)
+    folder = found.folder
+    assert folder.is_dir()
+    del found
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "kind", "message"),
+    [
+        (("dictionary-lm", "age_smal"), {}, ConfigError, "did you mean 'age_small'"),
+        (("dictionary-lm", 3), {}, UsageError, "probes: 3 is no name, file or list of dicts"),
+        (("dictionary-lm", [3]), {}, UsageError, "probes: int is no name"),
+        ((3, "age_small"), {}, UsageError, "give a model in memory with its tokenizer"),
+        (("nothing/there/at/all", "age_small"), {}, ProbelightError, "no folder nothing"),
+        (
+            ("dictionary-lm", "age_small"),
+            *({"trainer": {"accelerater": "cpu"}}, UsageError, "trainer: .accelerater. is no key"),
+        ),
+        (("dictionary-lm", "age_small"), {"scoring": ["summ"]}, UsageError, "no rule 'summ'"),
+        (("dictionary-lm", "age_small"), {"split": "tets"}, ConfigError, "did you mean 'test'"),
+        (({"name_or_pth": "x"}, "age_small"), {}, UsageError, "model: .name_or_pth. is no key"),
+    ],
+)
+def test_mistakes_are_the_commands_own_messages(
+    arguments: tuple[Any, Any], options: Any, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        probelight.zero_shot(*arguments, **options)
+    assert isinstance(caught.value, ProbelightError)
+
+
+def test_a_folder_without_results_is_missing(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(ProbelightError) as caught:
+            probelight.load(folder)
+        assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_a_curve_of_ones_own_items(tmp_path: Path) -> None:
+    train = [{**item, "sentence": f"{n}. {item['sentence']}"} for n in range(16) for item in WHALES]
+    grid = {"sizes": [32], "seeds": [1], "modes": ["linear"], "controls": ["standard"], "epochs": 1}
+    data = {"train": train, "dev": WHALES, "name": "whales"}
+    found = probelight.curve("dictionary-lm", data=data, grid=grid, output_dir=tmp_path)
+    assert {*found.frame["probe"]} == {"whales"}
+    assert {*found.frame.query("metric == 'accuracy'")["num_train"]} == {0, 32}
+
+
+def test_a_multiple_choice_model_is_inoculated_as_it_is(tmp_path: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(ROOT / "assets" / "dictionary-lm")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = BertConfig(vocab_size=len(tokenizer), intermediate_size=16, **sizes)
+    BertForMultipleChoice(config).save_pretrained(tmp_path / "qa")
+    tokenizer.save_pretrained(tmp_path / "qa")
+    sets = {"sets": ["definitions_small"], "report_sets": ["definitions_small"]}
+    original = {"name": "definitions", **sets, "report_items": 20, "selection_items": 20}
+    probe = {"name": "hypernymy_small", "report_items": 20, "selection_items": 20}
+    found = probelight.inoculate(
+        str(tmp_path / "qa"), probe, original, dose=8, epochs=1, output_dir=tmp_path / "out"
+    )
+    [cost] = found.frame.query("metric == 'inoculation_cost'")["value"]
+    sides = {
+        name: rows["correct"].mean()
+        for name, rows in found.items.groupby("set")
+        if name.startswith("report_original")
+    }
+    expected = sides["report_original_before"] - sides["report_original"]
+    assert cost == pytest.approx(expected, abs=1e-9)
+    assert {*found.frame["dose"].dropna()} == {8}
+
+
+def test_results_are_compared(results: probelight.Results, tmp_path: Path) -> None:
+    other = probelight.zero_shot(
+        {"name_or_path": "dictionary-lm", "random_weights": True}, "age_small:dev"
+    )
+    found = probelight.compare(results, other, output_dir=tmp_path)
+    assert "dictionary-lm (random weights)" in repr(found)
+
+
+def test_the_package_is_imported_in_no_time_and_says_its_names() -> None:
+    code = (
+        "import sys, probelight\n"
+        "heavy = {'torch', 'pandas', 'transformers', 'pytorch_lightning', 'numpy'}\n"
+        "assert not heavy & {*sys.modules}, heavy & {*sys.modules}\n"
+        "assert {*probelight.__all__} <= {*dir(probelight)}\n"
+        "assert all(getattr(probelight, name) for name in probelight.__all__)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    with pytest.raises(AttributeError, match="no attribute 'zeroshot'"):
+        _ = probelight.zeroshot  # type: ignore[attr-defined]
