@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,43 @@ def test_the_probe_of_contributing_loads_with_its_row_and_controls(tmp_path: Pat
     assert control.answer == record.answer
     perturbed = perturbed_language(record, config, {"than": "woo"})
     assert perturbed.stem == "A whale is [MASK] woo a mouse."
+
+
+def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = blocks("docs/python.md", "python")
+    assert len(lines) == 3  # a fourth takes too long
+    for block in lines:
+        exec(compile(block, "docs/python.md", "exec"), {})
+    assert "Before any training" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
+)
+def test_a_notebook_runs_from_top_to_bottom(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+    assert all(not c["outputs"] and c["execution_count"] is None for c in cells)
+    names: dict[str, object] = {}
+    shown = []
+    for cell in cells:
+        *lines, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(lines, []), path.name, "exec"), names)
+        if isinstance(last, ast.Expr):  # what a notebook shows below its cell
+            value = eval(compile(ast.Expression(last.value), path.name, "eval"), names)
+            shown.append(next((f() for f in shows(value)), None) or repr(value))
+        else:
+            exec(compile(ast.Module([last], []), path.name, "exec"), names)
+    assert len(shown) >= 5
+    assert any("<svg" in text for text in shown)
+
+
+def shows(value: object) -> list[Callable[[], str]]:
+    names = ("_repr_html_", "_repr_svg_")
+    return [getattr(value, name) for name in names if hasattr(value, name)]
 
 
 FEW = [  # of the original task: what it is good at is not asked here

@@ -80,6 +80,9 @@ class Figure:
     png: bytes
     canvas: Canvas = field(repr=False, compare=False)
 
+    def _repr_svg_(self) -> str:
+        return self.svg  # what a notebook shows
+
     def pdf(self) -> bytes:
         """Render it as PDF with embedded fonts, which takes longer than SVG and PNG."""
         file = io.BytesIO()
