@@ -39,6 +39,7 @@ from probelight.models.networks import (
     own_random_state,
     run_encoder,
 )
+from probelight.models.scorer import Reader
 
 HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
 
@@ -67,6 +68,7 @@ class PairChoice:
         revision: Branch, tag or commit on the Hub.
         random_weights: Fresh weights in the same architecture.
         seed: Of the fresh head, and of the fresh weights.
+        read: Loads the checkpoint.
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, does not begin its inputs with
@@ -83,6 +85,7 @@ class PairChoice:
         revision: str | None = None,
         random_weights: bool = False,
         seed: int = 0,
+        read: Reader = load_pretrained,
     ) -> None:
         if head not in (None, *HEAD_KINDS):
             raise ValueError(f"head={head!r}: choose one of {', '.join(HEAD_KINDS)}")
@@ -94,7 +97,7 @@ class PairChoice:
         self.max_length: int = max_length or saved.get("max_length") or DEFAULT_MAX_LENGTH
         self.num_choices = agree("num_choices", num_choices, saved.get("num_choices"), name_or_path)
         has_own_head = self.head_kind == CHECKPOINT_HEAD
-        self.transformer, self.tokenizer = load_pretrained(
+        self.transformer, self.tokenizer = read(
             MULTIPLE_CHOICE if has_own_head else ENCODER,
             name_or_path,
             revision,

@@ -18,20 +18,13 @@ from probelight.probes.record import Setup, groups_of
 from probelight.probes.source import ITEM_FILES, ProbeData, guessed_setup, load_file
 from probelight.probes.source import load_probe as load_split
 from probelight.protocols.engine.predictions import accuracy_row, predict, score_notices
-from probelight.protocols.engine.settings import MODEL_TYPES, ModelSettings
+from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.predictions import ItemLine
 from probelight.results.row import Row
 
 if TYPE_CHECKING:
     from probelight.models.scorer import Scorer
-
-# Ends of the names of transformers' classes, by model type.
-_CLASSES = {
-    "transformer": ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel"),
-    "causal": ("ForCausalLM", "LMHeadModel"),
-    "seq2seq": ("ForConditionalGeneration",),
-}
 
 
 class Model:
@@ -50,35 +43,22 @@ class Model:
     def __repr__(self) -> str:
         return f"Model({self.settings.label}, {self.settings.kind})"
 
-    def scorer(self, setup: Setup) -> Scorer:
-        """Return what answers probes of a setup; one in memory is used, not copied."""
-        from probelight.protocols.engine.models import module_of, scorer_for
-
-        if setup not in self._scorers:
-            if self._network is None:
-                self._scorers[setup] = scorer_for(self.settings, setup)
-            else:
-                module = module_of(MODEL_TYPES[self.settings.kind])
-                read = self._in_memory
-                self._scorers[setup] = module.load(self.settings, setup, read=read)
-        return self._scorers[setup]
-
-    def _in_memory(self, form: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
-        return self._network, self._tokenizer
-
     @contextmanager
-    def as_it_was(self) -> Iterator[None]:
-        """Leave a network in memory as it was: modes of its modules, and what takes gradients."""
-        network = self._network
-        modes = [] if network is None else [(m, m.training) for m in network.modules()]
-        weights = [] if network is None else [(w, w.requires_grad) for w in network.parameters()]
-        try:
-            yield
-        finally:
-            for module, mode in modes:
-                module.training = mode
-            for weight, is_trained in weights:
-                weight.requires_grad_(is_trained)
+    def asked(self, setup: Setup) -> Iterator[Scorer]:
+        """Yield what answers probes of a setup; a network in memory is left as it was."""
+        from probelight.protocols.engine.models import scorer_for
+
+        if self._network is None:
+            yield self._scorers.get(setup) or self._scorers.setdefault(
+                setup, scorer_for(self.settings, setup)
+            )
+            return
+        from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
+
+        names = {field.name for field in fields(TextSettings)}
+        settings = TextSettings(**{n: v for n, v in vars(self.settings).items() if n in names})
+        with as_it_was(self._network):
+            yield scorer_of(self._network, self._tokenizer, setup, settings)
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,16 +114,10 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
             return Model(with_model_type(found))
     if tokenizer is None:
         raise UsageError("load_model: give the tokenizer of a model in memory too")
-    name = type(model).__name__
-    kind = next((kind for kind, ends in _CLASSES.items() if name.endswith(ends)), None)
-    if kind is None:
-        raise UsageError(
-            f"load_model: a {name} says no words; give one of the classes that end in "
-            + ", ".join(end for ends in _CLASSES.values() for end in ends)
-        )
-    label = str(getattr(model.config, "name_or_path", "") or name)
-    given = {"name": label.rstrip("/").rpartition("/")[2], **settings}
-    return Model(ModelSettings(kind=kind, **given), model, tokenizer)
+    from probelight.models.in_memory import name_of, type_of
+
+    given = {"name": name_of(model), **settings}
+    return Model(ModelSettings(kind=type_of(model), **given), model, tokenizer)
 
 
 def load_probe(
@@ -205,10 +179,9 @@ def score(
     if not isinstance(probe, ProbeData):
         probe = load_probe(probe)
     name, config = model.settings.label, probe.config
-    with quietly(), model.as_it_was():
+    with quietly(), model.asked(config.setup) as scorer:
         settings = replace(as_settings(TrainerSettings, trainer or {}, "trainer"), devices=1)
         settings = replace(settings, progress_bar=False)
-        scorer = model.scorer(config.setup)
         found = predict(scorer, {config.name: probe.records}, settings)[config.name]
     groups = groups_of(found.records, config.group_by)
     row = accuracy_row(found, groups, Row(model=name, probe=config.name))

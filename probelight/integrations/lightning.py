@@ -1,0 +1,91 @@
+"""Probes in a loop of Lightning that is not ours.
+
+from probelight.integrations.lightning import ProbeCallback
+
+watch = ProbeCallback(["hypernymy_small"], tokenizer=tokenizer, network="model")
+pl.Trainer(..., callbacks=[watch]).fit(module, data)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal
+
+import pytorch_lightning as pl
+
+from probelight.integrations.watch import Keep, Watch, WatchedTraining
+
+
+class ProbeCallback(WatchedTraining, pl.Callback):
+    """Scores probes before the training, while it goes on, and at its end.
+
+    As that of `probelight.integrations.transformers`; the scores are logged by the trainer's
+    loggers as `probe/NAME`.
+
+    Args:
+        probes: Names of probes, `name:split`, or files of items.
+        original: The task that the model is to keep, one more of them.
+        tokenizer: That of the model.
+        network: The attribute of the LightningModule that is a model of transformers.
+        every: Steps between two looks, or "epoch".
+        keep: As in `Watch`.
+        keep_most: As in `Watch`.
+        output_dir: Folder of the results.
+        **options: As `Watch`: `max_items`, `seed`, `text`, `max_tokens`.
+
+    Raises:
+        ProbelightError: If there is no such probe, or one is malformed.
+    """
+
+    def __init__(
+        self,
+        probes: Sequence[str],
+        original: str | None = None,
+        *,
+        tokenizer: Any,
+        network: str = "model",
+        every: int | Literal["epoch"] = 200,
+        keep: Keep = None,
+        keep_most: int = 1,
+        output_dir: str | Path = "runs/watch",
+        **options: Any,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._network = attrgetter(network)
+        options |= {"output_dir": output_dir, "keep": keep, "keep_most": keep_most}
+        super().__init__(every, Watch(probes, original, **options))
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Refuse what does not fit, and score the model as it is."""
+        strategy = type(trainer.strategy).__name__
+        sharded = strategy if "FSDP" in strategy or "DeepSpeed" in strategy else ""
+        self.begin(self._network(pl_module), self._tokenizer, trainer.global_step, sharded)
+        self._look(trainer, pl_module)
+
+    def on_train_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        """Score the model every so many steps."""
+        if self.every != "epoch" and trainer.global_step % self.every == 0:
+            self._look(trainer, pl_module)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Score the model at the end of an epoch."""
+        if self.every == "epoch":
+            self._look(trainer, pl_module)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Score the model as it has become."""
+        self._look(trainer, pl_module)
+
+    def _look(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        logged = self.look(self._network(pl_module), trainer.global_step)
+        for logger in trainer.loggers if logged else ():
+            logger.log_metrics(logged, trainer.global_step)

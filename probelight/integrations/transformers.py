@@ -1,0 +1,96 @@
+"""Probes in the loop of transformers' Trainer, and of TRL's trainers, which are such.
+
+from probelight.integrations.transformers import ProbeCallback
+
+watch = ProbeCallback(["hypernymy_small", "held_out.jsonl"], every=200, keep="best_average")
+Trainer(..., callbacks=[watch]).train()
+watch.results, watch.changes, watch.best_checkpoint
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from probelight.integrations.watch import Keep, Watch, WatchedTraining
+
+
+class ProbeCallback(WatchedTraining, TrainerCallback):
+    """Scores probes before the training, while it goes on, and at its end.
+
+    The weights after the training are bit for bit those without it. Scores are in the trainer's log
+    (`probe/NAME`), in Weights & Biases if a run is open, and in a folder that `report` reads.
+
+    Args:
+        probes: Names of probes, `name:split`, or files of items.
+        original: The task that the model is to keep, one more of them.
+        every: Steps between two looks, or "epoch".
+        keep: "best_average", or a function of the scores by probe: the checkpoint with the highest
+            is kept; None keeps none.
+        keep_most: Checkpoints kept at most.
+        output_dir: Folder of the results; by default `probes` in the trainer's own.
+        tokenizer: By default the trainer's `processing_class`.
+        **options: As `Watch`: `max_items`, `seed`, `text`, `max_tokens`.
+
+    Raises:
+        ProbelightError: If there is no such probe, or one is malformed.
+    """
+
+    def __init__(
+        self,
+        probes: Sequence[str],
+        original: str | None = None,
+        *,
+        every: int | Literal["epoch"] = 200,
+        keep: Keep = None,
+        keep_most: int = 1,
+        output_dir: str | Path | None = None,
+        tokenizer: Any = None,
+        **options: Any,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._has_folder = output_dir is not None
+        options |= {"output_dir": output_dir or "probes", "keep": keep, "keep_most": keep_most}
+        super().__init__(every, Watch(probes, original, **options))
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Refuse what does not fit, and score the model as it is."""
+        if not self._has_folder:
+            self.watch.folder = Path(str(args.output_dir)) / "probes"
+        sharded = [name for name in ("fsdp", "deepspeed") if getattr(args, name, None)]
+        tokenizer = self._tokenizer or kwargs.get("processing_class")
+        self.begin(kwargs["model"], tokenizer, state.global_step, ", ".join(sharded))
+        self._look(state, kwargs["model"])
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Score the model every so many steps."""
+        if self.every != "epoch" and state.global_step % self.every == 0:
+            self._look(state, kwargs["model"])
+
+    def on_epoch_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Score the model at the end of an epoch."""
+        if self.every == "epoch":
+            self._look(state, kwargs["model"])
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Score the model as it has become."""
+        self._look(state, kwargs["model"])
+
+    def _look(self, state: TrainerState, network: Any) -> None:
+        if logged := self.look(network, state.global_step):
+            state.log_history.append({**logged, "epoch": state.epoch, "step": state.global_step})
+            wandb = sys.modules.get("wandb")  # whoever opened a run has imported it
+            if state.is_world_process_zero and wandb is not None and wandb.run is not None:
+                wandb.log({**logged, "train/global_step": state.global_step})

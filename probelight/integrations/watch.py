@@ -1,0 +1,449 @@
+"""A model that is trained elsewhere, scored on probes again and again: what it gains and loses."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+
+from probelight.io.atomic import whole_folder
+from probelight.io.errors import UsageError
+from probelight.io.package import cache_folder
+from probelight.metrics.choices import best_of_each, item_score
+from probelight.metrics.comparisons import compare_runs
+from probelight.metrics.intervals import accuracy_interval, num_groups
+from probelight.models.answering import answer
+from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of, type_of
+from probelight.models.scorer import Scorer
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.record import chance_of, groups_of
+from probelight.probes.source import ITEM_FILES, ProbeData, guessed_setup, load_file, load_probe
+from probelight.results.predictions import prediction_lines, read_item_file, write_predictions
+from probelight.results.record import ModelSource, RunRecord, checksums, data_files
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+
+if TYPE_CHECKING:
+    from probelight import Results
+
+Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
+PROTOCOL = "zero_shot"
+KEPT = "kept"  # folder of the checkpoints, below that of the results
+ORIGINAL = "original"
+
+
+class Look(NamedTuple):
+    """The scores of a model at a step of its training."""
+
+    step: int
+    scores: Mapping[str, float]  # accuracy by the name of the probe
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A set that is looked at."""
+
+    data: ProbeData
+    split: str
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return self.data.config.name
+
+    @property
+    def groups(self) -> list[str]:
+        """The group of each item, which intervals do not divide."""
+        return groups_of(self.data.records, self.data.config.group_by)
+
+
+class Watch:
+    """Scores probes with a model while it is trained, and keeps its best checkpoints.
+
+    Each look is a run in the folder for every probe, as `zero-shot` makes them, so that `report`
+    and `compare` read it. A training that goes on from a state goes on in the folder: a look that
+    is there is not made again.
+
+    Args:
+        probes: Names of probes, `name:split`, or files of items.
+        original: The task that the model is to keep: one more of them.
+        output_dir: Folder of the results.
+        keep: "best_average" keeps the checkpoint with the best mean of all scores, the first of
+            equal ones; a function of the scores, by the names of the probes, keeps that of the
+            highest value; None keeps none.
+        keep_most: Checkpoints kept at most.
+        max_items: Score at most so many items per probe, drawn by whole groups: looks are cheaper
+            and intervals wider. None scores all.
+        seed: Draws those items.
+        text: How the model is given its text.
+        max_tokens: Padded tokens per batch.
+
+    Raises:
+        ProbelightError: If there is no such probe, or one is malformed.
+    """
+
+    def __init__(
+        self,
+        probes: Sequence[str],
+        original: str | None = None,
+        *,
+        output_dir: str | Path = "runs/watch",
+        keep: Keep = None,
+        keep_most: int = 1,
+        max_items: int | None = None,
+        seed: int = 0,
+        text: TextSettings | None = None,
+        max_tokens: int = 8192,
+    ) -> None:
+        if isinstance(probes, str):
+            probes = [probes]
+        if isinstance(keep, str) and keep != "best_average":
+            raise UsageError(f"keep={keep!r}: give 'best_average' or a function of the scores")
+        if keep_most < 1 or (max_items is not None and max_items < 1):
+            raise UsageError("keep_most and max_items are numbers from 1 on")
+        names = [*probes, *([original] if original else [])]
+        if not names:
+            raise UsageError("give a probe to watch, such as probes=['age_small']")
+        self.sets = [_part(_watched(name), max_items, seed) for name in names]
+        called = [watched.name for watched in self.sets]
+        if repeated := {name for name in called if called.count(name) > 1}:
+            raise UsageError(f"two probes are called {min(repeated)!r}; give one of them")
+        self.original = called[-1] if original else None
+        self.folder = Path(output_dir)
+        self.keep, self.keep_most = keep, keep_most
+        self.text = text or TextSettings()
+        self.max_tokens = max_tokens
+        self.looks: list[Look] = []
+        self.best_checkpoint: Path | None = None
+        self._command: CommandFolder | None = None
+        self._name = ""
+
+    def begin(self, network: Any, tokenizer: Any, step: int = 0) -> None:
+        """Take the model to watch, and refuse what it cannot answer, before anything is trained.
+
+        Args:
+            network: The model.
+            tokenizer: Its tokenizer.
+            step: Steps that were taken already, where a training goes on.
+
+        Raises:
+            UsageError: If it is of no type that is read here, there is no tokenizer, or the folder
+                holds the looks of another training.
+            RecordError: If an item does not fit it; the message names the item.
+        """
+        if tokenizer is None:
+            raise UsageError("the trainer has no tokenizer (processing_class); give tokenizer=")
+        self._tokenizer = tokenizer
+        self._name = name_of(network)
+        type_of(network)
+        with as_it_was(network):
+            for watched in self.sets:
+                self._encodable(self._scorer(network, watched), watched)
+        given = [{"name": s.name, "split": s.split, "sha256": checksums(s.data)} for s in self.sets]
+        config = {"command": "watch", "model": self._name, "probes": given}
+        self._command = CommandFolder(self.folder, config, [s.data for s in self.sets])
+        known = self._known_looks()
+        if step == 0 and any(look.step for look in known):
+            raise UsageError(
+                f"{self.folder} holds looks at a training before this one, which begins anew: give "
+                "another output_dir, or remove the folder"
+            )
+        self.looks = [look for look in known if look.step <= step]
+
+    def _known_looks(self) -> list[Look]:
+        """Return the looks in the folder at which every probe was scored."""
+        assert self._command is not None
+        found: dict[int, dict[str, float]] = {}
+        for record in self._command.finished():
+            step = int((record.source.revision or "step0").removeprefix("step"))
+            found.setdefault(step, {})[record.probe] = _accuracy(record)
+        names = [watched.name for watched in self.sets]
+        return [
+            Look(step, {name: scores[name] for name in names})
+            for step, scores in sorted(found.items())
+            if scores.keys() == {*names}
+        ]
+
+    def _scorer(self, network: Any, watched: Watched) -> Scorer:
+        return scorer_of(network, self._tokenizer, watched.data.config.setup, self.text)
+
+    @staticmethod
+    def _encodable(scorer: Scorer, watched: Watched) -> None:
+        question = scorer.choice_scores()
+        question.encoder.cache_dir = cache_folder()
+        question.encoder.encode(watched.data.records)
+
+    def look(self, network: Any, step: int) -> dict[str, float]:
+        """Score every probe, write the runs, keep the checkpoint if it is one of the best.
+
+        The model, its mode, its gradients and the random states are the same behind it. A look
+        that fails is a warning, never the end of the training.
+
+        Returns:
+            The accuracy of each probe by its name; none of a look that failed.
+        """
+        for known in self.looks:
+            if known.step == step:
+                return dict(known.scores)
+        try:
+            scores = {}
+            for watched in self.sets:
+                scores[watched.name] = self._score(network, watched, step)
+            self.looks.append(Look(step, scores))
+            assert self._command is not None
+            self._command.write_results()
+            if self.keep is not None:
+                self._keep(network)
+            return scores
+        except Exception as error:
+            warnings.warn(f"probelight: the look at step {step} failed: {error}", stacklevel=2)
+            return {}
+
+    def _score(self, network: Any, watched: Watched, step: int) -> float:
+        assert self._command is not None
+        revision = f"step{step}"
+        config = {
+            "protocol": PROTOCOL,
+            "model": {"name": self._name, "revision": revision, "text": asdict(self.text)},
+            "probe": watched.name,
+            "split": watched.split,
+            "data": checksums(watched.data),
+            "items": [record.position for record in watched.data.records],
+        }
+        run = self._command.run(f"zero-shot-{watched.name}-{self._name}-{revision}", config)
+        if (known := self._command.result(run.key)) is not None:
+            return _accuracy(known)
+        with as_it_was(network):
+            scorer = self._scorer(network, watched)
+            record = self._record(run, scorer, watched, revision)
+        run.finish(record)
+        return _accuracy(record)
+
+    def _record(self, run: RunFolder, scorer: Scorer, watched: Watched, revision: str) -> RunRecord:
+        records, config = watched.data.records, watched.data.config
+        found = answer(
+            scorer,
+            {config.name: records},
+            max_tokens=self.max_tokens,
+            num_workers=0,
+            cache_dir=cache_folder(),
+        )[config.name]
+        kept = sorted(found.scores)
+        posed = [records[place] for place in kept]
+        scores = [found.scores[place] for place in kept]
+        correct = [
+            item_score(best, record.answer)
+            for best, record in zip(best_of_each(scores), posed, strict=True)
+        ]
+        groups = groups_of(posed, config.group_by)
+        value, low, high = accuracy_interval(correct, groups)
+        name = f"{self._name}@{revision}"
+        row = Row(
+            protocol=PROTOCOL,
+            model=name,
+            probe=config.name,
+            control="standard",
+            mode=scorer.mode,
+            num_train=0,
+            split=watched.split,
+            role="model",
+            num_items=len(posed),
+        )
+        sides = {"ci_low": low, "ci_high": high, "num_groups": num_groups(groups)}
+        rows = (
+            replace(row, metric="accuracy", value=value, **sides),
+            replace(row, metric="chance", value=chance_of(posed)),
+        )
+        run.write_metrics(rows)
+        write_predictions(run, prediction_lines(config.name, posed, scores, groups))
+        return RunRecord(
+            protocol=PROTOCOL,
+            model=name,
+            probe=config.name,
+            rows=rows,
+            counts={"items": len(records), "scored": len(posed)},
+            notices=(*watched.data.notices, *found.notices),
+            data=data_files([watched.data]),
+            source=ModelSource(loaded_from=name, revision=revision),
+        )
+
+    def _keep(self, network: Any) -> None:
+        """Write the checkpoint if its value is one of the best, and remove those that are worse."""
+        ranked = sorted(self.looks, key=lambda look: (-self._value(look.scores), look.step))
+        best = ranked[: self.keep_most]
+        newest = self.looks[-1]
+        wanted = {look.step: self.folder / KEPT / f"step{look.step}" for look in best}
+        if newest.step in wanted and not wanted[newest.step].exists():
+            with whole_folder(wanted[newest.step]) as fresh, as_it_was(network):
+                network.save_pretrained(fresh)
+                self._tokenizer.save_pretrained(fresh)
+                text = json.dumps({"step": newest.step, **newest.scores}, indent=1)
+                (fresh / "scores.json").write_text(text + "\n", encoding="utf-8")
+        for path in (self.folder / KEPT).glob("step*"):
+            if path not in wanted.values() and not path.name.endswith((".tmp", ".old")):
+                shutil.rmtree(path, ignore_errors=True)
+        self.best_checkpoint = wanted[best[0].step]
+
+    def _value(self, scores: Mapping[str, float]) -> float:
+        if callable(self.keep):
+            return float(self.keep(scores))
+        return float(np.mean([*scores.values()]))
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What was gained and lost between the first look and the last, a row per probe.
+
+        `change` is the difference in accuracy with its 95% interval (`ci_low`, `ci_high`), `lost`
+        and `gained` are items, `p_value` is McNemar's exact test, and `could_see` the smallest
+        difference that these items would have shown with probability 80% (Connor 1987).
+        """
+        rows = []
+        for watched in self.sets if len(self.looks) > 1 else ():
+            before, after = (self._items(watched, look.step) for look in self._ends())
+            shared = [place for place in before if place in after]
+            groups_by = dict(zip(map(_place, watched.data.records), watched.groups, strict=True))
+            groups = [groups_by[place] for place in shared]
+            was = np.array([before[place] for place in shared])
+            now = np.array([after[place] for place in shared])
+            found = compare_runs({0: now}, {0: was}, groups, same_samples=True)
+            rows.append(
+                {
+                    "probe": watched.name,
+                    "is_original": watched.name == self.original,
+                    "first_step": self.looks[0].step,
+                    "last_step": self.looks[-1].step,
+                    "before": float(was.mean()),
+                    "after": float(now.mean()),
+                    "change": found.interval.value,
+                    "ci_low": found.interval.low,
+                    "ci_high": found.interval.high,
+                    "lost": float(np.maximum(was - now, 0).sum()),
+                    "gained": float(np.maximum(now - was, 0).sum()),
+                    "p_value": found.mcnemar_p,
+                    "could_see": found.smallest,
+                    "num_items": len(shared),
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def _ends(self) -> tuple[Look, Look]:
+        return self.looks[0], self.looks[-1]
+
+    def _items(self, watched: Watched, step: int) -> dict[tuple[str, int], float]:
+        pattern = f"zero-shot-{watched.name}-{self._name}-step{step}-*/predictions.jsonl"
+        [path] = (self.folder / "runs").glob(pattern)
+        return {(line.id, line.position): line.correct for line in read_item_file(path)}
+
+
+def _accuracy(record: RunRecord) -> float:
+    return next(row.value for row in record.rows if row.metric == "accuracy")
+
+
+def _place(record: Any) -> tuple[str, int]:
+    return record.id, record.position
+
+
+def _watched(entry: str) -> Watched:
+    """Return a set by what names it; dev, or test where there is no dev, by default."""
+    if str(entry).endswith(ITEM_FILES):
+        return Watched(load_file(entry, guessed_setup(entry)), "")
+    name, _, split = str(entry).partition(":")
+    splits = load_probe_config(name).splits
+    split = split or next((known for known in ("dev", "test") if known in splits), "dev")
+    return Watched(load_probe(name, split, pairs=True), split)
+
+
+def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:
+    """Return a set with at most so many items, whole groups in a drawn order."""
+    records = watched.data.records
+    if max_items is None or len(records) <= max_items:
+        return watched
+    by_group: dict[str, list[int]] = {}
+    for place, group in enumerate(watched.groups):
+        by_group.setdefault(group, []).append(place)
+    drawn = np.random.default_rng(seed).permutation(len(by_group))
+    kept: list[int] = []
+    for number in drawn:
+        places = [*by_group.values()][number]
+        if len(kept) + len(places) <= max_items:
+            kept += places
+    if not kept:
+        raise UsageError(
+            f"max_items={max_items} is less than the smallest group of {watched.name} has items"
+        )
+    part = tuple(records[place] for place in sorted(kept))
+    notice = f"{len(part)} of {len(records)} items, whole groups drawn with seed {seed}"
+    data = copy.copy(watched.data)
+    data = replace(data, records=part, notices=(*data.notices, notice))
+    return Watched(data, watched.split)
+
+
+class WatchedTraining:
+    """What a callback of any trainer says of its `watch`.
+
+    Args:
+        every: Steps between two looks, or "epoch".
+        watch: What looks.
+    """
+
+    def __init__(self, every: int | Literal["epoch"], watch: Watch) -> None:
+        if every != "epoch" and (not isinstance(every, int) or every < 1):
+            raise UsageError(f"every={every!r}: give a number of steps, or 'epoch'")
+        self.every = every
+        self.watch = watch
+
+    @property
+    def results(self) -> Results:
+        """The results so far, as `probelight.load` returns them."""
+        import probelight
+
+        return probelight.load(self.watch.folder)
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What was gained and lost, see `Watch.changes`."""
+        return self.watch.changes
+
+    @property
+    def best_checkpoint(self) -> Path | None:
+        """Folder of the best checkpoint, None where none is kept."""
+        return self.watch.best_checkpoint
+
+    def begin(self, network: Any, tokenizer: Any, step: int, sharded: str = "") -> None:
+        """Take the model to watch; `sharded` names what splits its weights over processes."""
+        if sharded:
+            raise UsageError(f"the weights are sharded ({sharded}), so no process has them all")
+        by_first_process(lambda: self.watch.begin(network, tokenizer, step))
+
+    def look(self, network: Any, step: int) -> dict[str, float]:
+        """Score the model; return the scores to log, none where they were logged before."""
+        is_new = by_first_process(lambda: all(look.step != step for look in self.watch.looks))
+        if not is_new:
+            return {}
+        scores = by_first_process(lambda: self.watch.look(network, step))
+        return {f"probe/{name}": value for name, value in scores.items()}
+
+
+def by_first_process(action: Callable[[], Any]) -> Any:
+    """Do something in the first of several processes; all get what it returned or raised."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return action()
+    ended: list[Any] = [None, None]
+    if torch.distributed.get_rank() == 0:
+        try:
+            ended[0] = action()
+        except Exception as error:
+            ended[1] = error
+    torch.distributed.broadcast_object_list(ended, src=0)
+    if ended[1] is not None:
+        raise ended[1]
+    return ended[0]

@@ -1,0 +1,98 @@
+"""A model of transformers in memory as a scorer, and left as it was by what is asked of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, cast
+
+import torch
+
+from probelight.io.errors import UsageError
+from probelight.models.pair_choice import CHECKPOINT_HEAD, PairChoice
+from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
+from probelight.probes.record import Setup
+
+# Ends of the names of transformers' classes, by model type, and what scores each type.
+CLASSES = {
+    "transformer": ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel", "ForMultipleChoice"),
+    "causal": ("ForCausalLM", "LMHeadModel"),
+    "seq2seq": ("ForConditionalGeneration",),
+}
+_MODULES = {
+    "transformer": "probelight.models.masked",
+    "causal": "probelight.models.causal",
+    "seq2seq": "probelight.models.seq2seq",
+}
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How a model in memory is given its text, as `ModelSettings` says it of others."""
+
+    max_length: int = 256
+    multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
+    answer_prefix: str = "auto"
+    pll: Literal["original", "within_word_l2r"] = "original"
+    name_or_path: str = "model in memory"
+    revision: str | None = None
+    random_weights: bool = False
+    vectors: str = ""
+
+
+def type_of(network: Any) -> str:
+    """Return the model type of a model of transformers; a UsageError says which there are."""
+    name = type(network).__name__
+    for model_type, ends in CLASSES.items():
+        if name.endswith(ends):
+            return model_type
+    known = ", ".join(end for ends in CLASSES.values() for end in ends)
+    raise UsageError(f"a {name} says no words; give one of the classes that end in {known}")
+
+
+def name_of(network: Any) -> str:
+    """Return what tables call a model: the last part of what it was loaded from, or its class."""
+    source = str(getattr(network.config, "name_or_path", "") or "").rstrip("/")
+    return source.rpartition("/")[2] or type(network).__name__
+
+
+def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings) -> Scorer:
+    """Return what scores probes of a setup with a model, whose weights are used, not copied.
+
+    Raises:
+        UsageError: If models of its type do not answer the setup.
+        PretrainedError: If its head or its tokenizer is of no form that is read here.
+    """
+    # Batches set the truncation and the padding of a tokenizer, and training has its own.
+    tokenizer = copy.deepcopy(tokenizer)
+
+    def read(*_: Any, **__: Any) -> tuple[Any, Any]:
+        return network, tokenizer
+
+    if type(network).__name__.endswith("ForMultipleChoice"):
+        if setup != "mc_qa":
+            raise UsageError(f"a {type(network).__name__} answers questions, not sentences")
+        name, length = settings.name_or_path, settings.max_length
+        pairs = PairChoice(name, CHECKPOINT_HEAD, length, read=read)
+        return TrainedScorer(pairs, pairs.network)
+    module = cast(ModelTypeModule, import_module(_MODULES[type_of(network)]))
+    return module.load(settings, setup, read=read)
+
+
+@contextmanager
+def as_it_was(network: Any) -> Iterator[None]:
+    """Leave a model and the random states of torch as they were, whatever is asked of it."""
+    modes = [(module, module.training) for module in network.modules()]
+    weights = [(weight, weight.requires_grad) for weight in network.parameters()]
+    devices = {w.device.index or 0 for w, _ in weights if w.device.type == "cuda"}
+    try:
+        with torch.random.fork_rng(sorted(devices)):
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+        for weight, is_trained in weights:
+            weight.requires_grad_(is_trained)

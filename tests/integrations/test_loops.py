@@ -1,0 +1,338 @@
+"""Probes in the loops of transformers' Trainer and of Lightning: the training stays as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    Trainer,
+    TrainingArguments,
+)
+
+import probelight
+from probelight.integrations import lightning, transformers
+from probelight.io.errors import ProbelightError, RecordError, UsageError
+from tests.fixtures.checkout import ROOT
+
+Weights = Mapping[str, Tensor]
+SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+PROBES = ["taxonomy_small:dev", "age_small:dev"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return AutoTokenizer.from_pretrained(ROOT / "assets" / "dictionary-lm")
+
+
+@pytest.fixture(scope="module")
+def texts(tokenizer: Any) -> list[dict[str, Tensor]]:
+    """Sentences with every third token to be told."""
+    found = []
+    for number in range(24):
+        ids = tokenizer(f"A dog of {number} years is older than a cat .")["input_ids"]
+        labels = [token if place % 3 else -100 for place, token in enumerate(ids)]
+        found.append({"input_ids": torch.tensor(ids), "labels": torch.tensor(labels)})
+    return found
+
+
+def fresh(tokenizer: Any, kind: type[nn.Module] = BertForMaskedLM, dropout: float = 0.3) -> Any:
+    torch.manual_seed(1)
+    rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    return kind(BertConfig(vocab_size=len(tokenizer), intermediate_size=16, **SIZES, **rates))
+
+
+@pytest.fixture
+def trained(
+    tmp_path: Path, tokenizer: Any, texts: list[dict[str, Tensor]]
+) -> Callable[..., tuple[Trainer, Weights]]:
+    def train(*callbacks: Any, resume: bool = False, **options: Any) -> tuple[Trainer, Weights]:
+        given: dict[str, Any] = {"output_dir": str(tmp_path / "out"), "max_steps": 6, **options}
+        arguments = TrainingArguments(
+            per_device_train_batch_size=4,
+            learning_rate=1e-2,
+            report_to=[],
+            disable_tqdm=True,
+            use_cpu=True,
+            logging_steps=100,
+            seed=3,
+            **({"save_strategy": "no"} | given),
+        )
+        trainer = Trainer(
+            fresh(tokenizer),
+            arguments,
+            train_dataset=texts,  # type: ignore[arg-type]  # anything with a length will do
+            processing_class=tokenizer,
+            callbacks=[*callbacks],
+        )
+        trainer.train(resume_from_checkpoint=resume)
+        state = trainer.model.state_dict()  # type: ignore[union-attr]
+        return trainer, {name: value.clone() for name, value in state.items()}
+
+    return train
+
+
+def assert_equal(first: Weights, second: Weights) -> None:
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        assert torch.equal(value, second[name]), name
+
+
+def test_a_trainer_learns_the_same_weights_and_its_scores_are_those_of_zero_shot(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    _, without = trained()
+    seen = list[Mapping[str, float]]()
+
+    def newest(scores: Mapping[str, float]) -> float:
+        seen.append(scores)
+        return float(len(seen))  # the last one asked for is the best
+
+    watch = transformers.ProbeCallback(PROBES, every=2, keep=newest)
+    trainer, weights = trained(watch)
+    assert_equal(weights, without)
+    steps = [look.step for look in watch.watch.looks]
+    assert steps == [0, 2, 4, 6]
+    logged = [line for line in trainer.state.log_history if "probe/age_small" in line]
+    assert [line["step"] for line in logged] == steps
+    frame = watch.results.frame.query("metric == 'accuracy'").set_index(["model", "probe"])["value"]
+    assert len(frame) == 8
+    for look, line in zip(watch.watch.looks, logged, strict=True):
+        for probe in ("taxonomy_small", "age_small"):
+            [value] = [
+                v for (m, p), v in frame.items() if m.endswith(f"step{look.step}") and p == probe
+            ]
+            assert value == look.scores[probe] == line[f"probe/{probe}"]
+
+    # The last state as its own checkpoint, scored by the command.
+    trainer.model.save_pretrained(tmp_path / "last")
+    trainer.processing_class.save_pretrained(tmp_path / "last")
+    reference = probelight.zero_shot(str(tmp_path / "last"), PROBES).items
+    ours = watch.results.items
+    ours = ours[ours["model"].str.endswith("@step6")]
+    both = ours.merge(reference, on="item")
+    assert len(both) == len(ours) == len(reference)
+    assert [*both["scores_x"]] == [*both["scores_y"]]
+
+
+def test_the_best_average_is_kept_whole_and_changes_are_counted(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    watch = transformers.ProbeCallback(
+        PROBES[:1],
+        original="age_small:dev",
+        every=1,
+        keep="best_average",
+        keep_most=2,
+        output_dir=tmp_path / "looks",
+    )
+    trained(watch)
+    averages = {look.step: sum(look.scores.values()) / 2 for look in watch.watch.looks}
+    assert [*averages] == [0, 1, 2, 3, 4, 5, 6]
+    best = sorted(averages, key=lambda step: (-averages[step], step))[:2]
+    kept = {path.name for path in (tmp_path / "looks" / "kept").iterdir()}
+    assert kept == {f"step{step}" for step in best}
+    assert watch.best_checkpoint == tmp_path / "looks" / "kept" / f"step{best[0]}"
+    again = probelight.zero_shot(str(watch.best_checkpoint), PROBES[0])
+    [value] = again.frame.query("metric == 'accuracy'")["value"]
+    assert value == watch.watch.looks[best[0]].scores["taxonomy_small"]
+    noted = json.loads((watch.best_checkpoint / "scores.json").read_text())
+    assert noted == {"step": best[0], **watch.watch.looks[best[0]].scores}
+
+    changes = watch.changes.set_index("probe")
+    assert [*changes["is_original"]] == [False, True]
+    items = watch.results.items
+    for probe, row in changes.iterrows():
+        sides = [
+            items[(items["probe"] == probe) & items["model"].str.endswith(f"@step{step}")]
+            for step in (0, 6)
+        ]
+        both = sides[0].merge(sides[1], on="item")
+        difference = both["correct_y"] - both["correct_x"]
+        assert row["change"] == pytest.approx(difference.mean())
+        assert row["lost"] == pytest.approx(-difference.clip(upper=0).sum())
+        assert row["gained"] == pytest.approx(difference.clip(lower=0).sum())
+        assert row["ci_low"] <= row["change"] <= row["ci_high"]
+        assert 0 < row["could_see"] < 1
+
+
+def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path: Path) -> None:
+    whole = transformers.ProbeCallback(PROBES, every=2, output_dir=tmp_path / "whole")
+    _, weights = trained(whole, output_dir=str(tmp_path / "one"))
+    parts = {"output_dir": str(tmp_path / "two"), "save_strategy": "steps", "save_steps": 2}
+
+    class Killed(Exception):
+        pass
+
+    class Kill(transformers.TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.global_step == 5:
+                raise Killed
+
+    folder = tmp_path / "parts"
+    with pytest.raises(Killed):
+        trained(transformers.ProbeCallback(PROBES, every=2, output_dir=folder), Kill(), **parts)
+    watch = transformers.ProbeCallback(PROBES, every=2, output_dir=folder)
+    _, resumed = trained(watch, resume=True, **parts)
+    assert_equal(resumed, weights)
+    assert watch.watch.looks == whole.watch.looks
+    one, two = ((tmp_path / name / "results.csv").read_text() for name in ("whole", "parts"))
+    assert one == two
+
+
+def test_a_training_that_begins_anew_does_not_go_on_in_the_folder_of_another(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    trained(transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
+    with pytest.raises(UsageError, match="holds looks at a training before this one"):
+        trained(transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
+
+
+def test_what_does_not_fit_is_refused_before_the_first_step(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    items = [{"sentence": "A [MASK].", "choices": ["qqqqzzzz", "dog"], "answer": 1}]
+    path = tmp_path / "odd.jsonl"
+    probelight.load_probe(items)  # well-formed; it is the vocabulary that lacks a word
+    row = {
+        "question": {
+            "stem": "A [MASK].",
+            "choices": [{"label": "A", "text": "qqqqzzzz"}, {"label": "B", "text": "dog"}],
+        },
+        "answerKey": "B",
+    }
+    path.write_text(json.dumps(row) + "\n")
+    steps = list[int]()
+
+    class Count(transformers.TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            steps.append(state.global_step)
+
+    with pytest.raises(RecordError, match="qqqqzzzz"):
+        trained(transformers.ProbeCallback([str(path)]), Count())
+    assert steps == []
+
+
+@pytest.mark.parametrize(
+    ("probes", "options", "message"),
+    [
+        (["age_smal"], {}, "did you mean 'age_small'"),
+        ([], {}, "give a probe to watch"),
+        (["age_small", "age_small"], {}, "two probes are called 'age_small'"),
+        (["age_small"], {"every": 0}, "every=0: give a number of steps, or 'epoch'"),
+        (["age_small"], {"every": "epochs"}, "every='epochs': give"),
+        (["age_small"], {"keep": "best"}, "keep='best': give 'best_average'"),
+        (["age_small"], {"keep_most": 0}, "numbers from 1 on"),
+        (["age_small"], {"max_items": 1}, "less than the smallest group"),
+    ],
+)
+def test_mistakes_are_named(probes: list[str], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProbelightError, match=message):
+        transformers.ProbeCallback(probes, **options)
+
+
+def test_a_look_that_fails_is_a_warning(
+    trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, without = trained()
+    watch = transformers.ProbeCallback(PROBES, every=2, output_dir=tmp_path / "looks")
+
+    def fail(network: Any, watched: Any, step: int, score: Any = watch.watch._score) -> float:
+        if step == 2:
+            raise OSError("no space left on device")
+        value: float = score(network, watched, step)
+        return value
+
+    monkeypatch.setattr(watch.watch, "_score", fail)
+    with pytest.warns(UserWarning, match="look at step 2 failed: no space left on device"):
+        _, weights = trained(watch)
+    assert_equal(weights, without)
+    assert [look.step for look in watch.watch.looks] == [0, 4, 6]
+
+
+def test_a_part_of_the_items_has_whole_groups(trained: Callable[..., Any], tmp_path: Path) -> None:
+    watch = transformers.ProbeCallback(
+        PROBES[1:], every=6, max_items=40, output_dir=tmp_path / "looks"
+    )
+    trained(watch)
+    items = watch.results.items.query("model.str.endswith('@step0')", engine="python")
+    assert len(items) == 40
+    assert {*items.groupby("interval_group").size()} == {2}  # each pair of ages in both orders
+    assert any("40 of 150 items, whole groups drawn" in notice for notice in watch.results.notices)
+
+
+def test_a_multiple_choice_model_answers_with_its_head(tokenizer: Any, tmp_path: Path) -> None:
+    network = fresh(tokenizer, BertForMultipleChoice, dropout=0.0)
+    network.save_pretrained(tmp_path / "qa")
+    tokenizer.save_pretrained(tmp_path / "qa")
+    found = probelight.score(network, "hyponymy_small", tokenizer=tokenizer)
+    reference = probelight.zero_shot(str(tmp_path / "qa"), "hyponymy_small:dev").items
+    assert [*found.items["scores"]] == [*reference["scores"]]
+    assert network.training
+
+
+class Module(pl.LightningModule):
+    def __init__(self, tokenizer: Any, texts: list[dict[str, Tensor]]) -> None:
+        super().__init__()
+        self.model = fresh(tokenizer)
+        self.texts = texts
+
+    def train_dataloader(self) -> Any:
+        width = max(len(text["input_ids"]) for text in self.texts)
+
+        def pad(rows: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+            filled = {"input_ids": 0, "labels": -100}
+            return {
+                name: torch.stack(
+                    [nn.functional.pad(r[name], (0, width - len(r[name])), value=v) for r in rows]
+                )
+                for name, v in filled.items()
+            }
+
+        return torch.utils.data.DataLoader(self.texts, batch_size=4, collate_fn=pad)  # type: ignore[arg-type]
+
+    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+        loss: Tensor = self.model(**batch).loss
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.AdamW(self.parameters(), lr=1e-2)
+
+
+@pytest.mark.parametrize("every", [2, "epoch"])
+def test_lightning_learns_the_same_weights_too(
+    every: Any,
+    tokenizer: Any,
+    texts: list[dict[str, Tensor]],
+    quiet_trainer: Callable[..., pl.Trainer],
+    tmp_path: Path,
+) -> None:
+    found = []
+    for callbacks in (
+        [],
+        [
+            lightning.ProbeCallback(
+                PROBES, tokenizer=tokenizer, every=every, output_dir=tmp_path / "looks"
+            )
+        ],
+    ):
+        torch.manual_seed(7)
+        module = Module(tokenizer, texts)
+        trainer = quiet_trainer(max_epochs=2, callbacks=callbacks, limit_val_batches=0)
+        trainer.fit(module)
+        found.append({name: value.clone() for name, value in module.state_dict().items()})
+    assert_equal(*found)
+    [watch] = callbacks
+    steps = [look.step for look in watch.watch.looks]
+    assert steps == ([0, 2, 4, 6, 8, 10, 12] if every == 2 else [0, 6, 12])
+    assert len(watch.results.frame.query("metric == 'accuracy'")) == 2 * len(steps)
