@@ -258,7 +258,7 @@ class Watch:
             role="model",
             num_items=len(posed),
         )
-        sides = {"ci_low": low, "ci_high": high, "num_groups": num_groups(groups)}
+        sides: dict[str, Any] = {"ci_low": low, "ci_high": high, "num_groups": num_groups(groups)}
         rows = (
             replace(row, metric="accuracy", value=value, **sides),
             replace(row, metric="chance", value=chance_of(posed)),

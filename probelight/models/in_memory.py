@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 import torch
 
 from probelight.io.errors import UsageError
-from probelight.models.pair_choice import CHECKPOINT_HEAD, PairChoice
+from probelight.models.pair_choice import PairChoice
 from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
 from probelight.probes.record import Setup
 
@@ -76,7 +76,7 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
         if setup != "mc_qa":
             raise UsageError(f"a {type(network).__name__} answers questions, not sentences")
         name, length = settings.name_or_path, settings.max_length
-        pairs = PairChoice(name, CHECKPOINT_HEAD, length, read=read)
+        pairs = PairChoice(name, "multiple_choice", length, read=read)
         return TrainedScorer(pairs, pairs.network)
     module = cast(ModelTypeModule, import_module(_MODULES[type_of(network)]))
     return module.load(settings, setup, read=read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import cached_property
@@ -196,7 +196,8 @@ def zero_shot(
     with _called(output_dir, "zero_shot", trainer) as (made, shared):
         given = _as_list(probes)
         names = [_probe_name(entry, made, number) for number, entry in enumerate(given)]
-        options = {"split": split, "scoring": [*scoring], "ranks": ranks, "mirror": mirror}
+        options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
+        options["scoring"] = [*scoring]
         command(**shared, **_models(models, made), probes=names, **options)
     return made.results()
 
@@ -288,8 +289,9 @@ def inoculate(
         task = {"name": original, "sets": [original]} if isinstance(original, str) else original
         name, revision = settings.name_or_path, settings.revision
         if "checkpoint" not in task and answers_questions(name, revision):
-            task = {**task, "checkpoint": _local_folder(name, revision)}
-            if saved := head_settings(task["checkpoint"]):
+            folder = _local_folder(name, revision)
+            task = {**task, "checkpoint": folder}
+            if saved := head_settings(folder):
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
         options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}
@@ -371,13 +373,13 @@ def quietly() -> Iterator[None]:
         FROM_PYTHON.reset(token)
 
 
-def as_settings(kind: Callable[..., Any], given: Any, what: str) -> Any:
+def as_settings(kind: type[Any], given: Any, what: str) -> Any:
     """Return settings of a kind, made of a dict where they are none."""
     if not isinstance(given, Mapping):
         return given
     from probelight.io.documents import typed
 
-    return typed(kind, dict(given), what, UsageError)  # type: ignore[type-var]
+    return typed(kind, dict(given), what, UsageError)
 
 
 def _as_list(given: Any) -> list[Any]:
