@@ -12,16 +12,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from probelight.io.errors import ProbelightError, UsageError, nearest
-from probelight.probes.importers.objects import write_items
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.jobs.run import FROM_PYTHON
-from probelight.results.frames import items_frame, results_frame
-from probelight.results.load import load_results
 
+# jsonargparse looks every command up by its shortest name, which is a function here: what is heavy
+# is imported where it is used.
 if TYPE_CHECKING:
+    import pandas as pd
+
     from probelight.reports.figure import Figure
     from probelight.reports.table import Table
 
@@ -49,12 +48,16 @@ class Results:
         self.folder = Path(folder)
         self._shown = shown
         self._temporary: TemporaryDirectory[str] | None = None  # removed with the last reference
+        from probelight.results.load import load_results
+
         with quietly():
             self._results = load_results(self.folder)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
         """A row for each number; `probelight.results.frames.NUMBERS` says what its columns are."""
+        from probelight.results.frames import results_frame
+
         return results_frame(self._results).copy()
 
     @cached_property
@@ -64,6 +67,8 @@ class Results:
         `probelight.results.frames.ITEMS` says what its columns are. `item` is the same for an item
         of two runs, so that their frames merge on it.
         """
+        from probelight.results.frames import items_frame
+
         frame = items_frame(self._results)
         at = frame["id"].astype(str) + "@" + frame["position"].astype(str)
         frame.insert(5, "item", frame["probe"].astype(str) + ":" + at)
@@ -140,6 +145,8 @@ class Results:
         return text.getvalue() + f"results: {self.folder}"
 
     def _repr_html_(self) -> str:
+        import pandas as pd
+
         parts = []
         for table in self.tables:
             heads = [f"{column.group} {column.label}".strip() for column in table.columns]
@@ -405,6 +412,8 @@ def _probe_name(entry: Any, made: _Made, number: int) -> str:
         return str(entry)
     if not _is_items(entry):
         raise UsageError(f"probes: {type(entry).__name__} is no name, file or list of dicts")
+    from probelight.probes.importers.objects import write_items
+
     path = made.place(f"items{number or ''}.jsonl")
     write_items(path, entry)
     return str(path)
@@ -414,6 +423,7 @@ def _files(data: Mapping[str, Any] | None, made: _Made) -> dict[str, Any]:
     """Return the user's own files as the argument `data`, none where there are none."""
     if not data:
         return {}
+    from probelight.probes.importers.objects import write_items
     from probelight.protocols.engine.settings import SplitFiles
 
     given = dict(data)

@@ -297,7 +297,7 @@ def demo(world: World, out: Path) -> list[list[str]]:
         --plan.original.train_items=48 --plan.original.report_items=24
         --plan.original.selection_items=16 --plan.probe.report_items=24
         --plan.probe.selection_items=16 --plan.dose=24 --plan.extras=[none]
-        --plan.seeds=[0] --plan.epochs=1"""
+        --plan.seeds=[0] --plan.epochs=1 --plan.learning_rate=1e-4"""
     return command(f"demo {settings}", out)
 
 
