@@ -24,9 +24,15 @@ from probelight.metrics.intervals import accuracy_interval, num_groups
 from probelight.models.answering import answer
 from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of, type_of
 from probelight.models.scorer import Scorer
-from probelight.probes.catalog import load_probe_config
 from probelight.probes.record import chance_of, groups_of
-from probelight.probes.source import ITEM_FILES, ProbeData, guessed_setup, load_file, load_probe
+from probelight.probes.source import (
+    ITEM_FILES,
+    ProbeData,
+    evaluation_splits,
+    guessed_setup,
+    load_file,
+    load_probe,
+)
 from probelight.results.predictions import prediction_lines, read_item_file, write_predictions
 from probelight.results.record import ModelSource, RunRecord, checksums, data_files
 from probelight.results.row import Row
@@ -38,7 +44,6 @@ if TYPE_CHECKING:
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
 PROTOCOL = "zero_shot"
 KEPT = "kept"  # folder of the checkpoints, below that of the results
-ORIGINAL = "original"
 
 
 class Look(NamedTuple):
@@ -308,7 +313,8 @@ class Watch:
         """
         rows = []
         for watched in self.sets if len(self.looks) > 1 else ():
-            before, after = (self._items(watched, look.step) for look in self._ends())
+            ends = self.looks[0], self.looks[-1]
+            before, after = (self._items(watched, look.step) for look in ends)
             shared = [place for place in before if place in after]
             groups_by = dict(zip(map(_place, watched.data.records), watched.groups, strict=True))
             groups = [groups_by[place] for place in shared]
@@ -335,9 +341,6 @@ class Watch:
             )
         return pd.DataFrame(rows)
 
-    def _ends(self) -> tuple[Look, Look]:
-        return self.looks[0], self.looks[-1]
-
     def _items(self, watched: Watched, step: int) -> dict[tuple[str, int], float]:
         pattern = f"zero-shot-{watched.name}-{self._name}-step{step}-*/predictions.jsonl"
         [path] = (self.folder / "runs").glob(pattern)
@@ -357,8 +360,7 @@ def _watched(entry: str) -> Watched:
     if str(entry).endswith(ITEM_FILES):
         return Watched(load_file(entry, guessed_setup(entry)), "")
     name, _, split = str(entry).partition(":")
-    splits = load_probe_config(name).splits
-    split = split or next((known for known in ("dev", "test") if known in splits), "dev")
+    split = split or evaluation_splits(name)[0]
     return Watched(load_probe(name, split, pairs=True), split)
 
 
@@ -426,10 +428,12 @@ class WatchedTraining:
 
     def look(self, network: Any, step: int) -> dict[str, float]:
         """Score the model; return the scores to log, none where they were logged before."""
-        is_new = by_first_process(lambda: all(look.step != step for look in self.watch.looks))
-        if not is_new:
-            return {}
-        scores = by_first_process(lambda: self.watch.look(network, step))
+
+        def new_scores() -> dict[str, float]:
+            known = any(look.step == step for look in self.watch.looks)
+            return {} if known else self.watch.look(network, step)
+
+        scores = by_first_process(new_scores)
         return {f"probe/{name}": value for name, value in scores.items()}
 
 

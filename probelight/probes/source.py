@@ -141,6 +141,7 @@ def _not_in(folder: Path, source: FileSource) -> str:
 
 FORMS = ("jsonl", "csv", "tsv")  # endings of the names of files
 ITEM_FILES = tuple(f".{form}{end}" for form in FORMS for end in ("", ".gz"))
+EVALUATION_SPLITS = ("dev", "test")  # what is measured where no split is named: the first there is
 FILE_SPLIT = "file"  # of a file without a config
 
 
@@ -374,6 +375,12 @@ def setup_of(paths: Iterable[str | Path]) -> Setup | None:
     """Infer the setup of files for which none is given: tables of sentences have a mask."""
     paths = [text_path(path) for path in paths]
     return "mc_mlm" if all(delimiter_of(path) for path in paths) else None
+
+
+def evaluation_splits(name_or_path: str | Path) -> list[str]:
+    """Return the splits of a probe that are measured where none is named, the first one first."""
+    known = load_probe_config(name_or_path).splits
+    return [split for split in EVALUATION_SPLITS if split in known] or ["dev"]
 
 
 def guessed_setup(path: str | Path) -> Setup:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -152,7 +153,7 @@ class Results:
             heads = [f"{column.group} {column.label}".strip() for column in table.columns]
             rows = [[f"{c.text} {c.detail}".strip() for c in row] for row in table.rows]
             shown = pd.DataFrame(rows[:MOST_ROWS], columns=heads)
-            parts.append(f"<h4>{_escaped(table.title)}</h4>{shown.to_html(index=False, border=0)}")
+            parts.append(f"<h4>{escape(table.title)}</h4>{shown.to_html(index=False, border=0)}")
             if (more := len(rows) - MOST_ROWS) > 0:
                 parts.append(f"<p>and {more:,} more rows in <code>.tables</code></p>")
         sections = (name for name in self._figures if name != "overview")
@@ -477,9 +478,3 @@ def _local_folder(name: str, revision: str | None) -> str:
 
     wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
     return str(snapshot_download(name, revision=revision, allow_patterns=wanted))
-
-
-def _escaped(text: str) -> str:
-    from html import escape
-
-    return escape(text)

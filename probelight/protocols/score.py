@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from probelight.io.errors import UsageError
-from probelight.probes.catalog import load_probe_config
 from probelight.probes.importers.objects import write_items
 from probelight.probes.record import Setup, groups_of
-from probelight.probes.source import ITEM_FILES, ProbeData, guessed_setup, load_file
+from probelight.probes.source import (
+    ITEM_FILES,
+    ProbeData,
+    evaluation_splits,
+    guessed_setup,
+    load_file,
+)
 from probelight.probes.source import load_probe as load_split
 from probelight.protocols.engine.predictions import accuracy_row, predict, score_notices
 from probelight.protocols.engine.settings import ModelSettings
@@ -146,9 +151,7 @@ def load_probe(
                 return load_file(path, setup or found)
         if str(probe).endswith(ITEM_FILES):
             return load_file(probe, setup or guessed_setup(probe))
-        if split is None:
-            splits = load_probe_config(str(probe)).splits
-            split = next((name for name in ("dev", "test") if name in splits), "dev")
+        split = split or evaluation_splits(probe)[0]
         return load_split(probe, split, mirror=mirror, pairs=True)
 
 

@@ -20,6 +20,7 @@ from probelight.probes.source import (
     FILE_SPLIT,
     ITEM_FILES,
     ProbeData,
+    evaluation_splits,
     guessed_setup,
     load_file,
     load_probe,
@@ -52,7 +53,6 @@ from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "zero_shot"
-EVALUATION_SPLITS = ("dev", "test")
 
 
 @command(
@@ -227,9 +227,8 @@ def read_set(context: RunContext, name: str, split: str) -> ProbeData:
 def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, ProbeData]:
     if split is not None:
         return split, load_probe(name, split, mirror=mirror, pairs=True)
-    known = load_probe_config(name).splits
-    first, *others = [s for s in EVALUATION_SPLITS if s in known] or ["dev"]
-    given = f"--split {known[0]}"
+    first, *others = evaluation_splits(name)
+    given = f"--split {load_probe_config(name).splits[0]}"
     try:
         return first, load_probe(name, first, mirror=mirror, pairs=True, option=given)
     except NotThereError:
