@@ -315,11 +315,12 @@ class Watch:
         for watched in self.sets if len(self.looks) > 1 else ():
             ends = self.looks[0], self.looks[-1]
             before, after = (self._items(watched, look.step) for look in ends)
-            shared = [place for place in before if place in after]
-            groups_by = dict(zip(map(_place, watched.data.records), watched.groups, strict=True))
-            groups = [groups_by[place] for place in shared]
-            was = np.array([before[place] for place in shared])
-            now = np.array([after[place] for place in shared])
+            shared = [name for name in before if name in after]
+            names = (record.name for record in watched.data.records)
+            group_of = dict(zip(names, watched.groups, strict=True))
+            groups = [group_of[name] for name in shared]
+            was = np.array([before[name] for name in shared])
+            now = np.array([after[name] for name in shared])
             found = compare_runs({0: now}, {0: was}, groups, same_samples=True)
             rows.append(
                 {
@@ -341,18 +342,14 @@ class Watch:
             )
         return pd.DataFrame(rows)
 
-    def _items(self, watched: Watched, step: int) -> dict[tuple[str, int], float]:
+    def _items(self, watched: Watched, step: int) -> dict[str, float]:
         pattern = f"zero-shot-{watched.name}-{self._name}-step{step}-*/predictions.jsonl"
         [path] = (self.folder / "runs").glob(pattern)
-        return {(line.id, line.position): line.correct for line in read_item_file(path)}
+        return {line.name: line.correct for line in read_item_file(path)}
 
 
 def _accuracy(record: RunRecord) -> float:
     return next(row.value for row in record.rows if row.metric == "accuracy")
-
-
-def _place(record: Any) -> tuple[str, int]:
-    return record.id, record.position
 
 
 def _watched(entry: str) -> Watched:

@@ -204,7 +204,7 @@ def score(
 def item_frame(probe: str, lines: Iterable[ItemLine]) -> pd.DataFrame:
     """Return a row per item, known by its `item`."""
     rows: Sequence[dict[str, Any]] = [
-        {"probe": probe, "item": f"{probe}:{line.id}@{line.position}"}
+        {"probe": probe, "item": f"{probe}:{line.name}"}
         | {field.name: getattr(line, field.name) for field in fields(line)}
         for line in lines
     ]

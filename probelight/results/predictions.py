@@ -94,6 +94,11 @@ class ItemLine:
     seed: int | None = field(default=None, metadata=_OPTIONAL)
 
     @property
+    def name(self) -> str:
+        """A unique name in its set, that of its `Record`."""
+        return f"{self.id}@{self.position}"
+
+    @property
     def asked(self) -> tuple[str, tuple[str, ...], int]:
         """Question, choices and answer: equal for the same item of two files."""
         return self.question, self.choices, self.answer

@@ -193,9 +193,9 @@ def _answer(run: Run, item: ItemLine) -> _Answer:
     scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]
     right = item.scores[item.answer]
     ease = None if right is None or not scores else right - max(scores)
-    place, question = f"{item.id}@{item.position}", cut(item.question, LONGEST_QUESTION)
+    question, choices = cut(item.question, LONGEST_QUESTION), dict(enumerate(item.choices))
     given = [] if item.prediction is None else [item.prediction]
-    return _Answer(run, place, question, dict(enumerate(item.choices)), [item.answer], given, ease)
+    return _Answer(run, item.name, question, choices, [item.answer], given, ease)
 
 
 def cut(text: str, longest: int) -> str:
