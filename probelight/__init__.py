@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from probelight.io.errors import ProbelightError
-    from probelight.protocols.calls import Results, compare, curve, inoculate, load, zero_shot
+    from probelight.protocols.calls import compare, curve, inoculate, load, zero_shot
     from probelight.protocols.score import Model, Scores, load_model, load_probe, score
+    from probelight.reports.notebook import Results
 
 __all__ = [
     "Model",
@@ -32,8 +33,9 @@ __all__ = [
 ]
 _MODULES = {
     "io.errors": ("ProbelightError",),
-    "protocols.calls": ("Results", "compare", "curve", "inoculate", "load", "zero_shot"),
+    "protocols.calls": ("compare", "curve", "inoculate", "load", "zero_shot"),
     "protocols.score": ("Model", "Scores", "load_model", "load_probe", "score"),
+    "reports.notebook": ("Results",),
 }
 
 

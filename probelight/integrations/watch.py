@@ -25,14 +25,7 @@ from probelight.models.answering import answer
 from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of, type_of
 from probelight.models.scorer import Scorer
 from probelight.probes.record import chance_of, groups_of
-from probelight.probes.source import (
-    ITEM_FILES,
-    ProbeData,
-    evaluation_splits,
-    guessed_setup,
-    load_file,
-    load_probe,
-)
+from probelight.probes.source import ProbeData, load_entry
 from probelight.results.predictions import prediction_lines, read_item_file, write_predictions
 from probelight.results.record import ModelSource, RunRecord, checksums, data_files
 from probelight.results.row import Row
@@ -118,7 +111,7 @@ class Watch:
         names = [*probes, *([original] if original else [])]
         if not names:
             raise UsageError("give a probe to watch, such as probes=['age_small']")
-        self.sets = [_part(_watched(name), max_items, seed) for name in names]
+        self.sets = [_part(Watched(*load_entry(name)), max_items, seed) for name in names]
         called = [watched.name for watched in self.sets]
         if repeated := {name for name in called if called.count(name) > 1}:
             raise UsageError(f"two probes are called {min(repeated)!r}; give one of them")
@@ -350,15 +343,6 @@ class Watch:
 
 def _accuracy(record: RunRecord) -> float:
     return next(row.value for row in record.rows if row.metric == "accuracy")
-
-
-def _watched(entry: str) -> Watched:
-    """Return a set by what names it; dev, or test where there is no dev, by default."""
-    if str(entry).endswith(ITEM_FILES):
-        return Watched(load_file(entry, guessed_setup(entry)), "")
-    name, _, split = str(entry).partition(":")
-    split = split or evaluation_splits(name)[0]
-    return Watched(load_probe(name, split, pairs=True), split)
 
 
 def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:

@@ -383,6 +383,40 @@ def evaluation_splits(name_or_path: str | Path) -> list[str]:
     return [split for split in EVALUATION_SPLITS if split in known] or ["dev"]
 
 
+def load_entry(
+    entry: str | Path, split: str | None = None, *, mirror: str | Path | None = None
+) -> tuple[ProbeData, str]:
+    """Load the items that a name, `name:split` or a file of items stands for.
+
+    Args:
+        entry: A probe's name or the path of its config, alone or with a split; or a file of items.
+        split: Split of an entry that names none; by default the first one that is measured and
+            whose file is there.
+        mirror: As in `load_probe`.
+
+    Returns:
+        The items and the name of their split, which is empty for a file.
+
+    Raises:
+        ProbelightError: As `load_probe` and `load_file`.
+    """
+    if str(entry).endswith(ITEM_FILES):
+        return load_file(entry, guessed_setup(entry)), ""
+    name, _, own_split = str(entry).partition(":")
+    if split := own_split or split:
+        return load_probe(name, split, mirror=mirror, pairs=True), split
+    first, *others = evaluation_splits(name)
+    option = f"--split {load_probe_config(name).splits[0]}"
+    try:
+        return load_probe(name, first, mirror=mirror, pairs=True, option=option), first
+    except NotThereError:
+        if not others:
+            raise
+    data = load_probe(name, others[0], mirror=mirror, pairs=True)
+    notice = f"{name}: no {first} file there, {others[0]} in its place"
+    return replace(data, notices=(*data.notices, notice)), others[0]
+
+
 def guessed_setup(path: str | Path) -> Setup:
     """Return the setup of one file of items, by its form and its first item's mask."""
     if setup := setup_of([path]):

@@ -2,163 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
-from html import escape
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from probelight.io.errors import ProbelightError, UsageError, nearest
+from probelight.io.errors import UsageError
+from probelight.io.from_python import quietly
 from probelight.protocols.jobs.job import TrainerSettings
-from probelight.protocols.jobs.run import FROM_PYTHON
+from probelight.reports.notebook import Results
 
 # jsonargparse looks every command up by its shortest name, which is a function here: what is heavy
 # is imported where it is used.
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from probelight.reports.figure import Figure
-    from probelight.reports.table import Table
-
 Trainer = TrainerSettings | Mapping[str, Any] | None
-WIDTH = 120  # columns of a table in a terminal
-MOST_ROWS = 60  # of a table in a notebook
-
-
-class MissingFileError(ProbelightError, FileNotFoundError):
-    """A file or folder that is not there."""
-
-
-class Results:
-    """What a command found. In a notebook it is shown as tables with their figure.
-
-    Args:
-        folder: The command's folder.
-        shown: The command whose tables are shown; "" shows those of all.
-
-    Raises:
-        MissingFileError: If it is no folder, or holds no result.
-    """
-
-    def __init__(self, folder: str | Path, shown: str = "") -> None:
-        self.folder = Path(folder)
-        self._shown = shown
-        self._temporary: TemporaryDirectory[str] | None = None  # removed with the last reference
-        from probelight.results.load import load_results
-
-        with quietly():
-            self._results = load_results(self.folder)
-
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """A row for each number; `probelight.results.frames.NUMBERS` says what its columns are."""
-        from probelight.results.frames import results_frame
-
-        return results_frame(self._results).copy()
-
-    @cached_property
-    def items(self) -> pd.DataFrame:
-        """A row for each item that was answered, with the score of every choice.
-
-        `probelight.results.frames.ITEMS` says what its columns are. `item` is the same for an item
-        of two runs, so that their frames merge on it.
-        """
-        from probelight.results.frames import items_frame
-
-        frame = items_frame(self._results)
-        at = frame["id"].astype(str) + "@" + frame["position"].astype(str)
-        frame.insert(5, "item", frame["probe"].astype(str) + ":" + at)
-        return frame
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a reader of the numbers should know, such as how many items were skipped."""
-        return self._results.notices + self._results.left_out
-
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
-        """The command's tables, as the terminal shows them."""
-        from probelight.reports.sections import make, printed, shown_sections
-
-        if self._shown:
-            return tuple(printed(self._shown, self._results))
-        sections = (s for s in shown_sections(self._results) if s.protocols)
-        return make((name for s in sections for name in s.tables), self._results)
-
-    @cached_property
-    def _figures(self) -> dict[str, Figure]:
-        from probelight.reports.sections import make, shown_sections
-
-        found: dict[str, Figure] = {}
-        for section in shown_sections(self._results):
-            for figure in make(section.figures, self._results):
-                found.setdefault(section.name, figure)
-                found[figure.name] = figure
-        return found
-
-    def figure(self, name: str) -> Figure:
-        """Return a figure of the page, by its own name or that of its section, such as "curves".
-
-        It has an `svg`, a `png` and a `pdf()`, and a notebook shows it.
-
-        Raises:
-            UsageError: If these results have no such figure; the message names those they have.
-        """
-        if name not in self._figures:
-            known = [*self._figures]
-            there = f"there are {', '.join(known)}" if known else "these results have none"
-            raise UsageError(f"there is no figure {name!r}{nearest(name, known)}; {there}")
-        return self._figures[name]
-
-    def report(self, path: str | Path | None = None) -> Path:
-        """Make the page with all tables and figures and return its path.
-
-        Args:
-            path: Where the page goes; None leaves it in the folder of the results.
-        """
-        from probelight.reports.build import build_report
-
-        with quietly():
-            page = build_report(self.folder)
-        if path is None:
-            return page
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(page, target)
-        if (items := page.parent / "items").is_dir():  # what the page itself cannot hold
-            shutil.copytree(items, target.parent / "items", dirs_exist_ok=True)
-        return target
-
-    def __repr__(self) -> str:
-        from rich.console import Console
-
-        from probelight.reports.terminal import print_table
-
-        text = io.StringIO()
-        console = Console(file=text, width=WIDTH, color_system=None)
-        for table in self.tables:
-            print_table(table, console)
-        return text.getvalue() + f"results: {self.folder}"
-
-    def _repr_html_(self) -> str:
-        import pandas as pd
-
-        parts = []
-        for table in self.tables:
-            heads = [f"{column.group} {column.label}".strip() for column in table.columns]
-            rows = [[f"{c.text} {c.detail}".strip() for c in row] for row in table.rows]
-            shown = pd.DataFrame(rows[:MOST_ROWS], columns=heads)
-            parts.append(f"<h4>{escape(table.title)}</h4>{shown.to_html(index=False, border=0)}")
-            if (more := len(rows) - MOST_ROWS) > 0:
-                parts.append(f"<p>and {more:,} more rows in <code>.tables</code></p>")
-        sections = (name for name in self._figures if name != "overview")
-        parts += [self._figures[name].svg for name in [*sections][:1]]
-        return "\n".join(parts)
 
 
 def load(folder: str | Path) -> Results:
@@ -218,6 +77,7 @@ def curve(
     grid: Mapping[str, Any] | None = None,
     setup: str | None = None,
     random_weights: bool = False,
+    dry_run: bool = False,
     output_dir: str | Path | None = None,
     mirror: str | None = None,
     trainer: Trainer = None,
@@ -232,6 +92,8 @@ def curve(
         grid: Points of the curve: {"sizes": [62, 125], "modes": ["mlp"]}.
         setup: "mc_qa" also poses MC-MLM probes as questions with the candidates as answers.
         random_weights: Also trace the same architectures with random weights.
+        dry_run: Train nothing: `Results.plan` says how many runs and steps, how much time and
+            memory it would take.
         output_dir: As in `zero_shot`.
         mirror: As in `zero_shot`.
         trainer: As in `zero_shot`.
@@ -245,8 +107,9 @@ def curve(
     with _called(output_dir, "curve", trainer) as (made, shared):
         options = _files(data, made) | {"setup": setup, "random_weights": random_weights}
         options |= {"mirror": mirror, "grid": as_settings(CurveSettings, grid or {}, "grid")}
-        command(**shared, **_models(models, made), probes=_as_list(probes), **options)
-    return made.results()
+        options |= {"probes": _as_list(probes), "dry_run": dry_run}
+        command(**shared, **_models(models, made), **options)
+    return made.results(dry_run)
 
 
 def inoculate(
@@ -261,6 +124,7 @@ def inoculate(
     epochs: int = 3,
     batch_size: int = 16,
     seed: int = 0,
+    dry_run: bool = False,
     output_dir: str | Path | None = None,
     mirror: str | None = None,
     trainer: Trainer = None,
@@ -280,6 +144,7 @@ def inoculate(
         epochs: Epochs; each one's model is a candidate for M*.
         batch_size: Questions per optimiser step.
         seed: Seeds the dose, its order and dropout.
+        dry_run: As in `curve`.
         output_dir: As in `zero_shot`.
         mirror: As in `zero_shot`.
         trainer: As in `zero_shot`.
@@ -303,11 +168,12 @@ def inoculate(
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
         options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}
+        options["dry_run"] = dry_run
         chosen = {"name": probe} if isinstance(probe, str) else probe or {}
         options["probe"] = as_settings(ProbeOrFiles, chosen, "probe")
         task = as_settings(OriginalTask, task, "original")
         command(**shared, model=settings, original=task, dose=dose, **options)
-    return made.results()
+    return made.results(dry_run)
 
 
 def compare(
@@ -334,13 +200,15 @@ def compare(
 class _Made:
     """A folder that a call makes, with what it was given in memory."""
 
-    def __init__(self, output_dir: str | Path | None, shown: str) -> None:
+    def __init__(self, output_dir: str | Path | None, shown: str, printed: StringIO) -> None:
+        self.printed = printed  # by the command
         self._temporary = TemporaryDirectory(prefix="probelight-") if output_dir is None else None
         self.folder = Path(self._temporary.name if self._temporary else str(output_dir))
         self._shown = shown
 
-    def results(self) -> Results:
-        found = Results(self.folder, self._shown)
+    def results(self, dry_run: bool = False) -> Results:
+        plan = tuple(self.printed.getvalue().splitlines()) if dry_run else ()
+        found = Results(self.folder, self._shown, plan)
         found._temporary = self._temporary
         return found
 
@@ -356,29 +224,12 @@ def _called(
     output_dir: str | Path | None, shown: str, trainer: Trainer
 ) -> Iterator[tuple[_Made, dict[str, Any]]]:
     """Yield a call's folder, and the arguments that all commands have; say nothing but a bar."""
-    with quietly():
-        made = _Made(output_dir, shown)
+    with quietly() as printed:
+        made = _Made(output_dir, shown, printed)
         settings = as_settings(TrainerSettings, trainer or {}, "trainer")
         # The command's own bars are for terminals; there is one for all of its runs.
         settings = replace(settings, progress_bar=False)
         yield made, {"output_dir": str(made.folder), "trainer": settings}
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Print nothing, and raise what a command would say as a ProbelightError."""
-    token = FROM_PYTHON.set(True)
-    try:
-        with redirect_stdout(io.StringIO()):
-            yield
-    except ProbelightError:
-        raise
-    except FileNotFoundError as error:
-        raise MissingFileError(str(error)) from error
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    finally:
-        FROM_PYTHON.reset(token)
 
 
 def as_settings(kind: type[Any], given: Any, what: str) -> Any:

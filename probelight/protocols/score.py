@@ -12,16 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from probelight.io.errors import UsageError
+from probelight.io.from_python import quietly
 from probelight.probes.importers.objects import write_items
 from probelight.probes.record import Setup, groups_of
-from probelight.probes.source import (
-    ITEM_FILES,
-    ProbeData,
-    evaluation_splits,
-    guessed_setup,
-    load_file,
-)
-from probelight.probes.source import load_probe as load_split
+from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file
 from probelight.protocols.engine.predictions import accuracy_row, predict, score_notices
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
@@ -112,8 +106,6 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
     from probelight.protocols.engine.chosen_models import model_of, with_model_type
 
     if isinstance(model, str | Path):
-        from probelight.protocols.calls import quietly
-
         with quietly():
             found = replace(model_of(str(model)), **settings)
             return Model(with_model_type(found))
@@ -131,8 +123,9 @@ def load_probe(
     """Return the items of a probe.
 
     Args:
-        probe: Name of a probe or path of its config, a file of items, or items: a list of dicts or
-            a `datasets.Dataset` (see `probelight.probes.importers.objects.write_items`).
+        probe: Name of a probe, `name:split` or path of its config, a file of items, or items: a
+            list of dicts or a `datasets.Dataset` (see
+            `probelight.probes.importers.objects.write_items`).
         split: Split of a probe with a config; dev by default, or test where there is no dev.
         setup: "mc_mlm", "mc_qa" or "minimal_pair", of items without a config; by default as their
             first one is.
@@ -141,18 +134,15 @@ def load_probe(
     Raises:
         ProbelightError: If there is no such probe, split or file, or an item is malformed.
     """
-    from probelight.protocols.calls import quietly
-
     with quietly():
         if not isinstance(probe, str | Path):
             with TemporaryDirectory() as folder:
                 path = Path(folder) / "items.jsonl"
                 found = write_items(path, probe)
                 return load_file(path, setup or found)
-        if str(probe).endswith(ITEM_FILES):
-            return load_file(probe, setup or guessed_setup(probe))
-        split = split or evaluation_splits(probe)[0]
-        return load_split(probe, split, mirror=mirror, pairs=True)
+        if setup and str(probe).endswith(ITEM_FILES):
+            return load_file(probe, setup)
+        return load_entry(probe, split, mirror=mirror)[0]
 
 
 def score(
@@ -175,7 +165,7 @@ def score(
     Raises:
         ProbelightError: If the model cannot answer the probe; the message says why.
     """
-    from probelight.protocols.calls import as_settings, quietly
+    from probelight.protocols.calls import as_settings
 
     if not isinstance(model, Model):
         model = load_model(model, tokenizer)

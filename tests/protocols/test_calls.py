@@ -170,3 +170,24 @@ def test_the_package_is_imported_in_no_time_and_says_its_names() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
     with pytest.raises(AttributeError, match="no attribute 'zeroshot'"):
         _ = probelight.zeroshot  # type: ignore[attr-defined]
+
+
+def test_a_dry_run_trains_nothing_and_says_what_it_would_take(tmp_path: Path) -> None:
+    grid = {"sizes": [62, 125], "seeds": [1, 2], "controls": ["standard"], "modes": ["linear"]}
+    found = probelight.curve(
+        "dictionary-lm", "age_small", grid=grid, dry_run=True, output_dir=tmp_path / "out"
+    )
+    # N = 0, 62 and 125; both seeds are trained together.
+    assert found.plan[:2] == ("3 runs: 3 curve", "0 done, 3 to be run")
+    # 1,500 sentences to train on and 150 to measure, each of other ages.
+    assert found.plan[2].startswith("time: 1,650 texts read by frozen models, ")
+    assert repr(found) == "\n".join(found.plan)
+    assert "3 runs" in found._repr_html_()
+    assert found.frame.empty
+    original = {"name": "definitions", "sets": ["definitions_large"]}
+    options: dict[str, Any] = {"dose": 20, "epochs": 3, "dry_run": True}
+    tuned = probelight.inoculate("bookshelf-qa", "hypernymy_small", original, **options)
+    # A dose of 20 is two batches in each of three epochs.
+    assert "1 run: 1 inoculate" in tuned.plan
+    assert any(line.startswith("time: 6 steps, ") for line in tuned.plan)
+    assert not (tmp_path / "out").exists()

@@ -10,6 +10,7 @@ import difflib
 import inspect
 import json
 import re
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,7 @@ class Known(NamedTuple):
     # these, or with the section's name above them.
     sections: Collection[str] = ()
     lists: Collection[str] = ()  # options and positional arguments that are lists
+    flags: Collection[str] = ()  # options that are true or false: without a value, true
 
 
 @dataclass
@@ -77,15 +79,16 @@ def _holds(content: Any, key: Sequence[str]) -> bool:
 def read_arguments(words: Sequence[str], known: Known) -> Arguments:
     """Read the words after the command, and the files that they name.
 
-    An option may be written with hyphens, as `--output-dir`, and a list as `a,b`. An empty section
-    of a file is left out, so that its defaults hold.
+    An option may be written with hyphens, as `--output-dir`, a list as `a,b`, and one that is true
+    or false without `true`. An empty section of a file is left out, so that its defaults hold.
 
     Raises:
         ConfigError: If a file is missing, cannot be read, or holds no mapping.
         UsageError: If the value of a section is no file.
     """
-    arguments, remaining = Arguments(), iter(words)
-    for word in remaining:
+    arguments, remaining = Arguments(), deque(words)
+    while remaining:
+        word = remaining.popleft()
         if not word.startswith("-"):
             arguments.words.append(current_class_path(word))
             continue
@@ -96,7 +99,7 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
             name = f"--{key}" if name.startswith("--") else name
         is_config = name in CONFIG_OPTIONS
         if is_config or (name.startswith("--") and key in {*known.sections, *known.lists}):
-            following = value if equals else next(remaining, None)
+            following = value if equals else remaining.popleft() if remaining else None
             if following is None or (not following and key not in known.lists):
                 raise UsageError(f"{name}: its value is missing")
             if key not in known.lists:
@@ -105,6 +108,8 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
             elif not (following.startswith("[") or following == "null"):
                 following = json.dumps(_split(following))
             arguments.words.append(f"{name}={following}")
+        elif key in known.flags and not (equals or (remaining and remaining[0][:1] != "-")):
+            arguments.words.append(f"{name}=true")
         else:
             arguments.words.append(f"{name}{equals}{current_class_path(value)}")
         if not (is_config or key in known.sections):

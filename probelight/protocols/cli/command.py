@@ -299,7 +299,9 @@ class CommandParser(OneLineErrors):
         options = [action.dest for action in self._actions if action.option_strings]
         parts = [name.split(".") for name in options]
         sections = {".".join(part[:depth]) for part in parts for depth in range(1, len(part))}
-        return Known(options, sections - {*self.lists}, self.lists)
+        hints = {action.dest: getattr(action, "_typehint", None) for action in self._actions}
+        flags = [name for name, hint in hints.items() if hint is bool]
+        return Known(options, sections - {*self.lists}, self.lists, flags)
 
     def parse_args(self, args: Any = None, *rest: Any, **options: Any) -> Any:
         """Parse a command line, which may name shipped configs and classes by their old paths."""

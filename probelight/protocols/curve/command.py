@@ -30,7 +30,12 @@ from probelight.protocols.curve.settings import (
     fitting_grid,
 )
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.models import check_module, check_scorer, model_type_of
+from probelight.protocols.engine.models import (
+    check_module,
+    check_scorer,
+    model_type_of,
+    weights_bytes,
+)
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
@@ -47,7 +52,7 @@ from probelight.protocols.jobs.job import (
     TrainerSettings,
     result_of_first,
 )
-from probelight.protocols.jobs.run import run_jobs, unfinished
+from probelight.protocols.jobs.run import print_plan, run_jobs, unfinished
 from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.run_folder import CommandFolder, RunFolder
 
@@ -58,8 +63,8 @@ DEFAULT_GRID = CurveSettings()
     Command(
         example="train.py curve --probes age_small --grid.sizes [62,125] --output_dir runs/curve",
         shown="output_dir probes models random_weights data.train data.dev data.setup setup "
-        "phrasings grid.sizes grid.seeds grid.modes grid.controls mirror trainer.accelerator "
-        "engine.kind",
+        "phrasings grid.sizes grid.seeds grid.modes grid.controls dry_run mirror "
+        "trainer.accelerator engine.kind",
     )
 )
 def curve(
@@ -74,6 +79,7 @@ def curve(
     first_stage: str | None = None,
     phrasings: Names = (),
     grid: CurveSettings = DEFAULT_GRID,
+    dry_run: bool = False,
     mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
@@ -97,6 +103,7 @@ def curve(
         phrasings: Probes that ask the same in other words: the one with the best mean zero-shot
             accuracy over the models on train rows is traced next to `probes`.
         grid: Points, seeds, modes, controls and where the train rows come from.
+        dry_run: Only say how many runs and steps, how much time and memory it would take.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
@@ -127,6 +134,12 @@ def curve(
         grid = fitting_grid(grid, user_files)
     context = RunContext(trainer, wandb, mirror, user_files.configs, engine=engine)
     check_rows([*traced, *phrased], compared, grid, options, context)
+    if dry_run:
+        # Which phrasing is the best takes scores of all of them.
+        curves = curves_of([*traced, *phrased[:1]], compared, grid, options, context)
+        plan = [job for one in curves for job in curve_jobs(one)]
+        print_plan(plan, Path(output_dir), trainer.accelerator)
+        return
     folder = CommandFolder(Path(output_dir), config, user_files.parts.values())
     if phrased:
         from probelight.protocols.curve.phrasing import best_phrasing
@@ -136,6 +149,21 @@ def curve(
     from probelight.reports.terminal import print_tables
 
     print_tables(folder.path, PROTOCOL)
+
+
+def curves_of(
+    probes: Sequence[str],
+    models: Sequence[ModelSettings],
+    settings: CurveSettings,
+    options: ProbeOptions,
+    context: RunContext,
+) -> list[Curve]:
+    """Return the curve of every model on every probe."""
+    return [
+        Curve(probe, model, tuple(models), settings, options, context)
+        for model in models
+        for probe in probes
+    ]
 
 
 def trace_curves(
@@ -152,11 +180,7 @@ def trace_curves(
     anything is computed. results.csv is rewritten behind each (model, probe).
     """
     check_rows(probes, models, settings, options, context)
-    curves = [
-        Curve(probe, model, tuple(models), settings, options, context)
-        for model in models
-        for probe in probes
-    ]
+    curves = curves_of(probes, models, settings, options, context)
     plans = [curve_jobs(curve) for curve in curves]
     missing = [unfinished(plan, folder) for plan in plans]
     for curve, jobs in zip(curves, missing, strict=True):
@@ -218,6 +242,8 @@ def curve_jobs(curve: Curve) -> list[Job]:
         return _full_jobs(curve, common)
     trainer = curve.context.trainer
     drawn = {"weights": "drawn from each seed"} if model.random_weights else {}
+    rows = [row for name in settings.controls for part in curve.rows.under(name) for row in part]
+    num_draws, size = len(settings.seeds) if drawn else 1, weights_bytes(model)
     jobs = []
     sizes = [0, *curve.rows.sizes]
     if model_type_of(model).heads:
@@ -232,13 +258,18 @@ def curve_jobs(curve: Curve) -> list[Job]:
         }
         if drawn:
             config |= {**drawn, "seeds": settings.seeds}
-        jobs.append(Job(f"curve-{data.config.name}-{UNTRAINED}-0-{model.label}", config, run_job))
+        name = f"curve-{data.config.name}-{UNTRAINED}-0-{model.label}"
+        measured = [row for control in settings.controls for row in curve.rows.under(control)[1]]
+        num_texts = num_draws * sum(len(row.choices) for row in measured)
+        jobs.append(Job(name, config, run_job, weights_bytes=size, num_texts=num_texts))
+    # Each text is read once, before the first heads are trained on its features.
+    num_texts = num_draws * len({row.stem for row in rows})
     for mode in (mode for mode in curve.modes if mode != FULL):
-        for size in sizes:
+        for num_train in sizes:
             config = {
                 **common,
                 "mode": mode,
-                "num_train": size,
+                "num_train": num_train,
                 "seeds": settings.seeds,
                 "controls": settings.controls,
                 **trainer.precisions(with_default=False),
@@ -247,15 +278,17 @@ def curve_jobs(curve: Curve) -> list[Job]:
                 config |= asdict(settings.head_fit(mode))
             else:
                 config["fit"] = asdict(curve.fit)
-            name = f"curve-{data.config.name}-{mode}-{size}-{model.label}"
-            jobs.append(Job(name, {**config, **drawn}, run_job))
+            name = f"curve-{data.config.name}-{mode}-{num_train}-{model.label}"
+            config = {**config, **drawn}
+            jobs.append(Job(name, config, run_job, weights_bytes=size, num_texts=num_texts))
+            num_texts = 0
     return jobs
 
 
 def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
     """Return a job for each (N, control, seed), behind the first stage of its control."""
     settings, label = curve.settings, curve.model.label
-    precision = curve.context.trainer.precisions()
+    precision, num_bytes = curve.context.trainer.precisions(), weights_bytes(curve.model)
     first_stages: dict[str, Job] = {}
     if (stage := curve.first_stage) is not None:
         for control in settings.controls:
@@ -272,7 +305,11 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 "curve": curve.config(),
             }
             first_stages[control] = Job(
-                f"first-stage-{name}-{facts_control}-{label}", config, run_job
+                f"first-stage-{name}-{facts_control}-{label}",
+                config,
+                run_job,
+                num_steps=stage.settings.num_steps(len(stage.facts.records)),
+                weights_bytes=num_bytes,
             )
     jobs = {job.key: job for job in first_stages.values()}  # controls may share one
     level = (curve.rows.sizes[0], STANDARD, settings.seeds[0])
@@ -299,7 +336,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                         "run": first.key,
                     }
                 name = f"curve-{curve.data.config.name}-{FULL}-{size}-{control}-{seed}-{label}"
-                job = Job(name, config, run_job, needs)
+                job = Job(name, config, run_job, needs, curve.fit.num_steps(size), num_bytes)
                 jobs[job.key] = job
     return list(jobs.values())
 

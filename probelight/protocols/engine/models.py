@@ -5,8 +5,11 @@ The module of a model type is imported when it is first needed.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
@@ -51,6 +54,20 @@ _READS: dict[Setup, str] = {
 def model_type_of(model: ModelSettings) -> ModelType:
     """Return the type of a model."""
     return MODEL_TYPES[model.kind]
+
+
+@cache
+def weights_bytes(model: ModelSettings) -> int:
+    """Return the bytes of a local model's weights in single precision; 0 where it is not known."""
+    if (known := model_type_of(model).num_weights) is not None:
+        return 4 * known
+    name, num_weights = model.name_or_path, 0
+    for path in model_folder(name).glob("*.safetensors"):
+        with path.open("rb") as file:  # its 8 first bytes say how long the header is
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        shapes = (entry["shape"] for entry in header.values() if "shape" in entry)
+        num_weights += sum(math.prod(shape) for shape in shapes)
+    return 4 * num_weights
 
 
 def module_of(model_type: ModelType) -> ModelTypeModule:

@@ -6,6 +6,7 @@ module and its classes, so that nothing heavy is imported here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -312,6 +313,10 @@ class Fit(ranges.Settings):
     learning_rate: ranges.LearningRate = 1e-5
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
+
+    def num_steps(self, num_items: int) -> int:
+        """Return the optimiser steps of a training on so many examples."""
+        return self.epochs * math.ceil(num_items / self.batch_size)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,7 +23,7 @@ from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model
-from probelight.protocols.engine.models import model_type_of
+from probelight.protocols.engine.models import weights_bytes
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
@@ -63,7 +60,7 @@ from probelight.protocols.jobs.job import (
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.run import run_command
+from probelight.protocols.jobs.run import print_plan, run_command
 from probelight.results.record import RunRecord, data_files
 from probelight.results.run_folder import RunFolder
 
@@ -76,7 +73,7 @@ DEFAULT_DOSE = 100
         example="train.py inoculate --config configs/experiment/inoculate_hypernymy.yaml "
         "--dose 100 --output_dir runs/inoculate",
         shown="output_dir original.name original.sets original.checkpoint probe.name data.train "
-        "data.setup model.name_or_path dose extra learning_rate epochs seed mirror "
+        "data.setup model.name_or_path dose extra learning_rate epochs seed dry_run mirror "
         "trainer.accelerator engine.kind wandb.project",
     )
 )
@@ -92,11 +89,12 @@ def inoculate(
     epochs: ranges.NumEpochs = 3,
     batch_size: ranges.BatchSize = 16,
     seed: ranges.Seed = 0,
+    dry_run: bool = False,
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
-) -> RunRecord:
+) -> RunRecord | None:
     """Inoculates an original-task model with one dose of a probe and prints what it cost.
 
     Args:
@@ -112,10 +110,14 @@ def inoculate(
         epochs: Epochs; each one's model is a candidate for M*.
         batch_size: Questions in an optimiser step, all processes together.
         seed: Seeds the dose, its order and dropout.
+        dry_run: Only say how many runs and steps, how much time and memory it would take.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases, in addition to the local files.
+
+    Returns:
+        The record of the inoculation; None of a dry run.
 
     Raises:
         UsageError: If the model cannot be the original task's, there is not one probe, by name or
@@ -140,6 +142,9 @@ def inoculate(
     jobs = inoculation_jobs(subject, [setting], context)
     for notice in (*parts.probe.notices, *parts.original.notices):
         print(brief(notice))
+    if dry_run:
+        print_plan(jobs, Path(output_dir), trainer.accelerator)
+        return None
     config = {
         "command": "inoculate",
         "model": model.config(),
@@ -272,8 +277,7 @@ class SubjectJobs:
 
     def num_steps(self, setting: Setting) -> int:
         """Return the optimiser steps of an inoculation; UsageError if items are too few."""
-        num_items = len(training_items(self.parts, setting))
-        return setting.epochs * math.ceil(num_items / setting.batch_size)
+        return setting.num_steps(len(training_items(self.parts, setting)))
 
 
 def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext) -> list[Job]:
@@ -292,12 +296,12 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
             "seed": task.seed,
             **_data_config(splits.files, trainer),
         }
-        steps = task.first.epochs * math.ceil(len(splits.train) / task.first.batch_size)
+        steps = task.first.num_steps(len(splits.train))
         name = f"{FIRST}-{task.first.name}-{model.label}"
         first = [Job(name, config, run_job, num_steps=steps, weights_bytes=size)]
     splits, needs = original_splits(context, task), tuple(job.key for job in first)
     config = {**original_config(model, task, splits, trainer), "model_run": list(needs)}
-    steps = task.epochs * math.ceil(len(splits.train) / task.batch_size)
+    steps = task.num_steps(len(splits.train))
     name = f"{ORIGINAL_TASK}-{task.name}-{model.label}"
     return [*first, Job(name, config, run_job, needs, steps, size)]
 
@@ -339,20 +343,6 @@ def _data_config(sets: Iterable[ProbeData], trainer: TrainerSettings) -> Config:
     config: Config = {"data": data, **trainer.precisions()}
     # Sums over threads round differently, so whoever fixes their number gets the same bits.
     return config if trainer.threads is None else {**config, "threads": trainer.threads}
-
-
-@cache
-def weights_bytes(model: ModelSettings) -> int:
-    """Return the bytes of a local model's weights in single precision; 0 where it is not known."""
-    if (known := model_type_of(model).num_weights) is not None:
-        return 4 * known
-    name, num_weights = model.name_or_path, 0
-    for path in model_folder(name).glob("*.safetensors"):
-        with path.open("rb") as file:  # its 8 first bytes say how long the header is
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        shapes = (entry["shape"] for entry in header.values() if "shape" in entry)
-        num_weights += sum(math.prod(shape) for shape in shapes)
-    return 4 * num_weights
 
 
 def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:

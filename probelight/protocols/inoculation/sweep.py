@@ -10,7 +10,6 @@ nothing else reads (Richardson & Sabharwal 2020, section 4.1).
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -56,7 +55,13 @@ from probelight.protocols.jobs.job import (
 )
 from probelight.protocols.jobs.on_ray.cluster import Resources
 from probelight.protocols.jobs.plan import Plan, is_finished, plan_jobs, wandb_group
-from probelight.protocols.jobs.status import counted, detectable_table, plan_lines, show_status
+from probelight.protocols.jobs.status import (
+    counted,
+    detectable_table,
+    expected_device,
+    plan_lines,
+    show_status,
+)
 from probelight.results.run_folder import CommandFolder, planned_cells
 
 DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]
@@ -143,9 +148,7 @@ def plan(
         wandb: Weights & Biases, in addition to the local files.
     """
     folder, context = Path(output_dir), RunContext(trainer, wandb, mirror)
-    # What "auto" will be, as far as can be told without torch.
-    auto = "gpu" if shutil.which("nvidia-smi") else "cpu"
-    device = {"cpu": "cpu", "auto": auto}.get(trainer.accelerator, "gpu")
+    device = expected_device(trainer.accelerator)
     resources = Resources.of(engine, trainer, has_gpus=device == "gpu")
     jobs = sweep_jobs(grid, context)
     CommandFolder(folder, {"command": "sweep"})

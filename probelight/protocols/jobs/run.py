@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from probelight.io.from_python import FROM_PYTHON
 from probelight.io.process import is_first_process
 from probelight.protocols.jobs.fencing import DRIVER, refuse_driven
 from probelight.protocols.jobs.job import Job, RunContext, make_run, record_pending
 from probelight.results.record import FromFiles
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
-
-# Whether a call from Python runs, which shows one bar for all jobs in place of a command's own.
-FROM_PYTHON: ContextVar[bool] = ContextVar("from_python", default=False)
 
 
 def run_command(
@@ -65,6 +62,14 @@ def run_command(
 
         print_tables(folder.path, table)
     return folder.rows()
+
+
+def print_plan(jobs: Sequence[Job], output_dir: Path, accelerator: str) -> None:
+    """Print what a command would run, and the time, memory and disk that it would take."""
+    from probelight.protocols.jobs.status import expected_device, plan_lines
+
+    for line in plan_lines(jobs, output_dir, expected_device(accelerator), noun="run"):
+        print(line)
 
 
 def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +52,7 @@ def duration(seconds: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: 1 cell, 2 cells."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def last_line(text: str) -> str:
@@ -275,6 +276,8 @@ def how_far(run_dir: Path, num_steps: int) -> str:
 # questions with 5 choices of 64 tokens.
 FLOP_PER_WEIGHT_AND_TOKEN = 6
 TOKENS_PER_STEP = 16 * 5 * 64
+FLOP_PER_WEIGHT_AND_TOKEN_READ = 2  # the forward pass alone, of one text of 64 tokens
+TOKENS_PER_TEXT = 64
 FLOP_PER_SECOND = {"cpu": 1e11, "gpu": 5e13}
 BYTES_PER_WEIGHT = 4
 COPIES_IN_MEMORY = 4  # weights, gradients, AdamW's two moments
@@ -283,13 +286,23 @@ COPIES_OF_STATES = 6  # while a job trains: two states of weights and moments
 DISCORDANT = 0.3  # share of items that two settings answer differently
 
 
+def expected_device(accelerator: str) -> str:
+    """Return "cpu" or "gpu" for `trainer.accelerator`, as far as can be told without torch."""
+    auto = "gpu" if shutil.which("nvidia-smi") else "cpu"
+    return {"cpu": "cpu", "auto": auto}.get(accelerator, "gpu")
+
+
 def plan_lines(
-    jobs: Sequence[Job], output_dir: Path, device: str = "cpu", num_sharing: int = 1
+    jobs: Sequence[Job],
+    output_dir: Path,
+    device: str = "cpu",
+    num_sharing: int = 1,
+    noun: str = "cell",
 ) -> list[str]:
     """Say how many jobs are done, and how much time, memory and disk the others take.
 
     `device`, "cpu" or "gpu", is for the rule of time as long as no job is finished; `num_sharing`
-    is the number of jobs that share a GPU.
+    is the number of jobs that share a GPU, `noun` what a job is called.
     """
     progress = Progress(statuses(output_dir, map(PlannedJob.of, jobs)))
     done = {status.job.key for status in progress.done}
@@ -297,28 +310,45 @@ def plan_lines(
     types = Counter(job.key.split("-")[0] for job in jobs)
     failed = f", {len(progress.failed)} of them failed before" if progress.failed else ""
     lines = [
-        f"{counted(len(jobs), 'cell')}: "
+        f"{counted(len(jobs), noun)}: "
         + ", ".join(f"{number} {name}" for name, number in types.items()),
         f"{len(done)} done, {len(left)} to be run{failed}",
     ]
     if not left:
         return lines
-    sizes_are_known = all(job.weights_bytes for job in left if job.num_steps)
-    unknown = "not known before a cell is finished, as the weights of a model are not here yet"
+    reading = [job for job in left if job.num_steps or job.num_texts]
+    sizes_are_known = all(job.weights_bytes for job in reading)
+    unknown = f"not known before a {noun} is finished, as the weights of a model are not here yet"
 
     num_sharing = min(num_sharing, len(left))
     seconds = progress.seconds_of([job.num_steps for job in left])
     seconds = None if seconds is None else seconds / num_sharing  # they shared it too
-    source = f"as {counted(len(done), 'finished cell')} took"
+    finished = counted(len(done), f"finished {noun}")
+    source = f"as {finished} took"
     if seconds is None and sizes_are_known:
-        weights = sum(job.num_steps * job.weights_bytes / BYTES_PER_WEIGHT for job in left)
-        flop = weights * FLOP_PER_WEIGHT_AND_TOKEN * TOKENS_PER_STEP
+        step, text = (
+            FLOP_PER_WEIGHT_AND_TOKEN * TOKENS_PER_STEP,
+            FLOP_PER_WEIGHT_AND_TOKEN_READ * TOKENS_PER_TEXT,
+        )
+        flop = sum(
+            (job.num_steps * step + job.num_texts * text) * job.weights_bytes / BYTES_PER_WEIGHT
+            for job in left
+        )
         seconds = flop / FLOP_PER_SECOND[device]
+        rules = []
+        if any(job.num_steps for job in left):
+            rules.append(
+                f"{FLOP_PER_WEIGHT_AND_TOKEN} operations per weight and token, "
+                f"{TOKENS_PER_STEP:,} tokens per step"
+            )
+        if any(job.num_texts for job in left):
+            rules.append(
+                f"{FLOP_PER_WEIGHT_AND_TOKEN_READ} operations per weight and token that is read, "
+                f"{TOKENS_PER_TEXT} tokens per text, heads not counted"
+            )
         source = (
-            f"by rule: {FLOP_PER_WEIGHT_AND_TOKEN} operations a weight and token, "
-            f"{TOKENS_PER_STEP:,} tokens a step, "
-            f"{FLOP_PER_SECOND[device] / 1e9:,.0f} billion operations a second; "
-            "evaluation not counted"
+            f"by rule: {', '.join(rules)}, {FLOP_PER_SECOND[device] / 1e9:,.0f} billion operations "
+            "per second; evaluation not counted"
         )
     time_left = f"; {unknown}"
     if seconds is not None:
@@ -327,23 +357,29 @@ def plan_lines(
 
     memory = disk = unknown
     if sizes_are_known:
-        copies = COPIES_IN_MEMORY * max(job.weights_bytes for job in left)
-        moments = "AdamW's moments; activations come on top"
-        memory = f"{_size(copies)} a cell for weights, gradients and {moments}"
+        trains = any(job.num_steps for job in left)
+        copies = max(job.weights_bytes for job in left) * (COPIES_IN_MEMORY if trains else 1)
+        held = "weights, gradients and AdamW's moments" if trains else "weights"
+        memory = f"{_size(copies)} per {noun} for {held}; activations come on top"
         if num_sharing > 1:
-            memory += f"; {num_sharing} cells on one GPU take {_size(num_sharing * copies)}"
+            memory += f"; {num_sharing} {noun}s on one GPU take {_size(num_sharing * copies)}"
 
     trained = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
     found = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]
     sizes = [job.weights_bytes for job in left if job.num_steps]
     if found or sizes_are_known:
-        total, source = float(sum(sizes)), "the best model of each cell that trains"
+        total, source = float(sum(sizes)), f"the best model of each {noun} that trains"
         if found:
-            total, source = len(sizes) * fmean(found), f"as {counted(len(found), 'finished cell')}"
+            total = len(sizes) * fmean(found)
+            source = f"as {counted(len(found), f'finished {noun}')}"
         states = _size(COPIES_OF_STATES * max(sizes, default=0))
-        disk = f"{_size(total)} ({source}), and {states} a cell while it trains"
-    steps = counted(sum(job.num_steps for job in left), "step")
-    return [*lines, f"time: {steps}{time_left}", f"memory: {memory}", f"disk: {disk}"]
+        disk = f"{_size(total)} ({source}), and {states} per {noun} while it trains"
+    num_steps, num_texts = (sum(getattr(j, n) for j in left) for n in ("num_steps", "num_texts"))
+    work = [counted(num_steps, "step")] if num_steps or not num_texts else []
+    if num_texts:
+        work.append(f"{counted(num_texts, 'text')} read by frozen models")
+    lines += [f"time: {', '.join(work)}{time_left}", f"memory: {memory}"]
+    return [*lines, f"disk: {disk}"] if num_steps else lines
 
 
 def _size(num_bytes: float) -> str:

@@ -9,19 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Names, PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
-from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, load_probe_config, probe_names
+from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, probe_names
 from probelight.probes.record import Record, Setup, groups_of
 from probelight.probes.source import (
     FILE_SPLIT,
-    ITEM_FILES,
     ProbeData,
     evaluation_splits,
-    guessed_setup,
+    load_entry,
     load_file,
     load_probe,
     setup_of,
@@ -197,19 +195,19 @@ def load_sets(
     found = []
     configs: dict[str, ProbeConfig] = {}
     for entry in probes:
-        if (path := Path(entry)).name.endswith(ITEM_FILES):
-            loaded = load_file(path, guessed_setup(path))
-            config, name, chosen = loaded.config, "", ""
-        else:
-            name, _, its_split = entry.partition(":")
-            chosen, loaded = _load_split(name, its_split or split, mirror)
-            config = loaded.config
+        loaded, chosen = load_entry(entry, split, mirror=mirror)
+        config = loaded.config
+        name, _, named = entry.partition(":")
+        if chosen and not (named or split) and chosen != evaluation_splits(name)[0]:
+            print(loaded.notices[-1])  # the first split's file is not there
         if configs.setdefault(config.name, config).to_json() != config.to_json():
             raise UsageError(
                 f"two probes are called {config.name!r}, which tables could not tell apart; score "
                 "them one by one, or give the files of their configs other names"
             )
-        found.append(LoadedSet(config.name, chosen, loaded, is_own=name not in probe_names()))
+        found.append(
+            LoadedSet(config.name, chosen, loaded, is_own=not chosen or name not in probe_names())
+        )
     return found
 
 
@@ -222,20 +220,6 @@ def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
 def read_set(context: RunContext, name: str, split: str) -> ProbeData:
     """Return a set by the names in a run's config, read once for all models."""
     return load_probe(context.probe(name), split or FILE_SPLIT, mirror=context.mirror, pairs=True)
-
-
-def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, ProbeData]:
-    if split is not None:
-        return split, load_probe(name, split, mirror=mirror, pairs=True)
-    first, *others = evaluation_splits(name)
-    given = f"--split {load_probe_config(name).splits[0]}"
-    try:
-        return first, load_probe(name, first, mirror=mirror, pairs=True, option=given)
-    except NotThereError:
-        if not others:
-            raise
-    print(f"{name}: no {first} file there, scoring {others[0]}")
-    return others[0], load_probe(name, others[0], mirror=mirror, pairs=True)
 
 
 def zero_shot_jobs(

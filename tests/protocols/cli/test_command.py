@@ -263,11 +263,12 @@ def test_the_short_help_is_what_is_declared(capsys: pytest.CaptureFixture[str]) 
 
 KNOWN = Known(
     [
-        *("output_dir", "seed", "probes", "grid.sizes", "grid.full.epochs"),
+        *("output_dir", "seed", "dry_run", "probes", "grid.sizes", "grid.full.epochs"),
         *("model.name_or_path", "model.max_length"),
     ],
     ["model", "grid", "grid.full"],
     ["probes", "grid.sizes", "folders"],
+    ["dry_run"],
 )
 
 
@@ -291,6 +292,9 @@ def words(*given: str) -> list[str]:
             ["--probes=[a,b]", "--probes=[]", "--probes=null"],
         ),
         (["--model", "{name_or_path: x}"], ["--model={name_or_path: x}"]),
+        (["--dry-run"], ["--dry_run=true"]),
+        (["--dry_run", "--seed", "1"], ["--dry_run=true", "--seed", "1"]),
+        (["--dry_run", "false", "--dry_run=no"], ["--dry_run", "false", "--dry_run=no"]),
     ],
 )
 def test_an_option_may_be_written_with_hyphens(given: list[str], expected: list[str]) -> None:

@@ -290,15 +290,33 @@ def test_a_new_plan_goes_by_the_rule(tmp_path: Path) -> None:
     assert lines == [
         "4 cells: 1 before, 3 inoculate",
         "0 done, 4 to be run",
-        "time: 300 steps, 38 min 24 s one after the other (by rule: 6 operations a weight and "
-        "token, 5,120 tokens a step, 100 billion operations a second; evaluation not counted)",
-        "memory: 400 MB a cell for weights, gradients and AdamW's moments; activations come on top",
-        "disk: 300 MB (the best model of each cell that trains), and 600 MB a cell while it trains",
+        "time: 300 steps, 38 min 24 s one after the other (by rule: 6 operations per weight "
+        "and token, 5,120 tokens per step, 100 billion operations per second; evaluation not "
+        "counted)",
+        "memory: 400 MB per cell for weights, gradients and AdamW's moments; activations come on "
+        "top",
+        "disk: 300 MB (the best model of each cell that trains), and 600 MB per cell while it "
+        "trains",
     ]
     [line] = [line for line in said(tmp_path, *TRAINED, device="gpu") if line.startswith("time")]
     assert "300 steps, 4.6 s one after the other" in line
-    assert "50,000 billion operations a second" in line
+    assert "50,000 billion operations per second" in line
     assert len(list(tmp_path.glob("runs/*/config.yaml"))) == 4
+
+
+def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None:
+    heads = Job("curve-x", {"number": 1}, RUNNER, weights_bytes=100_000_000, num_texts=1000)
+    more = Job("curve-x", {"number": 2}, RUNNER, weights_bytes=100_000_000)
+    # 1,000 texts of 64 tokens by 25e6 weights: 2 x 1.6e12 operations are 32 s at 1e11 a second.
+    assert plan_lines([heads, more], tmp_path / "not-made", noun="run") == [
+        "2 runs: 2 curve",
+        "0 done, 2 to be run",
+        "time: 1,000 texts read by frozen models, 32 s one after the other (by rule: 2 operations "
+        "per weight and token that is read, 64 tokens per text, heads not counted, 100 billion "
+        "operations per second; evaluation not counted)",
+        "memory: 100 MB per run for weights; activations come on top",
+    ]
+    assert not (tmp_path / "not-made").exists()
 
 
 def test_cells_that_share_a_gpu_are_planned_by_their_share(tmp_path: Path) -> None:
@@ -330,7 +348,7 @@ def test_finished_cells_are_better_than_the_rule(tmp_path: Path) -> None:
         "1 done, 2 to be run",
         "time: 200 steps, 1 min 40 s one after the other (as 1 finished cell took)",
     ]
-    assert lines[4] == "disk: 4 MB (as 1 finished cell), and 600 MB a cell while it trains"
+    assert lines[4] == "disk: 4 MB (as 1 finished cell), and 600 MB per cell while it trains"
     finished(tmp_path, TRAINED[1], seconds=150, num_bytes=4_000_000)
     lines = said(tmp_path, *TRAINED)
     assert lines[2].endswith("100 steps, 1 min 40 s one after the other (as 2 finished cells took)")

@@ -1,0 +1,34 @@
+"""A command's work when Python calls it: nothing is printed, and every mistake is of one family."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from contextvars import ContextVar
+
+from probelight.io.errors import ProbelightError, UsageError
+
+# Whether a call from Python runs, which shows one bar for all jobs in place of a command's own.
+FROM_PYTHON: ContextVar[bool] = ContextVar("from_python", default=False)
+
+
+class MissingFileError(ProbelightError, FileNotFoundError):
+    """A file or folder that is not there."""
+
+
+@contextmanager
+def quietly() -> Iterator[io.StringIO]:
+    """Raise what a command would say as a ProbelightError; yield what it prints, unprinted."""
+    token = FROM_PYTHON.set(True)
+    try:
+        with redirect_stdout(io.StringIO()) as printed:
+            yield printed
+    except ProbelightError:
+        raise
+    except FileNotFoundError as error:
+        raise MissingFileError(str(error)) from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    finally:
+        FROM_PYTHON.reset(token)
