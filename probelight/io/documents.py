@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args, get_type_hin
 
 import yaml
 
-from probelight.io.errors import ConfigError, RecordError, nearest
+from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
 from probelight.io.files import RESULTS, SETTINGS, read_text
 
 if TYPE_CHECKING:
@@ -67,6 +67,13 @@ def typed(
         # A mistyped key is what leaves a needed one missing.
         first = min(found, key=lambda error: error["type"] != "unexpected_keyword_argument")
         raise error_type(f"{place}: {_problem(kind, first, within)}") from None
+
+
+def as_settings(kind: type[T], given: T | Mapping[str, Any], what: str) -> T:
+    """Return settings of a kind, made of a mapping where they are none; UsageError names a key."""
+    if isinstance(given, Mapping):
+        return typed(kind, dict(given), what, UsageError)
+    return given
 
 
 @cache

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
 from probelight.protocols.jobs.job import TrainerSettings
@@ -230,15 +231,6 @@ def _called(
         # The command's own bars are for terminals; there is one for all of its runs.
         settings = replace(settings, progress_bar=False)
         yield made, {"output_dir": str(made.folder), "trainer": settings}
-
-
-def as_settings(kind: type[Any], given: Any, what: str) -> Any:
-    """Return settings of a kind, made of a dict where they are none."""
-    if not isinstance(given, Mapping):
-        return given
-    from probelight.io.documents import typed
-
-    return typed(kind, dict(given), what, UsageError)
 
 
 def _as_list(given: Any) -> list[Any]:

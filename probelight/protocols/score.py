@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
 from probelight.probes.importers.objects import write_items
@@ -107,14 +108,14 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
 
     if isinstance(model, str | Path):
         with quietly():
-            found = replace(model_of(str(model)), **settings)
-            return Model(with_model_type(found))
+            found = asdict(model_of(str(model))) | settings
+            return Model(with_model_type(as_settings(ModelSettings, found, "load_model")))
     if tokenizer is None:
         raise UsageError("load_model: give the tokenizer of a model in memory too")
     from probelight.models.in_memory import name_of, type_of
 
-    given = {"name": name_of(model), **settings}
-    return Model(ModelSettings(kind=type_of(model), **given), model, tokenizer)
+    given = {"name": name_of(model), "kind": type_of(model), **settings}
+    return Model(as_settings(ModelSettings, given, "load_model"), model, tokenizer)
 
 
 def load_probe(
@@ -165,8 +166,6 @@ def score(
     Raises:
         ProbelightError: If the model cannot answer the probe; the message says why.
     """
-    from probelight.protocols.calls import as_settings
-
     if not isinstance(model, Model):
         model = load_model(model, tokenizer)
     if not isinstance(probe, ProbeData):

@@ -63,15 +63,12 @@ class Results:
     def items(self) -> pd.DataFrame:
         """A row for each item that was answered, with the score of every choice.
 
-        `probelight.results.frames.ITEMS` says what its columns are. `item` is the same for an item
-        of two runs, so that their frames merge on it.
+        `probelight.results.frames.ITEMS` says what its columns are; frames of two runs merge on
+        `item`.
         """
         from probelight.results.frames import items_frame
 
-        frame = items_frame(self._results)
-        at = frame["id"].astype(str) + "@" + frame["position"].astype(str)
-        frame.insert(5, "item", frame["probe"].astype(str) + ":" + at)
-        return frame
+        return items_frame(self._results).copy()
 
     @property
     def notices(self) -> tuple[str, ...]:

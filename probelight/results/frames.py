@@ -10,17 +10,27 @@ from dataclasses import fields
 from functools import lru_cache
 
 import pandas as pd
+from docstring_parser import parse_from_object
 
-from probelight.results.load import Results
+from probelight.results.details import InoculationDetails
+from probelight.results.load import Results, Run
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
 # Numbers: the columns of results.csv (see `probelight.results.row.Row`), without the run's folder.
 _OF_ROW = tuple(field.name for field in fields(Row) if field.name not in ("run_dir", "subset"))
+
+
+def described(kind: type) -> dict[str, str]:
+    """Return what the docstring of a class says of its attributes."""
+    found = parse_from_object(kind).params
+    return {text.arg_name: " ".join((text.description or "").split()) for text in found}
+
+
 NUMBERS: Mapping[str, str] = {
     "run": "Key of the run, the name of its folder.",
     "path": "Folder of the run, below that of the results; no two runs have the same.",
-    **{name: f"As `Row.{name}`." for name in _OF_ROW},
+    **{name: described(Row)[name] for name in _OF_ROW},
     "subset": "The part of the set that was measured, as results.csv calls it; empty for all.",
     "part": "The same as a `Subset`, with its kind and fields; None for all.",
     "subset_kind": "Its kind, such as `template`; empty for all.",
@@ -34,8 +44,11 @@ ITEMS: Mapping[str, str] = {
     "protocol": "Name of the protocol of the run.",
     "model": "The run's model.",
     "probe": "The run's probe.",
-    **{field.name: f"As `ItemLine.{field.name}`." for field in fields(ItemLine)},
+    "item": "`name:id@position`, equal for the same item of two runs; the name is the probe's, or "
+    "the original task's for its items.",
+    **{field.name: described(ItemLine)[field.name] for field in fields(ItemLine)},
 }
+ORIGINAL = "original"  # in the name of an inoculation's sets of the original task
 WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place")
 
 
@@ -82,9 +95,16 @@ def items_frame(results: Results) -> pd.DataFrame:
             "protocol": run.protocol,
             "model": run.model,
             "probe": run.probe,
+            "item": f"{source_of(run, line)}:{line.name}",
             **{field.name: getattr(line, field.name) for field in fields(line)},
         }
         for run in results.runs
         for line in read_item_lines(results, run)
     ]
     return pd.DataFrame(found, columns=list(ITEMS))
+
+
+def source_of(run: Run, line: ItemLine) -> str:
+    """Return the name of the probe, or of the original task, that an item of a run is from."""
+    details = run.detail(InoculationDetails)
+    return details.original_task if details and ORIGINAL in line.set else run.probe

@@ -132,13 +132,31 @@ class Row:
     (0.612), never per cent.
 
     Attributes:
+        protocol: Which command's work it is, such as "zero_shot", "curve" or "inoculation".
+        model: Name of the model.
+        probe: Name of the probe, or of the original task where that is all that is measured.
+        control: Version of the probe, such as "standard" or "no_language".
         mode: The head or scorer that answers, such as "mlp", "full", "zero_shot" or
             "pseudo_log_likelihood"; "imported" and the use of its scores where another program
             answered; empty where no model does.
         scoring: The rule that chooses the answer in place of the model's own score: one of
             `probelight.metrics.scoring_rules.RULES`, or a simple rule that an audit counts, such as
             "the longest answer".
+        num_train: Probe examples that were trained on.
+        dose: k of an inoculation.
+        extra: Original-task examples for each of them: "none", "x1" or "x2".
+        learning_rate: Peak rate.
+        epoch: The epoch that is measured.
+        seed: Seed of the sample, its order and dropout.
+        split: The split that is measured.
         subset: The part of the set; None for the whole.
+        perturbation: What was done to the contexts of a diagnostic.
+        metric: What is measured, such as "accuracy", "chance" or "inoculation_cost".
+        value: The number.
+        ci_low: Lower end of its 95% interval.
+        ci_high: Upper end.
+        num_items: Items that it is of.
+        num_groups: Groups of them that the interval does not divide.
         role: A "model", a "baseline" it must be better than, or its own architecture with random
             weights as a "control"; empty where two are compared.
         kind: The model type, such as "transformer" or "esim"; empty where two are compared.

@@ -141,6 +141,9 @@ def test_a_multiple_choice_model_is_inoculated_as_it_is(tmp_path: Path) -> None:
         str(tmp_path / "qa"), probe, original, dose=8, epochs=1, output_dir=tmp_path / "out"
     )
     [cost] = found.frame.query("metric == 'inoculation_cost'")["value"]
+    # Items of the original task are those of its own data, not of the probe.
+    of_task = found.items[found.items["set"].str.contains("original")]["item"]
+    assert {name.partition(":")[0] for name in of_task} == {"definitions"}
     sides = {
         name: rows["correct"].mean()
         for name, rows in found.items.groupby("set")

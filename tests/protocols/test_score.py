@@ -108,5 +108,7 @@ def test_what_cannot_be_scored_is_one_error(network: Any, tmp_path: Path) -> Non
         probelight.load_probe("age_smal")
     with pytest.raises(ProbelightError, match=r"nothing\.csv: there is no such file"):
         probelight.load_probe(tmp_path / "nothing.csv")
+    with pytest.raises(UsageError, match=r"load_model: .max_lenght. .*did you mean 'max_length'"):
+        probelight.load_model("dictionary-lm", max_lenght=64)
     with pytest.raises(ProbelightError, match=r"no folder .*nothing"):
         probelight.score(str(tmp_path / "nothing"), "age_small")

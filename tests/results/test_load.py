@@ -284,6 +284,25 @@ def test_without_runs_the_columns_and_their_types_are_there() -> None:
     assert list(items_frame(empty)) == list(ITEMS)
 
 
+def test_columns_stay_as_they_are_and_each_is_described() -> None:
+    # Other people's notebooks use these names: new ones may be added, none may go.
+    numbers = (
+        "run path protocol model probe control mode scoring num_train dose extra learning_rate "
+        "epoch seed split perturbation metric value ci_low ci_high num_items num_groups role kind "
+        "subset part subset_kind control_of model_sha256 place"
+    )
+    items = (
+        "run path protocol model probe item set id position question choices scores prediction "
+        "tied answer correct group hops distractor_type distractor_hops interval_group best "
+        "by_rule control seed"
+    )
+    assert {*numbers.split()} <= {*NUMBERS}
+    assert {*items.split()} <= {*ITEMS}
+    for text in (*NUMBERS.values(), *ITEMS.values()):
+        assert text.endswith(".") or ";" in text
+        assert len(text) >= 10
+
+
 def test_each_item_is_a_row_with_its_run(tmp_path: Path) -> None:
     results = folder_of(tmp_path, json.dumps(LINE), json.dumps({**LINE, "id": "m2", "correct": 0}))
     frame = items_frame(results)

@@ -68,7 +68,7 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     # 80 questions less a fifth to select and a fifth reserved are 3 batches of 16; 24 examples are
     # 3 batches of 8, with 2 learning rates: 3 + 6.
     assert "time: 9 steps" in out
-    assert "by rule: 6 operations a weight and token" in out
+    assert "by rule: 6 operations per weight and token" in out
     assert len(list(folder.glob("runs/*/config.yaml"))) == 5
     assert f"next: train.py sweep run --output_dir {folder}\n" in out
     assert plan(config_path, folder) == 0
