@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
+import math
 import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +44,14 @@ class Look(NamedTuple):
 
     step: int
     scores: Mapping[str, float]  # accuracy by the name of the probe
+
+
+class State(NamedTuple):
+    """What a watch knows, the same in all processes of a training."""
+
+    name: str  # of the model
+    looks: list[Look]
+    best_checkpoint: Path | None
 
 
 @dataclass(frozen=True)
@@ -122,8 +130,17 @@ class Watch:
         self.max_tokens = max_tokens
         self.looks: list[Look] = []
         self.best_checkpoint: Path | None = None
-        self._command: CommandFolder | None = None
+        self._command: CommandFolder | None = None  # of the first process
         self._name = ""
+
+    @property
+    def state(self) -> State:
+        """What it knows; set in the other processes of a training."""
+        return State(self._name, self.looks, self.best_checkpoint)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._name, self.looks, self.best_checkpoint = state
 
     def begin(self, network: Any, tokenizer: Any, step: int = 0) -> None:
         """Take the model to watch, and refuse what it cannot answer, before anything is trained.
@@ -353,10 +370,10 @@ def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:
     by_group: dict[str, list[int]] = {}
     for place, group in enumerate(watched.groups):
         by_group.setdefault(group, []).append(place)
-    drawn = np.random.default_rng(seed).permutation(len(by_group))
+    groups = [*by_group.values()]
     kept: list[int] = []
-    for number in drawn:
-        places = [*by_group.values()][number]
+    for number in np.random.default_rng(seed).permutation(len(groups)):
+        places = groups[number]
         if len(kept) + len(places) <= max_items:
             kept += places
     if not kept:
@@ -364,9 +381,12 @@ def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:
             f"max_items={max_items} is less than the smallest group of {watched.name} has items"
         )
     part = tuple(records[place] for place in sorted(kept))
-    notice = f"{len(part)} of {len(records)} items, whole groups drawn with seed {seed}"
-    data = copy.copy(watched.data)
-    data = replace(data, records=part, notices=(*data.notices, notice))
+    wider = math.sqrt(len(by_group) / len({watched.groups[place] for place in kept}))
+    notice = (
+        f"{len(part)} of {len(records)} items, whole groups drawn with seed {seed}; expect "
+        f"intervals {wider:.1f} times as wide"
+    )
+    data = replace(watched.data, records=part, notices=(*watched.data.notices, notice))
     return Watched(data, watched.split)
 
 
@@ -405,16 +425,22 @@ class WatchedTraining:
         """Take the model to watch; `sharded` names what splits its weights over processes."""
         if sharded:
             raise UsageError(f"the weights are sharded ({sharded}), so no process has them all")
-        by_first_process(lambda: self.watch.begin(network, tokenizer, step))
+
+        def begun() -> State:
+            self.watch.begin(network, tokenizer, step)
+            return self.watch.state
+
+        self.watch.state = by_first_process(begun)
 
     def look(self, network: Any, step: int) -> dict[str, float]:
         """Score the model; return the scores to log, none where they were logged before."""
 
-        def new_scores() -> dict[str, float]:
+        def new_scores() -> tuple[dict[str, float], State]:
             known = any(look.step == step for look in self.watch.looks)
-            return {} if known else self.watch.look(network, step)
+            scores = {} if known else self.watch.look(network, step)
+            return scores, self.watch.state
 
-        scores = by_first_process(new_scores)
+        scores, self.watch.state = by_first_process(new_scores)
         return {f"probe/{name}": value for name, value in scores.items()}
 
 

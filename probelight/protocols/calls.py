@@ -290,8 +290,9 @@ def _models(given: Any, made: _Made) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return {"model": as_settings(ModelSettings, {"kind": AUTO, **given}, "model")}
     if isinstance(given, tuple) and len(given) == 2 and hasattr(given[0], "save_pretrained"):
-        name = str(getattr(given[0].config, "name_or_path", "") or "model")
-        folder = made.place(Path(name.rstrip("/")).name)
+        from probelight.models.in_memory import name_of
+
+        folder = made.place(name_of(given[0]))
         for part in given:
             part.save_pretrained(folder)
         return {"model": ModelSettings(name_or_path=str(folder), kind=AUTO)}

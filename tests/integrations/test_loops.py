@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,10 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertForMultipleChoice,
+    GPT2Config,
+    GPT2LMHeadModel,
+    T5Config,
+    T5ForConditionalGeneration,
     Trainer,
     TrainingArguments,
 )
@@ -23,10 +30,15 @@ from transformers import (
 import probelight
 from probelight.integrations import lightning, transformers
 from probelight.io.errors import ProbelightError, RecordError, UsageError
+from probelight.probes.importers.objects import write_items
+from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
 from tests.fixtures.checkout import ROOT
+from tests.fixtures.tokenizers import t5_tokenizer
+from tests.fixtures.wandb_offline import read_offline_run
 
 Weights = Mapping[str, Tensor]
 SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+ANIMALS = ("cat", "dog", "antelope")
 PROBES = ["taxonomy_small:dev", "age_small:dev"]
 
 
@@ -56,7 +68,14 @@ def fresh(tokenizer: Any, kind: type[nn.Module] = BertForMaskedLM, dropout: floa
 def trained(
     tmp_path: Path, tokenizer: Any, texts: list[dict[str, Tensor]]
 ) -> Callable[..., tuple[Trainer, Weights]]:
-    def train(*callbacks: Any, resume: bool = False, **options: Any) -> tuple[Trainer, Weights]:
+    def train(
+        *callbacks: Any, resume: bool = False, model: tuple[Any, Any] | None = None, **options: Any
+    ) -> tuple[Trainer, Weights]:
+        network, reader = model or (fresh(tokenizer), tokenizer)
+        data = texts
+        if model:
+            ids = torch.tensor(reader("a cat is smaller than a dog .")["input_ids"])
+            data = [{"input_ids": ids, "labels": ids}] * 24
         given: dict[str, Any] = {"output_dir": str(tmp_path / "out"), "max_steps": 6, **options}
         arguments = TrainingArguments(
             per_device_train_batch_size=4,
@@ -69,10 +88,10 @@ def trained(
             **({"save_strategy": "no"} | given),
         )
         trainer = Trainer(
-            fresh(tokenizer),
+            network,
             arguments,
-            train_dataset=texts,  # type: ignore[arg-type]  # anything with a length will do
-            processing_class=tokenizer,
+            train_dataset=data,  # type: ignore[arg-type]  # anything with a length will do
+            processing_class=reader,
             callbacks=[*callbacks],
         )
         trainer.train(resume_from_checkpoint=resume)
@@ -190,6 +209,65 @@ def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path:
     assert one == two
 
 
+def other_model(kind: str, folder: Path) -> tuple[Any, Any]:
+    """A decoder or an encoder-decoder with dropout, and its tokenizer."""
+    torch.manual_seed(2)
+    if kind == "causal":
+        reader = causal_tokenizer("gpt2")
+        reader.pad_token = reader.eos_token  # for the batches of the training
+        sizes = {"vocab_size": VOCAB_SIZE, "n_embd": 16, "n_layer": 1, "n_head": 2}
+        network: Any = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=1))
+    else:
+        reader = t5_tokenizer()
+        sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+        ids = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+        network = T5ForConditionalGeneration(T5Config(vocab_size=len(reader), **sizes, **ids))
+    return network, reader
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_decoders_and_encoder_decoders_are_scored_as_zero_shot_scores_them(
+    kind: str, trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    stems = [f"the {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
+    choices = ["much smaller", "larger"]  # of two words and one
+    items = [
+        {"sentence": stem, "choices": choices, "answer": i % 2} for i, stem in enumerate(stems)
+    ]
+    path = tmp_path / "animals.jsonl"
+    write_items(path, items)
+    _, without = trained(model=other_model(kind, tmp_path))
+    watch = transformers.ProbeCallback([str(path)], every=3, output_dir=tmp_path / "looks")
+    trainer, weights = trained(watch, model=other_model(kind, tmp_path))
+    assert_equal(weights, without)
+    trainer.model.save_pretrained(tmp_path / "last")
+    trainer.processing_class.save_pretrained(tmp_path / "last")
+    reference = probelight.zero_shot(str(tmp_path / "last"), path).items
+    ours = watch.results.items
+    ours = ours[ours["model"].str.endswith("@step6")]
+    assert [*ours["item"]] == [*reference["item"]]
+    assert [*ours["scores"]] == [*reference["scores"]]
+    first = watch.results.items.query("model.str.endswith('@step0')", engine="python")
+    assert [*first["scores"]] != [*ours["scores"]]
+
+
+def test_scores_go_to_the_run_of_weights_and_biases_that_is_open(
+    trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import wandb
+
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    run = wandb.init(project="own", dir=tmp_path)
+    watch = transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks")
+    trained(watch)
+    run.finish()
+    history = read_offline_run(tmp_path).history
+    rows = [row for row in history if "probe/age_small" in row]
+    assert [row["train/global_step"] for row in rows] == [0, 3, 6]
+    for row, look in zip(rows, watch.watch.looks, strict=True):
+        assert {name: row[f"probe/{name}"] for name in look.scores} == look.scores
+
+
 def test_a_training_that_begins_anew_does_not_go_on_in_the_folder_of_another(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -268,7 +346,9 @@ def test_a_part_of_the_items_has_whole_groups(trained: Callable[..., Any], tmp_p
     items = watch.results.items.query("model.str.endswith('@step0')", engine="python")
     assert len(items) == 40
     assert {*items.groupby("interval_group").size()} == {2}  # each pair of ages in both orders
-    assert any("40 of 150 items, whole groups drawn" in notice for notice in watch.results.notices)
+    # 20 of 75 groups: sqrt(75 / 20) = 1.94.
+    notice = "40 of 150 items, whole groups drawn with seed 0; expect intervals 1.9 times as wide"
+    assert any(notice in found for found in watch.results.notices)
 
 
 def test_a_multiple_choice_model_answers_with_its_head(tokenizer: Any, tmp_path: Path) -> None:
@@ -336,3 +416,31 @@ def test_lightning_learns_the_same_weights_too(
     steps = [look.step for look in watch.watch.looks]
     assert steps == ([0, 2, 4, 6, 8, 10, 12] if every == 2 else [0, 6, 12])
     assert len(watch.results.frame.query("metric == 'accuracy'")) == 2 * len(steps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trainer", ["transformers", "lightning"])
+def test_two_processes_score_once_and_agree(trainer: str, tmp_path: Path) -> None:
+    ended = {}
+    for watched in ("", "watched"):
+        folder = tmp_path / (watched or "alone")
+        folder.mkdir()
+        run = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
+        script = Path(__file__).with_name("two_processes.py")
+        line = [sys.executable, *run, str(script), trainer, str(folder), watched]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            line, env=environment, cwd=folder, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        ended[watched] = [json.loads((folder / f"ended{i}.json").read_text()) for i in (0, 1)]
+    first, second = ended["watched"]
+    assert first == second
+    assert first["weights"] == ended[""][0]["weights"]
+    assert [step for step, _ in first["looks"]] == [0, 2, 4, 6]
+    folder = tmp_path / "watched"
+    assert len([*(folder / "looks" / "runs").iterdir()]) == 8  # two probes, four times, once each
+    assert Path(first["best"]).is_dir()
+    frame = probelight.zero_shot(str(folder / "last"), PROBES).frame
+    scores = frame.query("metric == 'accuracy'").set_index("probe")["value"].to_dict()
+    assert scores == first["looks"][-1][1]

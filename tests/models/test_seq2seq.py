@@ -39,6 +39,7 @@ from probelight.models.seq2seq import check, infilling_of, load
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.answers import answers
+from tests.fixtures.tokenizers import t5_tokenizer
 
 Checkpoint = Callable[[str], Path]
 
@@ -49,16 +50,6 @@ SENTENCES = Record("4", " ", ("the dog is red .", "the red is dog ."), 0)
 ONE_PIECE = Record("5", "a cat is [MASK] than a dog .", ("smaller", "larger"), 0)
 TWICE = Record("6", "[MASK] [MASK] .", ("dog", "cat"), 0)  # the last one is the blank
 RECORDS = (MASKED, SHORT, ASKED, SENTENCES, TWICE)
-
-WORDS = "a the is than dog cat larger smaller red much which animal ante lope".split()
-
-
-def t5_tokenizer(num_sentinels: int = 100) -> T5Tokenizer:
-    """SentencePiece's kind with T5's sentinels: words begin with `▁`."""
-    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
-    pieces += [(f"▁{word}", -1.0) for word in WORDS] + [(p, -3.0) for p in ("lope", ".", "?")]
-    sentinels = [(f"<extra_id_{i}>", 0.0) for i in reversed(range(num_sentinels))]
-    return T5Tokenizer(vocab=[*pieces, *sentinels], extra_ids=num_sentinels)
 
 
 @pytest.fixture(scope="module")
