@@ -7,10 +7,12 @@ import re
 import types
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import yaml
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import no_language, perturbed_language
@@ -19,6 +21,7 @@ from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.results.predictions import prediction_lines, write_predictions
 from probelight.results.run_folder import RunFolder
+from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
@@ -61,11 +64,39 @@ def test_the_probe_of_contributing_loads_with_its_row_and_controls(tmp_path: Pat
 
 def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = blocks("docs/python.md", "python")
+    lines = [block for block in blocks("docs/python.md", "python") if "Callback" not in block]
     assert len(lines) == 3  # a fourth takes too long
     for block in lines:
         exec(compile(block, "docs/python.md", "exec"), {})
     assert "Before any training" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("trainer", ["Trainer(", "SFTTrainer(", "pl.Trainer("])
+def test_a_training_loop_of_python_is_watched(
+    trainer: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [block] = [text for text in blocks("docs/python.md", "python") if f"\n{trainer}" in text]
+    assert len([line for line in block.splitlines() if line.strip()]) <= 20
+    models = {"bert-base-uncased": ROOT / "assets" / "dictionary-lm", "gpt2": tmp_path / "gpt2"}
+    sizes = {"vocab_size": VOCAB_SIZE, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    GPT2LMHeadModel(GPT2Config(**sizes)).save_pretrained(tmp_path / "gpt2")
+    causal_tokenizer("gpt2").save_pretrained(tmp_path / "gpt2")
+    for name, folder in models.items():  # what the Hub would give
+        block = block.replace(f'"{name}"', repr(str(folder)))
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/python.md", "exec"), names)
+    watch = names["watch"]
+    assert [look.step for look in watch.watch.looks] == [0, 8, 16]
+    assert "could_see" in capsys.readouterr().out
+    if trainer == "Trainer(":
+        assert watch.best_checkpoint.is_dir()
+    if trainer == "SFTTrainer(":
+        assert [*watch.changes["is_original"]] == [False, True]
+        assert "taxonomy_small" in (tmp_path / "sft.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,15 @@ from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer
 from probelight.models.scorer import Scorer
 from probelight.probes.record import chance_of, groups_of
 from probelight.probes.source import ProbeData, load_entry
-from probelight.results.predictions import prediction_lines, read_item_file, write_predictions
+from probelight.results.predictions import (
+    PREDICTIONS,
+    prediction_lines,
+    read_item_file,
+    write_predictions,
+)
 from probelight.results.record import ModelSource, RunRecord, checksums, data_files
 from probelight.results.row import Row
-from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.run_folder import CommandFolder, RunFolder, run_key
 
 if TYPE_CHECKING:
     from probelight import Results
@@ -223,8 +228,8 @@ class Watch:
             warnings.warn(f"probelight: the look at step {step} failed: {error}", stacklevel=2)
             return {}
 
-    def _score(self, network: Any, watched: Watched, step: int) -> float:
-        assert self._command is not None
+    def _run(self, watched: Watched, step: int) -> tuple[str, dict[str, Any]]:
+        """Return the name and the config of the run of a look at a set."""
         revision = f"step{step}"
         config = {
             "protocol": PROTOCOL,
@@ -234,12 +239,16 @@ class Watch:
             "data": checksums(watched.data),
             "items": [record.position for record in watched.data.records],
         }
-        run = self._command.run(f"zero-shot-{watched.name}-{self._name}-{revision}", config)
+        return f"zero-shot-{watched.name}-{self._name}-{revision}", config
+
+    def _score(self, network: Any, watched: Watched, step: int) -> float:
+        assert self._command is not None
+        run = self._command.run(*self._run(watched, step))
         if (known := self._command.result(run.key)) is not None:
             return _accuracy(known)
         with as_it_was(network):
             scorer = self._scorer(network, watched)
-            record = self._record(run, scorer, watched, revision)
+            record = self._record(run, scorer, watched, f"step{step}")
         run.finish(record)
         return _accuracy(record)
 
@@ -353,9 +362,8 @@ class Watch:
         return pd.DataFrame(rows)
 
     def _items(self, watched: Watched, step: int) -> dict[str, float]:
-        pattern = f"zero-shot-{watched.name}-{self._name}-step{step}-*/predictions.jsonl"
-        [path] = (self.folder / "runs").glob(pattern)
-        return {line.name: line.correct for line in read_item_file(path)}
+        folder = self.folder / "runs" / run_key(*self._run(watched, step))
+        return {line.name: line.correct for line in read_item_file(folder / PREDICTIONS)}
 
 
 def _accuracy(record: RunRecord) -> float:
