@@ -16,22 +16,23 @@ import pandas as pd
 import torch
 
 from probelight.io.atomic import whole_folder
+from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.package import cache_folder
-from probelight.metrics.choices import best_of_each, item_score
 from probelight.metrics.comparisons import compare_runs
-from probelight.metrics.intervals import accuracy_interval, num_groups
-from probelight.models.answering import answer
+from probelight.models.answering import ItemScores, Sets, answer, with_pieces
 from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of, type_of
-from probelight.models.scorer import Scorer
-from probelight.probes.record import chance_of, groups_of
+from probelight.models.scorer import Question, Scorer
+from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData, load_entry
-from probelight.results.predictions import (
-    PREDICTIONS,
-    prediction_lines,
-    read_item_file,
-    write_predictions,
+from probelight.results.measured import (
+    Predictions,
+    accuracy_row,
+    chance_rows,
+    score_notices,
+    tied_row,
 )
+from probelight.results.predictions import PREDICTIONS, read_item_file, write_predictions
 from probelight.results.record import ModelSource, RunRecord, checksums, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder, run_key
@@ -95,7 +96,7 @@ class Watch:
         max_items: Score at most so many items per probe, drawn by whole groups: looks are cheaper
             and intervals wider. None scores all.
         seed: Draws those items.
-        text: How the model is given its text.
+        text: How the model is given its text, such as {"max_length": 128}.
         max_tokens: Padded tokens per batch.
 
     Raises:
@@ -112,7 +113,7 @@ class Watch:
         keep_most: int = 1,
         max_items: int | None = None,
         seed: int = 0,
-        text: TextSettings | None = None,
+        text: TextSettings | Mapping[str, Any] | None = None,
         max_tokens: int = 8192,
     ) -> None:
         if isinstance(probes, str):
@@ -131,7 +132,7 @@ class Watch:
         self.original = called[-1] if original else None
         self.folder = Path(output_dir)
         self.keep, self.keep_most = keep, keep_most
-        self.text = text or TextSettings()
+        self.text = as_settings(TextSettings, text or {}, "text")
         self.max_tokens = max_tokens
         self.looks: list[Look] = []
         self.best_checkpoint: Path | None = None
@@ -253,49 +254,40 @@ class Watch:
         return _accuracy(record)
 
     def _record(self, run: RunFolder, scorer: Scorer, watched: Watched, revision: str) -> RunRecord:
-        records, config = watched.data.records, watched.data.config
-        found = answer(
-            scorer,
-            {config.name: records},
-            max_tokens=self.max_tokens,
-            num_workers=0,
-            cache_dir=cache_folder(),
-        )[config.name]
-        kept = sorted(found.scores)
-        posed = [records[place] for place in kept]
-        scores = [found.scores[place] for place in kept]
-        correct = [
-            item_score(best, record.answer)
-            for best, record in zip(best_of_each(scores), posed, strict=True)
-        ]
-        groups = groups_of(posed, config.group_by)
-        value, low, high = accuracy_interval(correct, groups)
-        name = f"{self._name}@{revision}"
+        name, config = f"{self._name}@{revision}", watched.data.config
+        sets = {config.name: watched.data.records}
+
+        def answers(question: Question, sets: Sets) -> dict[str, ItemScores]:
+            options: dict[str, Any] = {"max_tokens": self.max_tokens, "num_workers": 0}
+            return answer(scorer, sets, question, cache_dir=cache_folder(), **options)
+
+        scored = with_pieces(scorer, scorer.choice_scores(), sets, answers)[config.name]
+        found = Predictions.of(config.name, watched.data.records, scored.scores, scored.notices)
+        groups = groups_of(found.records, config.group_by)
         row = Row(
             protocol=PROTOCOL,
             model=name,
             probe=config.name,
             control="standard",
             mode=scorer.mode,
-            num_train=0,
             split=watched.split,
             role="model",
-            num_items=len(posed),
+            num_items=len(found.records),
         )
-        sides: dict[str, Any] = {"ci_low": low, "ci_high": high, "num_groups": num_groups(groups)}
         rows = (
-            replace(row, metric="accuracy", value=value, **sides),
-            replace(row, metric="chance", value=chance_of(posed)),
+            accuracy_row(found, groups, row),
+            tied_row(found, row),
+            *chance_rows(found, row),
         )
         run.write_metrics(rows)
-        write_predictions(run, prediction_lines(config.name, posed, scores, groups))
+        write_predictions(run, found.lines(groups))
         return RunRecord(
             protocol=PROTOCOL,
             model=name,
             probe=config.name,
             rows=rows,
-            counts={"items": len(records), "scored": len(posed)},
-            notices=(*watched.data.notices, *found.notices),
+            counts={"items": len(watched.data.records), "scored": len(found.records)},
+            notices=(*watched.data.notices, *found.notices, *score_notices(found)),
             data=data_files([watched.data]),
             source=ModelSource(loaded_from=name, revision=revision),
         )

@@ -42,6 +42,34 @@ class ItemScores:
     needs_pll: tuple[int, ...] = ()  # records without scores, to be scored by pieces
 
 
+Sets = Mapping[str, Sequence[Record]]
+
+
+def with_pieces(
+    scorer: Scorer,
+    question: Question,
+    sets: Sets,
+    answers: Callable[[Question, Sets], dict[str, ItemScores]],
+) -> dict[str, ItemScores]:
+    """Answer a question, and by log-likelihoods where records are to be scored by their pieces.
+
+    Args:
+        scorer: The model.
+        question: What gives one number per choice.
+        sets: Records, by the name of their set.
+        answers: Answers a question about sets, such as `answer`.
+    """
+    found = {}
+    for name, scored in answers(question, sets).items():
+        if scored.needs_pll:
+            pieces = {"pieces": [sets[name][i] for i in scored.needs_pll]}
+            by_pieces = answers(scorer.log_likelihoods(), pieces)["pieces"]
+            rows = {scored.needs_pll[i]: row for i, row in by_pieces.scores.items()}
+            scored = ItemScores({**scored.scores, **rows}, scored.notices + by_pieces.notices)
+        found[name] = scored
+    return found
+
+
 def answer(
     scorer: Scorer,
     sets: Mapping[str, Sequence[Record]],

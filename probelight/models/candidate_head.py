@@ -201,9 +201,13 @@ def _verify(head: CandidateHead) -> None:
         with torch.no_grad():
             whole = model(**batch).logits
             parts = head.full_logits(run_encoder(head.encoder, batch).last_hidden_state)
-        # A model that says NaN is taken: its scores are counted as such.
-        close = {"rtol": 1e-3, "atol": 1e-3, "equal_nan": True}
-        same = whole.shape == parts.shape and torch.allclose(whole, parts, **close)
+        tolerances = {"rtol": 1e-3, "atol": 1e-3}
+        same = whole.shape == parts.shape and torch.allclose(
+            whole,
+            parts,
+            **tolerances,
+            equal_nan=True,  # NaN is counted where items are scored
+        )
     except (RuntimeError, TypeError, AttributeError, IndexError) as error:
         raise UnsupportedHeadError(
             f"{type(model).__name__}: its masked-token head could not be taken apart "

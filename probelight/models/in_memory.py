@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 
+from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
 from probelight.models.pair_choice import PairChoice
 from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
@@ -32,6 +33,8 @@ _MODULES = {
 @dataclass(frozen=True)
 class TextSettings:
     """How a model in memory is given its text, as `ModelSettings` says it of others."""
+
+    __pydantic_config__: ClassVar = STRICT
 
     max_length: int = 256
     multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"

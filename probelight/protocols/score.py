@@ -17,9 +17,10 @@ from probelight.io.from_python import quietly
 from probelight.probes.importers.objects import write_items
 from probelight.probes.record import Setup, groups_of
 from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file
-from probelight.protocols.engine.predictions import accuracy_row, predict, score_notices
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
+from probelight.results.measured import accuracy_row, score_notices
 from probelight.results.predictions import ItemLine
 from probelight.results.row import Row
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -312,6 +313,7 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
         (["age_small"], {"keep": "best"}, "keep='best': give 'best_average'"),
         (["age_small"], {"keep_most": 0}, "numbers from 1 on"),
         (["age_small"], {"max_items": 1}, "less than the smallest group"),
+        (["age_small"], {"text": {"max_lenght": 9}}, "text: .max_lenght. .*did you mean"),
     ],
 )
 def test_mistakes_are_named(probes: list[str], options: dict[str, Any], message: str) -> None:
@@ -336,6 +338,42 @@ def test_a_look_that_fails_is_a_warning(
         _, weights = trained(watch)
     assert_equal(weights, without)
     assert [look.step for look in watch.watch.looks] == [0, 4, 6]
+
+
+def test_candidates_of_several_pieces_are_scored_as_zero_shot_scores_them(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    stems = [f"A {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
+    items = [{"sentence": s, "choices": ["unkempt", "larger"], "answer": 0} for s in stems]
+    path = tmp_path / "animals.jsonl"
+    write_items(path, items)
+    text = {"multi_token": "pseudo_log_likelihood"}
+    watch = transformers.ProbeCallback(
+        [str(path)], every=6, output_dir=tmp_path / "looks", text=text
+    )
+    trainer, _ = trained(watch)
+    trainer.model.save_pretrained(tmp_path / "last")
+    trainer.processing_class.save_pretrained(tmp_path / "last")
+    settings = {"name_or_path": str(tmp_path / "last"), "multi_token": "pseudo_log_likelihood"}
+    reference = probelight.zero_shot(settings, path).items
+    ours = watch.results.items.query("model.str.endswith('@step6')", engine="python")
+    assert [*ours["scores"]] == [*reference["scores"]]
+    assert len(ours) == 9
+
+
+def test_a_model_that_says_nan_is_wrong_and_that_is_said(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    class Spoil(transformers.TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step == 6:
+                with torch.no_grad():
+                    kwargs["model"].bert.embeddings.word_embeddings.weight.fill_(math.nan)
+
+    watch = transformers.ProbeCallback(PROBES[1:], every=6, output_dir=tmp_path / "looks")
+    trained(Spoil(), watch)
+    assert watch.watch.looks[-1].scores == {"age_small": 0.0}
+    assert any("not a number (NaN) and count as wrong" in line for line in watch.results.notices)
 
 
 def test_a_part_of_the_items_has_whole_groups(trained: Callable[..., Any], tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ import pytest
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
-from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.jobs.job import Job, RunContext, make_run
+from probelight.results.measured import Predictions
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row

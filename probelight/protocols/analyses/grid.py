@@ -22,15 +22,7 @@ from probelight.probes.record import chance_of, groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.models import loaded_scorer, refuse_untrained, source_of
-from probelight.protocols.engine.predictions import (
-    Predictions,
-    accuracy_row,
-    grouped_row,
-    predict,
-    proportion_row,
-    score_notices,
-    tied_row,
-)
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
@@ -42,6 +34,14 @@ from probelight.protocols.jobs.job import (
 )
 from probelight.protocols.jobs.run import run_command
 from probelight.results.load import GRID_FILE
+from probelight.results.measured import (
+    Predictions,
+    accuracy_row,
+    grouped_row,
+    proportion_row,
+    score_notices,
+    tied_row,
+)
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, changed_since
 from probelight.results.row import Row, Subset

@@ -25,9 +25,9 @@ from probelight.probes.record import Record, groups_of
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.taxonomy_edges import Edges, ItemDistances, item_distances
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.engine.predictions import grouped_row
 from probelight.protocols.jobs.job import Job, RunContext, kept
 from probelight.protocols.jobs.run import run_command
+from probelight.results.measured import grouped_row
 from probelight.results.predictions import PREDICTIONS, ItemLine, read_item_file
 from probelight.results.record import RunRecord, changed_since, check_artifact, data_files
 from probelight.results.row import Row, Subset

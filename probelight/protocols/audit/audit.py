@@ -21,7 +21,6 @@ from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.probes.record import chance_of, groups_of
 from probelight.protocols.audit import items
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.engine import predictions
 from probelight.protocols.engine.chosen_models import MODEL_CONFIGS, chosen_models
 from probelight.protocols.engine.models import (
     check_module,
@@ -30,6 +29,7 @@ from probelight.protocols.engine.models import (
     scorer_for,
     source_of,
 )
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
@@ -40,6 +40,7 @@ from probelight.protocols.jobs.job import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.run import run_command
+from probelight.results import measured
 from probelight.results.predictions import ItemLine, write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files
 from probelight.results.row import Row, Subset
@@ -207,27 +208,25 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         )
     else:
         scorer = scorer_for(model, "mc_qa")
-    found = predictions.predict(scorer, posed.measured, context.trainer)
+    found = predict(scorer, posed.measured, context.trainer)
     # The groups of items depend on their stems, whatever was seen of them.
     scored = [
         replace(predicted, records=data.measured[split]) for split, predicted in found.items()
     ]
     row = replace(row, mode=scorer.mode, seed=seed)
     notices += [notice for predicted in scored for notice in predicted.notices]
-    notices += predictions.score_notices(*scored)
+    notices += measured.score_notices(*scored)
     rows: list[Row] = []
     lines: list[ItemLine] = []
     for predicted in scored:
         groups = groups_of(predicted.records, data.config.group_by)
-        untouched = predictions.untouched_of(data.untouched(predicted.records))
+        untouched = measured.untouched_of(data.untouched(predicted.records))
         of_split = replace(row, split=predicted.name)
-        rows.append(predictions.accuracy_row(predicted, groups, of_split))
-        rows.append(predictions.tied_row(predicted, of_split))
-        rows += predictions.chance_rows(
-            predicted, replace(of_split, num_items=len(predicted.records))
-        )
+        rows.append(measured.accuracy_row(predicted, groups, of_split))
+        rows.append(measured.tied_row(predicted, of_split))
+        rows += measured.chance_rows(predicted, replace(of_split, num_items=len(predicted.records)))
         of_part = replace(of_split, metric="accuracy")
-        rows += predictions.subset_rows(predicted, groups, untouched, of_part)
+        rows += measured.subset_rows(predicted, groups, untouched, of_part)
         lines += predicted.lines(groups)
     write_predictions(run, lines)
     if seed is None:
@@ -292,8 +291,8 @@ def rule_rows(data: items.AuditData, frequency: str, row: Row) -> Iterator[Row]:
         for name, rule in rules.items():
             if name in giveaways.ASKED and not names_asked:
                 continue
-            scored = predictions.Predictions(split, records, [rule(record) for record in records])
-            yield predictions.accuracy_row(scored, groups, replace(of_split, scoring=name))
+            scored = measured.Predictions(split, records, [rule(record) for record in records])
+            yield measured.accuracy_row(scored, groups, replace(of_split, scoring=name))
 
 
 def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
@@ -312,6 +311,6 @@ def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
         subset = Subset.of("answer_part", f"{kind}={part}", of=kind, part=part)
         of_part = replace(row, subset=subset, num_items=giveaway.num_items)
         scores, members = zip(*places[part], strict=True)
-        yield predictions.grouped_row(scores, members, replace(of_part, metric="right_share"))
+        yield measured.grouped_row(scores, members, replace(of_part, metric="right_share"))
         yield replace(of_part, metric="chance", value=giveaway.expected / giveaway.num_items)
         yield replace(of_part, metric="pmi", value=giveaway.pmi)

@@ -19,11 +19,12 @@ from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.rows import Measurement, early_stopping, write_point
 from probelight.protocols.curve.settings import FIRST_STAGE, FULL, PROTOCOL
 from probelight.protocols.engine.models import module_for, saved_module, source_of
-from probelight.protocols.engine.predictions import grouped_row, predict
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import Direct, FitPlan, fit_choices, fit_directly
 from probelight.protocols.jobs.job import RunContext
 from probelight.results.details import CurveDetails
+from probelight.results.measured import grouped_row
 from probelight.results.record import RunRecord, data_files
 from probelight.results.run_folder import RunFolder
 

@@ -40,10 +40,11 @@ from probelight.protocols.engine.models import (
     module_for,
     scorer_for,
 )
-from probelight.protocols.engine.predictions import Predictions, predict
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import MODEL_TYPES, TRANSFORMER, ModelSettings
 from probelight.protocols.jobs.job import DEFAULT_TRAINER, RunContext, TrainerSettings, kept
 from probelight.results.details import CurveDetails
+from probelight.results.measured import Predictions
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 

@@ -17,10 +17,11 @@ from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData, load_probe
 from probelight.protocols.curve.settings import PROTOCOL
 from probelight.protocols.engine.models import loaded_scorer, source_of
-from probelight.protocols.engine.predictions import accuracy_row, predict, score_notices, tied_row
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import Job, RunContext, kept
 from probelight.protocols.jobs.run import run_jobs
+from probelight.results.measured import accuracy_row, score_notices, tied_row
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files
 from probelight.results.run_folder import CommandFolder, RunFolder

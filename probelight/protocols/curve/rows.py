@@ -13,7 +13,10 @@ from probelight.probes.record import Record, groups_of
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.settings import PROTOCOL
 from probelight.protocols.engine.models import source_of
-from probelight.protocols.engine.predictions import (
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.results.details import CurveDetails
+from probelight.results.hits import written_hits
+from probelight.results.measured import (
     Predictions,
     accuracy_row,
     chance_rows,
@@ -25,9 +28,6 @@ from probelight.protocols.engine.predictions import (
     tied_row,
     untouched_of,
 )
-from probelight.protocols.engine.settings import FitSettings, ModelSettings
-from probelight.results.details import CurveDetails
-from probelight.results.hits import written_hits
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, data_files
 from probelight.results.row import Row, Subset

@@ -17,18 +17,18 @@ from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Texts
 from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.engine.predictions import (
-    Predictions,
-    classes_are_positions,
-    near_tie_notices,
-    score_notices,
-)
 from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings
 from probelight.protocols.imports import fitting
 from probelight.protocols.zero_shot.command import PROTOCOL, LoadedSet, load_sets
 from probelight.protocols.zero_shot.measures import pair_notices, pair_rows, zero_shot_rows
 from probelight.results.importers import hf_trainer, lm_eval, minicons, plain
 from probelight.results.importers.answers import Gold, Imported, with_gold
+from probelight.results.measured import (
+    Predictions,
+    classes_are_positions,
+    near_tie_notices,
+    score_notices,
+)
 from probelight.results.predictions import write_predictions
 from probelight.results.record import FromFiles, ModelSource, RunRecord, checksums, data_files
 from probelight.results.row import Row

@@ -25,14 +25,7 @@ from probelight.models.scorer import TrainedScorer
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import saved_module
-from probelight.protocols.engine.predictions import (
-    Predictions,
-    chance_rows,
-    grouped_row,
-    predict,
-    score_notices,
-    tied_row,
-)
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import FitPlan, fit_choices
 from probelight.protocols.inoculation.data import (
@@ -67,6 +60,13 @@ from probelight.protocols.inoculation.settings import (
 )
 from probelight.protocols.jobs.job import RunContext, kept
 from probelight.results.details import InoculationDetails
+from probelight.results.measured import (
+    Predictions,
+    chance_rows,
+    grouped_row,
+    score_notices,
+    tied_row,
+)
 from probelight.results.predictions import ItemLine, write_predictions
 from probelight.results.record import (
     RunRecord,

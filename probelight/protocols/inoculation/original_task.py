@@ -13,15 +13,7 @@ from probelight.models.checkpoint_files import model_folder
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.protocols.engine.models import module_for, saved_module, source_of
-from probelight.protocols.engine.predictions import (
-    accuracy_row,
-    chance_rows,
-    predict,
-    score_notices,
-    subset_rows,
-    tied_row,
-    untouched_of,
-)
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import FitPlan, fit_choices
 from probelight.protocols.inoculation.data import (
@@ -33,6 +25,14 @@ from probelight.protocols.inoculation.data import (
 from probelight.protocols.inoculation.settings import FIRST, FirstStage, OriginalTask
 from probelight.protocols.jobs.job import RunContext
 from probelight.results.details import OriginalParts
+from probelight.results.measured import (
+    accuracy_row,
+    chance_rows,
+    score_notices,
+    subset_rows,
+    tied_row,
+    untouched_of,
+)
 from probelight.results.predictions import write_predictions
 from probelight.results.record import ModelSource, RunRecord, check_data, data_files
 from probelight.results.row import Row

@@ -16,16 +16,6 @@ from probelight.metrics.aggregate import aggregate, chance_corrected
 from probelight.metrics.clusters import strict_by_size, strict_scores
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import accuracy_interval, group_indices
-from probelight.protocols.engine.predictions import (
-    Predictions,
-    chance_rows,
-    grouped_row,
-    members,
-    proportion_row,
-    subset_rows,
-    tied_row,
-    untouched_of,
-)
 from probelight.protocols.inoculation.data import (
     ORIGINAL,
     PROBE,
@@ -40,6 +30,16 @@ from probelight.protocols.inoculation.data import (
     Splits,
 )
 from probelight.results.hits import written_hits
+from probelight.results.measured import (
+    Predictions,
+    chance_rows,
+    grouped_row,
+    members,
+    proportion_row,
+    subset_rows,
+    tied_row,
+    untouched_of,
+)
 from probelight.results.predictions import difficulty_of
 from probelight.results.row import Row, Subset
 

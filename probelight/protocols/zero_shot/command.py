@@ -33,7 +33,7 @@ from probelight.protocols.engine.models import (
     refuse_untrained,
     source_of,
 )
-from probelight.protocols.engine.predictions import ask, near_tie_notices, predict, score_notices
+from probelight.protocols.engine.predictions import ask, predict
 from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
@@ -45,6 +45,7 @@ from probelight.protocols.jobs.job import (
 )
 from probelight.protocols.jobs.run import run_command
 from probelight.protocols.zero_shot import measures
+from probelight.results.measured import near_tie_notices, score_notices
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files
 from probelight.results.row import Row

@@ -17,10 +17,11 @@ from probelight.metrics.choices import macro_accuracy, majority_accuracy, predic
 from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
 from probelight.probes.record import MASK, GroupBy, Record, Setup, chance_of, groups_of
 from probelight.probes.source import ProbeData
-from probelight.protocols.engine.predictions import (
+from probelight.protocols.engine.predictions import ask
+from probelight.protocols.jobs.job import TrainerSettings
+from probelight.results.measured import (
     Predictions,
     accuracy_row,
-    ask,
     chance_rows,
     classes_are_positions,
     grouped_row,
@@ -30,7 +31,6 @@ from probelight.protocols.engine.predictions import (
     templates_of,
     tied_row,
 )
-from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.predictions import ItemLine, RuleAnswer
 from probelight.results.row import Row, Subset
 

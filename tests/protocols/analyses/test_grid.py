@@ -13,10 +13,10 @@ from probelight.build.prediction_grids import age_grids
 from probelight.io.errors import UsageError
 from probelight.protocols import cli
 from probelight.protocols.analyses.grid import grid_job, grid_matrix, grid_rows
-from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
 from probelight.results.load import load_results
+from probelight.results.measured import Predictions
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
 

@@ -10,9 +10,9 @@ from probelight.io.errors import UsageError
 from probelight.protocols import cli
 from probelight.protocols.curve import phrasing as curve_phrasing
 from probelight.protocols.curve.phrasing import best_phrasing
-from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import RunContext
+from probelight.results.measured import Predictions
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
 from tests.protocols.curve.conftest import curve_command

@@ -10,8 +10,8 @@ from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.rows import Measurement, choice_sets, write_point
-from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.results.measured import Predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder

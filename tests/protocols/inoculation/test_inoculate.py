@@ -14,7 +14,6 @@ from safetensors.torch import save_file
 
 from probelight.io.errors import UsageError
 from probelight.probes.record import Record
-from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.protocols.inoculation.command import inoculate, run_job
@@ -30,6 +29,7 @@ from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from probelight.results.details import InoculationDetails
+from probelight.results.measured import Predictions
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.conftest import make_runs

@@ -18,7 +18,6 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
-from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.inoculation.command import inoculation_jobs
 from probelight.protocols.inoculation.data import Splits
 from probelight.protocols.inoculation.rows import cost_interpretable
@@ -26,6 +25,7 @@ from probelight.protocols.inoculation.settings import OriginalTask, Setting, Sub
 from probelight.protocols.inoculation.sweep import SweepGrid
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import load_results
+from probelight.results.measured import Predictions
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.conftest import COLOURS
 from tests.protocols.inoculation.conftest import run, under

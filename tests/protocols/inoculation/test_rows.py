@@ -11,7 +11,6 @@ from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
-from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.inoculation.data import (
     REPORTED_ORIGINAL,
     REPORTED_PROBE,
@@ -21,6 +20,7 @@ from probelight.protocols.inoculation.data import (
 )
 from probelight.protocols.inoculation.rows import report_rows, reported_hits
 from probelight.results.hits import read_sides
+from probelight.results.measured import Predictions
 from probelight.results.row import Row
 from tests.fixtures import subsets
 

@@ -23,11 +23,12 @@ from probelight.probes.record import GroupBy, Record, Setup
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.engine.models import scorer_for
-from probelight.protocols.engine.predictions import Predictions, predict
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot import measures
 from probelight.protocols.zero_shot.command import chosen_rules
+from probelight.results.measured import Predictions
 from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
 from tests.fixtures.checkout import SMALL_DIR

@@ -17,11 +17,11 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols.engine.models import scorer_for
-from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.protocols.zero_shot import command
 from probelight.protocols.zero_shot.measures import rank_rows, zero_shot_rows
+from probelight.results.measured import Predictions
 from probelight.results.record import checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
