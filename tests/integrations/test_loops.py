@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,9 @@ def test_scores_go_to_the_run_of_weights_and_biases_that_is_open(
     watch = transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks")
     trained(watch)
     run.finish()
+    until = time.monotonic() + 60
+    while read_offline_run(tmp_path).exit_code is None and time.monotonic() < until:
+        time.sleep(0.1)  # W&B's own process writes the file's end after `finish`
     history = read_offline_run(tmp_path).history
     rows = [row for row in history if "probe/age_small" in row]
     assert [row["train/global_step"] for row in rows] == [0, 3, 6]
