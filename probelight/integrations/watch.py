@@ -8,6 +8,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -371,23 +372,30 @@ def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:
     for place, group in enumerate(watched.groups):
         by_group.setdefault(group, []).append(place)
     groups = [*by_group.values()]
-    kept: list[int] = []
+    kept: list[list[int]] = []
     for number in np.random.default_rng(seed).permutation(len(groups)):
-        places = groups[number]
-        if len(kept) + len(places) <= max_items:
-            kept += places
+        if sum(map(len, kept)) + len(groups[number]) > max_items:
+            break  # to look for a smaller one would draw small groups more often
+        kept.append(groups[number])
     if not kept:
         raise UsageError(
-            f"max_items={max_items} is less than the smallest group of {watched.name} has items"
+            f"max_items={max_items} is less than a group of {watched.name} has, of which none is "
+            f"divided; give {len(groups[number])} or more"
         )
-    part = tuple(records[place] for place in sorted(kept))
-    wider = math.sqrt(len(by_group) / len({watched.groups[place] for place in kept}))
+    part = tuple(records[place] for place in sorted(chain.from_iterable(kept)))
+    wider = math.sqrt(_spread(kept) / _spread(groups))
     notice = (
         f"{len(part)} of {len(records)} items, whole groups drawn with seed {seed}; expect "
         f"intervals {wider:.1f} times as wide"
     )
     data = replace(watched.data, records=part, notices=(*watched.data.notices, notice))
     return Watched(data, watched.split)
+
+
+def _spread(groups: Sequence[Sequence[int]]) -> float:
+    """Return the variance of a mean over groups whose items are alike, but for a factor."""
+    sizes = np.array([len(places) for places in groups])
+    return float((sizes**2).sum() / sizes.sum() ** 2)
 
 
 class WatchedTraining:

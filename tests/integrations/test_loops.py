@@ -316,7 +316,7 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
         (["age_small"], {"every": "epochs"}, "every='epochs': give"),
         (["age_small"], {"keep": "best"}, "keep='best': give 'best_average'"),
         (["age_small"], {"keep_most": 0}, "numbers from 1 on"),
-        (["age_small"], {"max_items": 1}, "less than the smallest group"),
+        (["age_small"], {"max_items": 1}, "less than a group of age_small has, .*; give 2 or more"),
         (["age_small"], {"text": {"max_lenght": 9}}, "text: .max_lenght. .*did you mean"),
     ],
 )
