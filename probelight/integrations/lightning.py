@@ -84,6 +84,7 @@ class ProbeCallback(WatchedTraining, pl.Callback):
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Score the model as it has become."""
         self._look(trainer, pl_module)
+        self.end()
 
     def _look(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         logged = self.look(self._network(pl_module), trainer.global_step)

@@ -87,6 +87,7 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
     ) -> None:
         """Score the model as it has become."""
         self._look(state, kwargs["model"])
+        self.end()
 
     def _look(self, state: TrainerState, network: Any) -> None:
         if logged := self.look(network, state.global_step):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from probelight.io.atomic import whole_folder
+from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.package import cache_folder
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
 PROTOCOL = "zero_shot"
+CHANGES = "changes.csv"  # what was gained and lost, in the folder of the results
 KEPT = "kept"  # folder of the checkpoints, below that of the results
 
 
@@ -180,6 +182,7 @@ class Watch:
                 "another output_dir, or remove the folder"
             )
         self.looks = [look for look in known if look.step <= step]
+        self.best_checkpoint = self._best_kept()
 
     def _known_looks(self) -> list[Look]:
         """Return the looks in the folder at which every probe was scored."""
@@ -248,10 +251,11 @@ class Watch:
         run = self._command.run(*self._run(watched, step))
         if (known := self._command.result(run.key)) is not None:
             return _accuracy(known)
+        start = time.perf_counter()
         with as_it_was(network):
             scorer = self._scorer(network, watched)
             record = self._record(run, scorer, watched, f"step{step}")
-        run.finish(record)
+        run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
         return _accuracy(record)
 
     def _record(self, run: RunFolder, scorer: Scorer, watched: Watched, revision: str) -> RunRecord:
@@ -293,12 +297,24 @@ class Watch:
             source=ModelSource(loaded_from=name, revision=revision),
         )
 
+    def _best(self) -> list[Look]:
+        """Return the looks whose checkpoints are kept, the best one first."""
+        if self.keep is None:
+            return []
+        ranked = sorted(self.looks, key=lambda look: (-self._value(look.scores), look.step))
+        return ranked[: self.keep_most]
+
+    def _kept(self, look: Look) -> Path:
+        return self.folder / KEPT / f"step{look.step}"
+
+    def _best_kept(self) -> Path | None:
+        return next((path for path in map(self._kept, self._best()) if path.is_dir()), None)
+
     def _keep(self, network: Any) -> None:
         """Write the checkpoint if its value is one of the best, and remove those that are worse."""
-        ranked = sorted(self.looks, key=lambda look: (-self._value(look.scores), look.step))
-        best = ranked[: self.keep_most]
+        best = self._best()
         newest = self.looks[-1]
-        wanted = {look.step: self.folder / KEPT / f"step{look.step}" for look in best}
+        wanted = {look.step: self._kept(look) for look in best}
         if newest.step in wanted and not wanted[newest.step].exists():
             with whole_folder(wanted[newest.step]) as fresh, as_it_was(network):
                 network.save_pretrained(fresh)
@@ -308,7 +324,7 @@ class Watch:
         for path in (self.folder / KEPT).glob("step*"):
             if path not in wanted.values() and not path.name.endswith((".tmp", ".old")):
                 shutil.rmtree(path, ignore_errors=True)
-        self.best_checkpoint = wanted[best[0].step]
+        self.best_checkpoint = self._best_kept()
 
     def _value(self, scores: Mapping[str, float]) -> float:
         if callable(self.keep):
@@ -353,6 +369,13 @@ class Watch:
                 }
             )
         return pd.DataFrame(rows)
+
+    def write_changes(self) -> None:
+        """Write `changes` as a table in the folder; a warning where it cannot be written."""
+        try:
+            write_text_atomic(self.folder / CHANGES, self.changes.to_csv(index=False))
+        except Exception as error:
+            warnings.warn(f"probelight: {self.folder / CHANGES}: {error}", stacklevel=2)
 
     def _items(self, watched: Watched, step: int) -> dict[str, float]:
         folder = self.folder / "runs" / run_key(*self._run(watched, step))
@@ -450,6 +473,10 @@ class WatchedTraining:
 
         scores, self.watch.state = by_first_process(new_scores)
         return {f"probe/{name}": value for name, value in scores.items()}
+
+    def end(self) -> None:
+        """Write what was gained and lost, behind the last look."""
+        by_first_process(self.watch.write_changes)
 
 
 def by_first_process(action: Callable[[], Any]) -> Any:

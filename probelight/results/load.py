@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -55,7 +56,7 @@ class Results:
     """Everything a report is made from; a key of caches, so compared by identity."""
 
     name: str  # of the folder, or of several
-    runs: tuple[Run, ...]  # one per run key, sorted by key
+    runs: tuple[Run, ...]  # one per run key, sorted by key, numbers by size
     left_out: tuple[str, ...] = ()  # sentences about files that are not part of the report
     folder: Path | None = None  # the nearest that holds all runs; None if not read from files
     damaged: tuple[str, ...] = ()  # the sentences of `left_out` about files that cannot be read
@@ -108,6 +109,11 @@ class Results:
         except (OSError, ValueError) as error:
             at = f"{run.path}/{name}"
             raise UnreadableResultError(_unreadable(error, folder / name, at)) from error
+
+
+def natural(name: str) -> list[int | str]:
+    """Return the key that sorts names with numbers by them: step50 before step100."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def load_results(folder: Path | Sequence[Path]) -> Results:
@@ -240,7 +246,7 @@ def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
                 f"{run.path}: the run {run.key} is there twice, with {same}; "
                 f"only the one in {first.path} is counted"
             )
-    return [kept[key] for key in sorted(kept)], repeated
+    return [kept[key] for key in sorted(kept, key=lambda names: [*map(natural, names)])], repeated
 
 
 def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -170,6 +171,8 @@ def test_the_best_average_is_kept_whole_and_changes_are_counted(
     noted = json.loads((watch.best_checkpoint / "scores.json").read_text())
     assert noted == {"step": best[0], **watch.watch.looks[best[0]].scores}
 
+    written = pd.read_csv(tmp_path / "looks" / "changes.csv")
+    pd.testing.assert_frame_equal(written, watch.changes, check_dtype=False)
     changes = watch.changes.set_index("probe")
     assert [*changes["is_original"]] == [False, True]
     items = watch.results.items
@@ -188,7 +191,9 @@ def test_the_best_average_is_kept_whole_and_changes_are_counted(
 
 
 def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path: Path) -> None:
-    whole = transformers.ProbeCallback(PROBES, every=2, output_dir=tmp_path / "whole")
+    whole = transformers.ProbeCallback(
+        PROBES, every=2, output_dir=tmp_path / "whole", keep="best_average"
+    )
     _, weights = trained(whole, output_dir=str(tmp_path / "one"))
     parts = {"output_dir": str(tmp_path / "two"), "save_strategy": "steps", "save_steps": 2}
 
@@ -201,12 +206,20 @@ def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path:
                 raise Killed
 
     folder = tmp_path / "parts"
+    options: dict[str, Any] = {"every": 2, "output_dir": folder, "keep": "best_average"}
     with pytest.raises(Killed):
-        trained(transformers.ProbeCallback(PROBES, every=2, output_dir=folder), Kill(), **parts)
-    watch = transformers.ProbeCallback(PROBES, every=2, output_dir=folder)
+        trained(transformers.ProbeCallback(PROBES, **options), Kill(), **parts)
+    watch = transformers.ProbeCallback(PROBES, **options)
     _, resumed = trained(watch, resume=True, **parts)
     assert_equal(resumed, weights)
     assert watch.watch.looks == whole.watch.looks
+    # A training that is resumed at its end makes no look, and knows the best checkpoint.
+    again = transformers.ProbeCallback(PROBES, **options)
+    trained(again, resume=True, **parts)
+    assert again.best_checkpoint == watch.best_checkpoint
+    assert watch.best_checkpoint is not None
+    assert whole.best_checkpoint is not None
+    assert watch.best_checkpoint.name == whole.best_checkpoint.name
     one, two = ((tmp_path / name / "results.csv").read_text() for name in ("whole", "parts"))
     assert one == two
 

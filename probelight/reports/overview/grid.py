@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
 from typing import Any
@@ -12,7 +11,7 @@ from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
 from probelight.reports.table import Cell, Column, Table, table, text
 from probelight.reports.words import percent
-from probelight.results.load import Results
+from probelight.results.load import Results, natural
 
 MARKS: Mapping[Word, str] = {
     "knew it": "✓",
@@ -48,10 +47,7 @@ def grid(results: Results) -> dict[str, Any] | None:
 
 def models_of(found: Iterable[SkillVerdict]) -> list[str]:
     """Return the models by name, numbers in names by size: step 900 before step 1000."""
-    return sorted(
-        {verdict.model for verdict in found},
-        key=lambda name: [int(n) if n.isdecimal() else n for n in re.split(r"(\d+)", name)],
-    )
+    return sorted({verdict.model for verdict in found}, key=natural)
 
 
 def verdicts_table(results: Results) -> Table | None:
