@@ -77,3 +77,28 @@ def test_a_signal_is_answered_before_the_slow_imports(way: str, tmp_path: Path) 
     done = started(way, tmp_path, "zero-shot", "--help")
     assert done.returncode == 143
     assert "terminated" in done.stderr
+
+
+def test_a_project_with_its_own_metrics_and_callbacks_uses_probelight(tmp_path: Path) -> None:
+    """The rooms that lie at the top of a checkout take no names away from other projects."""
+    names = ("metrics", "callbacks", "datamodules", "lightning_modules", "results", "probes")
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("OWN = True\n")
+    (tmp_path / "train.py").write_text(
+        f"import {', '.join(names)}\n"
+        "import probelight\n"
+        "from probelight.integrations.transformers import ProbeCallback\n"
+        "watch = ProbeCallback(['age_small'])\n"
+        "print(probelight.score('dictionary-lm', 'age_small'))\n"
+        f"assert all(part.OWN for part in ({', '.join(names)}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "train.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("dictionary-lm on age_small: ")
