@@ -272,13 +272,13 @@ class Job:
         needs: Keys of the jobs that must be finished before this one is started.
         num_steps: Optimiser steps, for the estimate of time.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
-        num_texts: Texts that a model without training reads first, for the estimate of time.
         search: Parameter -> range or values that are drawn before the job is started
             (`search: tpe`); the draw is added to the config under `setting`. The space itself is
             part of the config, under `search`: trials of another space are other jobs.
         follows: Keys of the jobs that must have ended before this one, finished or failed for good.
         title: Name of the job in the command's messages; the key if empty.
         bar: Text of one progress bar that this job shares with neighbours of the same text.
+        num_texts: Texts that a model without training reads first, for the estimate of time.
     """
 
     name: str
@@ -287,11 +287,11 @@ class Job:
     needs: tuple[str, ...] = ()
     num_steps: int = 0
     weights_bytes: int = 0
-    num_texts: int = 0
     search: Mapping[str, Any] = field(default_factory=dict)
     follows: tuple[str, ...] = ()
     title: str = ""
     bar: str = ""
+    num_texts: int = 0
 
     def __post_init__(self) -> None:
         if self.search:  # else no field at all: the keys of other jobs are older than searches
