@@ -43,7 +43,9 @@ def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names:
             return resolve_name(f"probelight.{module}:{name}")
-    raise AttributeError(f"module 'probelight' has no attribute {name!r}")
+    from probelight.io.errors import nearest
+
+    raise AttributeError(f"module 'probelight' has no attribute {name!r}{nearest(name, __all__)}")
 
 
 def __dir__() -> list[str]:

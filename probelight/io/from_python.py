@@ -28,7 +28,7 @@ def quietly() -> Iterator[io.StringIO]:
         raise
     except FileNotFoundError as error:
         raise MissingFileError(str(error)) from error
-    except ValueError as error:
+    except (NotADirectoryError, IsADirectoryError, PermissionError, ValueError) as error:
         raise UsageError(str(error)) from error
     finally:
         FROM_PYTHON.reset(token)

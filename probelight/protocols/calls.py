@@ -47,7 +47,8 @@ def zero_shot(
         models: One or several names of configs, folders or Hub names; settings of one model, as a
             dict or `ModelSettings`; or a model of transformers and its tokenizer, as a pair.
         probes: One or several names of probes, `name:split`, files of items, or items: a list of
-            dicts or a `datasets.Dataset` (see `probelight.probes.importers.objects.write_items`).
+            dicts, a `datasets.Dataset` or a DataFrame (see
+            `probelight.probes.importers.objects.write_items`).
         split: Split of the probes; by default dev, or test where there is no dev.
         scoring: Also the accuracy by these rules, such as ["mean_token", "pmi"].
         ranks: Also the ranks of the candidates in the whole vocabulary.
@@ -62,7 +63,8 @@ def zero_shot(
     from probelight.protocols.zero_shot.command import zero_shot as command
 
     with _called(output_dir, "zero_shot", trainer) as (made, shared):
-        given = _as_list(probes)
+        if not (given := _as_list(probes)):
+            raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
         names = [_probe_name(entry, made, number) for number, entry in enumerate(given)]
         options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
         options["scoring"] = [*scoring]
@@ -160,6 +162,10 @@ def inoculate(
 
     with _called(output_dir, "inoculation", trainer) as (made, shared):
         settings = _model_settings(_models(model, made))
+        if not original:
+            raise UsageError(
+                "original: give the name of the original task's probe, or its settings"
+            )
         task = {"name": original, "sets": [original]} if isinstance(original, str) else original
         name, revision = settings.name_or_path, settings.revision
         if "checkpoint" not in task and answers_questions(name, revision):
@@ -241,11 +247,12 @@ def _as_list(given: Any) -> list[Any]:
         return [given]
     if not isinstance(given, Iterable):
         raise UsageError(f"probes: {given!r} is no name, file or list of dicts")
-    return list(given)
+    found = list(given)
+    return [found] if _is_items(found) else found
 
 
 def _is_items(given: Any) -> bool:
-    if hasattr(given, "column_names"):  # a Dataset
+    if hasattr(given, "column_names") or hasattr(given, "columns"):  # a Dataset, a DataFrame
         return True
     return isinstance(given, Sequence) and bool(given) and isinstance(given[0], Mapping)
 

@@ -92,6 +92,8 @@ def test_a_temporary_folder_goes_with_its_results() -> None:
         (("dictionary-lm", "age_smal"), {}, ConfigError, "did you mean 'age_small'"),
         (("dictionary-lm", 3), {}, UsageError, "probes: 3 is no name, file or list of dicts"),
         (("dictionary-lm", [3]), {}, UsageError, "probes: int is no name"),
+        (("dictionary-lm", []), {}, UsageError, "probes: give a name, a file of items"),
+        (("dictionary-lm", WHALES), {"output_dir": __file__}, UsageError, "Not a directory"),
         ((3, "age_small"), {}, UsageError, "give a model in memory with its tokenizer"),
         (("nothing/there/at/all", "age_small"), {}, ProbelightError, "no folder nothing"),
         (

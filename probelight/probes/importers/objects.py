@@ -1,8 +1,8 @@
-"""Items in memory: dicts, or the rows of a `datasets.Dataset`, as a file that all readers take."""
+"""Items in memory, dicts or the rows of a table, as a file that all readers take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,27 @@ GOLDS = ("answer", "gold", "label", "answerKey")
 _PLAIN = '{"question": "...", "choices": ["...", "..."], "answer": "..."}'
 
 
-def write_items(path: Path, items: Iterable[Mapping[str, Any]]) -> Setup:
+def write_items(path: Path, items: Any) -> Setup:
     """Write items as a file in the AI2 format, or of minimal pairs, and return their setup.
 
     Args:
         path: A .jsonl file, written whole.
-        items: Rows in the AI2 format, of the layouts that data sets of the Hub have, of minimal
-            pairs, or plain ones: a question (or a sentence with a mask), the texts of its choices,
-            and the answer as a text, a label or its number from 0. An id and facts such as
-            `cluster` may be given too.
+        items: Dicts, a `datasets.Dataset` or a DataFrame: rows in the AI2 format, of the layouts
+            that data sets of the Hub have, of minimal pairs, or plain ones: a question (or a
+            sentence with a mask), the texts of its choices, and the answer as a text, a label or
+            its number from 0. An id and facts such as `cluster` may be given too.
 
     Raises:
         RecordError: If a row is of no such form; the message has its number, from 1.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
+    if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
+        items = items.to_dict("records")
     for number, item in enumerate(items, start=1):
         try:
             rows.append(_row(item))
+            if (setup := setup_of_row(rows[-1])) != (first := setup_of_row(rows[0])):
+                raise RecordError(f"it is {setup}, and item 1 is {first}; give two probes")
         except RecordError as error:
             raise RecordError(f"item {number}: {error}") from None
     if not rows:
@@ -70,11 +74,14 @@ def _row(item: object) -> dict[str, Any]:
         raise RecordError(f"its keys are {', '.join(map(str, row))}; give them as in {_PLAIN}")
     if len(choices) > MAX_CHOICES:
         raise RecordError(f"{len(choices)} choices; 2 to {MAX_CHOICES} are needed")
-    labels = LABELS[: len(choices)]
+    labels = [*LABELS[: len(choices)]]
     if isinstance(gold, int) and not isinstance(gold, bool) and 0 <= gold < len(choices):
         gold = labels[gold]
     elif gold in choices:
         gold = labels[list(choices).index(gold)]
+    if gold not in labels:
+        last = len(choices) - 1
+        raise RecordError(f"its answer {gold!r} is none of its choices, and not 0 to {last}")
     if OTHER_MASK.search(stem):
         stem = with_mask(stem)
     made = ai2_row(stem, choices, gold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from probelight.io.errors import RecordError
@@ -74,6 +75,13 @@ def test_ids_and_facts_are_kept_and_a_minimal_pair_is_one(tmp_path: Path) -> Non
         ([{**WHALE, "answer": 0}, "whale"], "item 2: it is a str, not a dict"),
         ([{**WHALE, "choices": ["a"] * 6, "answer": 0}], "item 1: 6 choices; 2 to 5 are needed"),
         ([{"stem": 3, "choices": ["a", "b"], "answer": 0}], "item 1: its keys are stem"),
+        ([{**WHALE, "answer": "huge"}], "item 1: its answer 'huge' is none of its choices"),
+        ([{**WHALE, "answer": True}], "item 1: its answer True is none of its choices"),
+        ([{**WHALE, "answer": "AB"}], "item 1: its answer 'AB' is none of its choices, and not 0"),
+        (
+            [{**WHALE, "answer": 0}, {"question": CAT[0], "choices": CAT[1], "answer": 0}],
+            "item 2: it is mc_qa, and item 1 is mc_mlm; give two probes",
+        ),
     ],
 )
 def test_what_is_no_item_is_named_by_its_number(
@@ -84,8 +92,8 @@ def test_what_is_no_item_is_named_by_its_number(
     assert not [*tmp_path.iterdir()]
 
 
-def test_an_answer_that_is_no_choice_is_refused_when_it_is_read(tmp_path: Path) -> None:
+def test_a_data_frame_is_its_rows(tmp_path: Path) -> None:
+    rows = [{**WHALE, "answer": 1}, {**WHALE, "answer": 0}]
     path = tmp_path / "items.jsonl"
-    write_items(path, [{**WHALE, "answer": "huge"}])
-    with pytest.raises(RecordError, match=r"items\.jsonl:1: no gold: `answerKey` 'huge'"):
-        load_file(path, "mc_mlm")
+    write_items(path, pd.DataFrame(rows))
+    assert [record.answer for record in load_file(path, "mc_mlm").records] == [1, 0]
