@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pytorch_lightning as pl
 
-from probelight.integrations.watch import Keep, Watch, WatchedTraining
+from probelight.integrations.watch import Entry, Keep, Watch, WatchedTraining
 
 
 class ProbeCallback(WatchedTraining, pl.Callback):
@@ -25,7 +25,8 @@ class ProbeCallback(WatchedTraining, pl.Callback):
     loggers as `probe/NAME`.
 
     Args:
-        probes: Names of probes, `name:split`, or files of items.
+        probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
+            returned.
         original: The task that the model is to keep, one more of them.
         tokenizer: That of the model.
         network: The attribute of the LightningModule that is a model of transformers.
@@ -41,8 +42,8 @@ class ProbeCallback(WatchedTraining, pl.Callback):
 
     def __init__(
         self,
-        probes: Sequence[str],
-        original: str | None = None,
+        probes: Sequence[Entry],
+        original: Entry | None = None,
         *,
         tokenizer: Any,
         network: str = "model",

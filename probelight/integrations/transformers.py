@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from probelight.integrations.watch import Keep, Watch, WatchedTraining
+from probelight.integrations.watch import Entry, Keep, Watch, WatchedTraining
 
 
 class ProbeCallback(WatchedTraining, TrainerCallback):
@@ -26,7 +26,8 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
     (`probe/NAME`), in Weights & Biases if a run is open, and in a folder that `report` reads.
 
     Args:
-        probes: Names of probes, `name:split`, or files of items.
+        probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
+            returned.
         original: The task that the model is to keep, one more of them.
         every: Steps between two looks, or "epoch".
         keep: "best_average", or a function of the scores by probe: the checkpoint with the highest
@@ -42,8 +43,8 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
 
     def __init__(
         self,
-        probes: Sequence[str],
-        original: str | None = None,
+        probes: Sequence[Entry],
+        original: Entry | None = None,
         *,
         every: int | Literal["epoch"] = 200,
         keep: Keep = None,

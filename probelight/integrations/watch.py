@@ -20,6 +20,7 @@ import torch
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
+from probelight.io.from_python import quietly
 from probelight.io.package import cache_folder
 from probelight.metrics.comparisons import compare_runs
 from probelight.models.answering import ItemScores, Sets, answer, with_pieces
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from probelight import Results
 
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
+Entry = str | Path | ProbeData
 PROTOCOL = "zero_shot"
 CHANGES = "changes.csv"  # what was gained and lost, in the folder of the results
 KEPT = "kept"  # folder of the checkpoints, below that of the results
@@ -89,7 +91,8 @@ class Watch:
     is there is not made again.
 
     Args:
-        probes: Names of probes, `name:split`, or files of items.
+        probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
+            returned.
         original: The task that the model is to keep: one more of them.
         output_dir: Folder of the results.
         keep: "best_average" keeps the checkpoint with the best mean of all scores, the first of
@@ -108,8 +111,8 @@ class Watch:
 
     def __init__(
         self,
-        probes: Sequence[str],
-        original: str | None = None,
+        probes: Sequence[Entry],
+        original: Entry | None = None,
         *,
         output_dir: str | Path = "runs/watch",
         keep: Keep = None,
@@ -119,16 +122,17 @@ class Watch:
         text: TextSettings | Mapping[str, Any] | None = None,
         max_tokens: int = 8192,
     ) -> None:
-        if isinstance(probes, str):
+        if isinstance(probes, str | Path | ProbeData):
             probes = [probes]
         if isinstance(keep, str) and keep != "best_average":
             raise UsageError(f"keep={keep!r}: give 'best_average' or a function of the scores")
-        if keep_most < 1 or (max_items is not None and max_items < 1):
-            raise UsageError("keep_most and max_items are numbers from 1 on")
+        for number in (keep_most, 1 if max_items is None else max_items):
+            if not isinstance(number, int) or number < 1:
+                raise UsageError(f"keep_most and max_items are numbers from 1 on, not {number!r}")
         names = [*probes, *([original] if original else [])]
         if not names:
             raise UsageError("give a probe to watch, such as probes=['age_small']")
-        self.sets = [_part(Watched(*load_entry(name)), max_items, seed) for name in names]
+        self.sets = [_part(_watched(entry), max_items, seed) for entry in names]
         called = [watched.name for watched in self.sets]
         if repeated := {name for name in called if called.count(name) > 1}:
             raise UsageError(f"two probes are called {min(repeated)!r}; give one of them")
@@ -386,6 +390,16 @@ def _accuracy(record: RunRecord) -> float:
     return next(row.value for row in record.rows if row.metric == "accuracy")
 
 
+def _watched(entry: Entry) -> Watched:
+    if isinstance(entry, ProbeData):
+        return Watched(entry, "")
+    if isinstance(entry, str | Path):
+        return Watched(*load_entry(entry))
+    raise UsageError(
+        f"a {type(entry).__name__} is no name or file; give items as probelight.load_probe(items)"
+    )
+
+
 def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:
     """Return a set with at most so many items, whole groups in a drawn order."""
     records = watched.data.records
@@ -430,7 +444,7 @@ class WatchedTraining:
     """
 
     def __init__(self, every: int | Literal["epoch"], watch: Watch) -> None:
-        if every != "epoch" and (not isinstance(every, int) or every < 1):
+        if every != "epoch" and (type(every) is not int or every < 1):
             raise UsageError(f"every={every!r}: give a number of steps, or 'epoch'")
         self.every = every
         self.watch = watch
@@ -461,7 +475,8 @@ class WatchedTraining:
             self.watch.begin(network, tokenizer, step)
             return self.watch.state
 
-        self.watch.state = by_first_process(begun)
+        with quietly():
+            self.watch.state = by_first_process(begun)
 
     def look(self, network: Any, step: int) -> dict[str, float]:
         """Score the model; return the scores to log, none where they were logged before."""

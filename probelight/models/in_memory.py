@@ -89,12 +89,19 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
 def as_it_was(network: Any) -> Iterator[None]:
     """Leave a model and the random states of torch as they were, whatever is asked of it."""
     modes = [(module, module.training) for module in network.modules()]
+    # Accelerate, and so transformers' Trainer, wraps a forward pass in autocast; scores are those
+    # of the weights as they would be saved.
+    wrapped = vars(network).get("forward") if hasattr(network, "_original_forward") else None
+    if wrapped is not None:
+        network.forward = network._original_forward
     weights = [(weight, weight.requires_grad) for weight in network.parameters()]
     devices = {w.device.index or 0 for w, _ in weights if w.device.type == "cuda"}
     try:
         with torch.random.fork_rng(sorted(devices)):
             yield
     finally:
+        if wrapped is not None:
+            network.forward = wrapped
         for module, mode in modes:
             module.training = mode
         for weight, is_trained in weights:

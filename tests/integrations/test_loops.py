@@ -266,6 +266,39 @@ def test_decoders_and_encoder_decoders_are_scored_as_zero_shot_scores_them(
     assert [*first["scores"]] != [*ours["scores"]]
 
 
+@pytest.mark.parametrize("kind", ["masked", "causal"])
+def test_training_in_bfloat16_is_scored_by_its_weights(
+    kind: str, tokenizer: Any, trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Scores are those of the saved checkpoint, not of the autocast of the training."""
+
+    def model() -> tuple[Any, Any]:
+        return (fresh(tokenizer), tokenizer) if kind == "masked" else other_model(kind, tmp_path)
+
+    stems = [f"the {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
+    items = [{"sentence": s, "choices": ["smaller", "larger"], "answer": 0} for s in stems]
+    _, without = trained(model=model(), bf16=True)
+    watch = transformers.ProbeCallback(
+        probelight.load_probe(items), every=3, output_dir=tmp_path / "looks"
+    )
+    trainer, weights = trained(watch, model=model(), bf16=True)
+    assert_equal(weights, without)
+    trainer.model.save_pretrained(tmp_path / "last")
+    trainer.processing_class.save_pretrained(tmp_path / "last")
+    reference = probelight.zero_shot(str(tmp_path / "last"), items).items
+    ours = watch.results.items.query("model.str.endswith('@step6')", engine="python")
+    assert [*ours["scores"]] == [*reference["scores"]]
+
+
+def test_a_model_in_half_precision_is_scored_in_it(tokenizer: Any) -> None:
+    network = fresh(tokenizer)
+    exact = probelight.score(network, "taxonomy_small:dev", tokenizer=tokenizer).items["scores"]
+    half = probelight.score(network.bfloat16(), "taxonomy_small:dev", tokenizer=tokenizer)
+    for one, other in zip(exact, half.items["scores"], strict=True):
+        assert other == pytest.approx(one, abs=0.05)
+    assert {weight.dtype for weight in network.parameters()} == {torch.bfloat16}
+
+
 def test_scores_go_to_the_run_of_weights_and_biases_that_is_open(
     trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +360,9 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
         (["age_small", "age_small"], {}, "two probes are called 'age_small'"),
         (["age_small"], {"every": 0}, "every=0: give a number of steps, or 'epoch'"),
         (["age_small"], {"every": "epochs"}, "every='epochs': give"),
+        (["age_small"], {"every": True}, "every=True: give"),
+        (["age_small"], {"max_items": "9"}, "numbers from 1 on, not '9'"),
+        ([[{"sentence": "A [MASK]."}]], {}, "a list is no name or file; give items as"),
         (["age_small"], {"keep": "best"}, "keep='best': give 'best_average'"),
         (["age_small"], {"keep_most": 0}, "numbers from 1 on"),
         (["age_small"], {"max_items": 1}, "less than a group of age_small has, .*; give 2 or more"),
