@@ -1,4 +1,4 @@
-"""Probes in a loop of Lightning that is not ours.
+"""Probes in the training loop of another Lightning project.
 
 from probelight.integrations.lightning import ProbeCallback
 
@@ -21,14 +21,14 @@ from probelight.integrations.watch import Entry, Keep, Watch, WatchedTraining
 class ProbeCallback(WatchedTraining, pl.Callback):
     """Scores probes before the training, while it goes on, and at its end.
 
-    As that of `probelight.integrations.transformers`; the scores are logged by the trainer's
-    loggers as `probe/NAME`.
+    It works as the one in `probelight.integrations.transformers`. The trainer's loggers log the
+    scores as `probe/NAME`.
 
     Args:
         probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
             returned.
-        original: The task that the model is to keep, one more of them.
-        tokenizer: That of the model.
+        original: The task that the model should not forget; it is scored like the probes.
+        tokenizer: The model's tokenizer.
         network: The attribute of the LightningModule that is a model of transformers.
         every: Steps between two looks, or "epoch".
         keep: As in `Watch`.
@@ -61,7 +61,8 @@ class ProbeCallback(WatchedTraining, pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Refuse what does not fit, and score the model as it is."""
         strategy = type(trainer.strategy).__name__
-        sharded = strategy if "FSDP" in strategy or "DeepSpeed" in strategy else ""
+        splits = ("FSDP", "DeepSpeed", "ModelParallel")
+        sharded = strategy if any(name in strategy for name in splits) else ""
         self.begin(self._network(pl_module), self._tokenizer, trainer.global_step, sharded)
         self._look(trainer, pl_module)
 

@@ -1,4 +1,4 @@
-"""Probes in the loop of transformers' Trainer, and of TRL's trainers, which are such.
+"""Probes in the loop of transformers' Trainer, and so of TRL's trainers.
 
 from probelight.integrations.transformers import ProbeCallback
 
@@ -9,6 +9,7 @@ watch.results, watch.changes, watch.best_checkpoint
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
     Args:
         probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
             returned.
-        original: The task that the model is to keep, one more of them.
+        original: The task that the model should not forget; it is scored like the probes.
         every: Steps between two looks, or "epoch".
         keep: "best_average", or a function of the scores by probe: the checkpoint with the highest
             is kept; None keeps none.
@@ -64,7 +65,12 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
         """Refuse what does not fit, and score the model as it is."""
         if not self._has_folder:
             self.watch.folder = Path(str(args.output_dir)) / "probes"
-        sharded = [name for name in ("fsdp", "deepspeed") if getattr(args, name, None)]
+        sharded = [
+            name
+            for name in ("fsdp", "deepspeed")
+            if getattr(args, name, None)
+            or os.environ.get(f"ACCELERATE_USE_{name.upper()}") == "true"
+        ]
         tokenizer = self._tokenizer or kwargs.get("processing_class")
         self.begin(kwargs["model"], tokenizer, state.global_step, ", ".join(sharded))
         self._look(state, kwargs["model"])
@@ -73,7 +79,8 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         """Score the model every so many steps."""
-        if self.every != "epoch" and state.global_step % self.every == 0:
+        is_last = state.global_step >= state.max_steps or control.should_training_stop
+        if is_last or (self.every != "epoch" and state.global_step % self.every == 0):
             self._look(state, kwargs["model"])
 
     def on_epoch_end(
@@ -86,8 +93,9 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Score the model as it has become."""
-        self._look(state, kwargs["model"])
+        """Score the model as it has become; the trainer may have gone back to its best one."""
+        if not (args.load_best_model_at_end and state.best_model_checkpoint):
+            self._look(state, kwargs["model"])
         self.end()
 
     def _look(self, state: TrainerState, network: Any) -> None:

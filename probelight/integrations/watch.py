@@ -23,7 +23,13 @@ from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
 from probelight.io.package import cache_folder
 from probelight.metrics.comparisons import compare_runs
-from probelight.models.answering import ItemScores, Sets, answer, with_pieces
+from probelight.models.answering import (
+    ItemScores,
+    Sets,
+    answer,
+    float32_products,
+    with_pieces,
+)
 from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of, type_of
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import groups_of
@@ -93,11 +99,11 @@ class Watch:
     Args:
         probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
             returned.
-        original: The task that the model is to keep: one more of them.
+        original: The task that the model should not forget; it is scored like the probes.
         output_dir: Folder of the results.
         keep: "best_average" keeps the checkpoint with the best mean of all scores, the first of
-            equal ones; a function of the scores, by the names of the probes, keeps that of the
-            highest value; None keeps none.
+            equal ones. A function is given the scores by the names of the probes, and the
+            checkpoint with the highest value is kept. None keeps no checkpoint.
         keep_most: Checkpoints kept at most.
         max_items: Score at most so many items per probe, drawn by whole groups: looks are cheaper
             and intervals wider. None scores all.
@@ -124,7 +130,7 @@ class Watch:
     ) -> None:
         if isinstance(probes, str | Path | ProbeData):
             probes = [probes]
-        if isinstance(keep, str) and keep != "best_average":
+        if not (keep in (None, "best_average") or callable(keep)):
             raise UsageError(f"keep={keep!r}: give 'best_average' or a function of the scores")
         for number in (keep_most, 1 if max_items is None else max_items):
             if not isinstance(number, int) or number < 1:
@@ -135,10 +141,22 @@ class Watch:
         self.sets = [_part(_watched(entry), max_items, seed) for entry in names]
         called = [watched.name for watched in self.sets]
         if repeated := {name for name in called if called.count(name) > 1}:
-            raise UsageError(f"two probes are called {min(repeated)!r}; give one of them")
+            raise UsageError(
+                f"two probes are called {min(repeated)!r}; give one of them, or another name with "
+                "probelight.load_probe(..., name=)"
+            )
         self.original = called[-1] if original else None
         self.folder = Path(output_dir)
         self.keep, self.keep_most = keep, keep_most
+        self.drawn = {} if max_items is None else {"max_items": max_items, "seed": seed}
+        if keep is not None:
+            try:
+                self._value(dict.fromkeys(called, 0.5))
+            except Exception as error:
+                raise UsageError(
+                    f"keep: {type(error).__name__}: {error}; it is given the scores of "
+                    f"{', '.join(called)} by name, and returns a number"
+                ) from error
         self.text = as_settings(TextSettings, text or {}, "text")
         self.max_tokens = max_tokens
         self.looks: list[Look] = []
@@ -164,8 +182,8 @@ class Watch:
             step: Steps that were taken already, where a training goes on.
 
         Raises:
-            UsageError: If it is of no type that is read here, there is no tokenizer, or the folder
-                holds the looks of another training.
+            UsageError: If its type is not supported, there is no tokenizer, or the folder holds the
+                looks of another training.
             RecordError: If an item does not fit it; the message names the item.
         """
         if tokenizer is None:
@@ -177,24 +195,44 @@ class Watch:
             for watched in self.sets:
                 self._encodable(self._scorer(network, watched), watched)
         given = [{"name": s.name, "split": s.split, "sha256": checksums(s.data)} for s in self.sets]
-        config = {"command": "watch", "model": self._name, "probes": given}
+        config: dict[str, Any] = {"command": "watch", "model": self._name, "probes": given}
+        config |= {"text": asdict(self.text), **self.drawn}
         self._command = CommandFolder(self.folder, config, [s.data for s in self.sets])
-        known = self._known_looks()
-        if step == 0 and any(look.step for look in known):
+        self._discard(step)
+        self.looks = self._known_looks()
+        if self.keep is not None and self.looks and self.looks[-1].step == step:
+            self._keep(network)  # a kill may have come between the scores and the checkpoint
+        self.best_checkpoint = self._best_kept()
+
+    def _discard(self, step: int) -> None:
+        """Remove what comes after the step at which a training goes on, as it is made again.
+
+        Raises:
+            UsageError: If a training begins in the folder of another one.
+        """
+        assert self._command is not None
+        later = [
+            record
+            for record in self._command.finished()
+            if _step_of(record) > step or step == 0  # the weights at its beginning may be others
+        ]
+        if step == 0 and any(_step_of(record) for record in later):
             raise UsageError(
-                f"{self.folder} holds looks at a training before this one, which begins anew: give "
+                f"{self.folder} holds the looks of an earlier training: resume that one, give "
                 "another output_dir, or remove the folder"
             )
-        self.looks = [look for look in known if look.step <= step]
-        self.best_checkpoint = self._best_kept()
+        for record in later:
+            shutil.rmtree(self._command.runs_dir / record.key)
+        for path in (self.folder / KEPT).glob("step*"):
+            if path.name.removeprefix("step").isdecimal() and int(path.name[4:]) > step:
+                shutil.rmtree(path)
 
     def _known_looks(self) -> list[Look]:
         """Return the looks in the folder at which every probe was scored."""
         assert self._command is not None
         found: dict[int, dict[str, float]] = {}
         for record in self._command.finished():
-            step = int((record.source.revision or "step0").removeprefix("step"))
-            found.setdefault(step, {})[record.probe] = _accuracy(record)
+            found.setdefault(_step_of(record), {})[record.probe] = _accuracy(record)
         names = [watched.name for watched in self.sets]
         return [
             Look(step, {name: scores[name] for name in names})
@@ -214,8 +252,8 @@ class Watch:
     def look(self, network: Any, step: int) -> dict[str, float]:
         """Score every probe, write the runs, keep the checkpoint if it is one of the best.
 
-        The model, its mode, its gradients and the random states are the same behind it. A look
-        that fails is a warning, never the end of the training.
+        The model, its mode, its gradients and the random states are the same after it. A look that
+        fails is a warning, never the end of the training.
 
         Returns:
             The accuracy of each probe by its name; none of a look that failed.
@@ -230,12 +268,16 @@ class Watch:
             self.looks.append(Look(step, scores))
             assert self._command is not None
             self._command.write_results()
-            if self.keep is not None:
-                self._keep(network)
-            return scores
         except Exception as error:
             warnings.warn(f"probelight: the look at step {step} failed: {error}", stacklevel=2)
             return {}
+        if self.keep is not None:
+            try:
+                self._keep(network)
+            except Exception as error:
+                text = f"probelight: no checkpoint was kept at step {step}: {error}"
+                warnings.warn(text, stacklevel=2)
+        return scores
 
     def _run(self, watched: Watched, step: int) -> tuple[str, dict[str, Any]]:
         """Return the name and the config of the run of a look at a set."""
@@ -268,7 +310,9 @@ class Watch:
 
         def answers(question: Question, sets: Sets) -> dict[str, ItemScores]:
             options: dict[str, Any] = {"max_tokens": self.max_tokens, "num_workers": 0}
-            return answer(scorer, sets, question, cache_dir=cache_folder(), **options)
+            device = next(scorer.network.parameters()).device
+            with float32_products(device, "32-true", "highest"):
+                return answer(scorer, sets, question, cache_dir=cache_folder(), **options)
 
         scored = with_pieces(scorer, scorer.choice_scores(), sets, answers)[config.name]
         found = Predictions.of(config.name, watched.data.records, scored.scores, scored.notices)
@@ -302,11 +346,16 @@ class Watch:
         )
 
     def _best(self) -> list[Look]:
-        """Return the looks whose checkpoints are kept, the best one first."""
+        """Return the looks whose checkpoints are kept, the best one first.
+
+        One whose checkpoint could not be written is none of them, unless it is the newest.
+        """
         if self.keep is None:
             return []
-        ranked = sorted(self.looks, key=lambda look: (-self._value(look.scores), look.step))
-        return ranked[: self.keep_most]
+        there = [look for look in self.looks if self._kept(look).is_dir() or look is self.looks[-1]]
+        return sorted(there, key=lambda look: (-self._value(look.scores), look.step))[
+            : self.keep_most
+        ]
 
     def _kept(self, look: Look) -> Path:
         return self.folder / KEPT / f"step{look.step}"
@@ -386,6 +435,10 @@ class Watch:
         return {line.name: line.correct for line in read_item_file(folder / PREDICTIONS)}
 
 
+def _step_of(record: RunRecord) -> int:
+    return int((record.source.revision or "step0").removeprefix("step"))
+
+
 def _accuracy(record: RunRecord) -> float:
     return next(row.value for row in record.rows if row.metric == "accuracy")
 
@@ -416,7 +469,7 @@ def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:
         kept.append(groups[number])
     if not kept:
         raise UsageError(
-            f"max_items={max_items} is less than a group of {watched.name} has, of which none is "
+            f"max_items={max_items} is less than a group of {watched.name} has, and groups are not "
             f"divided; give {len(groups[number])} or more"
         )
     part = tuple(records[place] for place in sorted(chain.from_iterable(kept)))
@@ -430,13 +483,13 @@ def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:
 
 
 def _spread(groups: Sequence[Sequence[int]]) -> float:
-    """Return the variance of a mean over groups whose items are alike, but for a factor."""
+    """Return the variance of a mean, up to a factor, if the items of a group are all alike."""
     sizes = np.array([len(places) for places in groups])
     return float((sizes**2).sum() / sizes.sum() ** 2)
 
 
 class WatchedTraining:
-    """What a callback of any trainer says of its `watch`.
+    """What the callbacks of all trainers share.
 
     Args:
         every: Steps between two looks, or "epoch".
@@ -448,6 +501,7 @@ class WatchedTraining:
             raise UsageError(f"every={every!r}: give a number of steps, or 'epoch'")
         self.every = every
         self.watch = watch
+        self._tried = -1  # the step of the last look
 
     @property
     def results(self) -> Results:
@@ -480,6 +534,9 @@ class WatchedTraining:
 
     def look(self, network: Any, step: int) -> dict[str, float]:
         """Score the model; return the scores to log, none where they were logged before."""
+        if step == self._tried:  # a step of several micro-batches
+            return {}
+        self._tried = step
 
         def new_scores() -> tuple[dict[str, float], State]:
             known = any(look.step == step for look in self.watch.looks)

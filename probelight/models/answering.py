@@ -292,7 +292,11 @@ def moved(network: nn.Module, device: torch.device | str | None) -> Iterator[tor
     """Keep a network in eval mode on a device, and bring it back afterwards."""
     tensors = (*network.parameters(), *network.buffers())
     before = tensors[0].device if tensors else torch.device("cpu")
-    there = before if device is None else torch.device(device)
+    if device is None:  # nor are the parts of a model on several devices brought together
+        network.eval()
+        yield before
+        return
+    there = torch.device(device)
     network.eval().to(there)
     try:
         yield there

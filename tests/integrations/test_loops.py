@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -72,7 +73,11 @@ def trained(
     tmp_path: Path, tokenizer: Any, texts: list[dict[str, Tensor]]
 ) -> Callable[..., tuple[Trainer, Weights]]:
     def train(
-        *callbacks: Any, resume: bool = False, model: tuple[Any, Any] | None = None, **options: Any
+        *callbacks: Any,
+        resume: bool = False,
+        model: tuple[Any, Any] | None = None,
+        evaluate: bool = False,
+        **options: Any,
     ) -> tuple[Trainer, Weights]:
         network, reader = model or (fresh(tokenizer), tokenizer)
         data = texts
@@ -80,6 +85,13 @@ def trained(
             ids = torch.tensor(reader("a cat is smaller than a dog .")["input_ids"])
             data = [{"input_ids": ids, "labels": ids}] * 24
         given: dict[str, Any] = {"output_dir": str(tmp_path / "out"), "max_steps": 6, **options}
+        values = iter(range(9, 0, -1))  # the first evaluation is the best
+        evaluation: dict[str, Any] = {}
+        if evaluate:
+            evaluation = {
+                "eval_dataset": data,
+                "compute_metrics": lambda _: {"first": next(values)},
+            }
         arguments = TrainingArguments(
             per_device_train_batch_size=4,
             learning_rate=1e-2,
@@ -96,6 +108,7 @@ def trained(
             train_dataset=data,  # type: ignore[arg-type]  # anything with a length will do
             processing_class=reader,
             callbacks=[*callbacks],
+            **evaluation,
         )
         trainer.train(resume_from_checkpoint=resume)
         state = trainer.model.state_dict()  # type: ignore[union-attr]
@@ -224,6 +237,86 @@ def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path:
     assert one == two
 
 
+def test_a_resumed_training_makes_later_looks_anew_and_a_missing_checkpoint(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    parts = {"save_strategy": "steps", "save_steps": 2}
+    options: dict[str, Any] = {"every": 2, "output_dir": tmp_path / "looks", "keep": step_of}
+    watch = transformers.ProbeCallback(PROBES, **options)
+    _, weights = trained(watch, **parts)
+    assert watch.best_checkpoint == tmp_path / "looks" / "kept" / "step6"
+    before = watch.results.frame
+    # As after a kill between the scores at step 4 and their checkpoint, in a training that goes on
+    # from there: what came later is gone, and the checkpoint is that of the weights at step 4.
+    shutil.rmtree(tmp_path / "out" / "checkpoint-6")
+    again = transformers.ProbeCallback(PROBES, **options)
+    seen = list[tuple[list[int], list[str]]]()
+
+    class Look(transformers.TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            kept = sorted(path.name for path in (tmp_path / "looks" / "kept").iterdir())
+            seen.append(([look.step for look in again.watch.looks], kept))
+
+    _, resumed = trained(again, Look(), resume=True, **parts)
+    assert seen[0] == ([0, 2, 4], ["step4"])
+    assert_equal(resumed, weights)
+    assert again.best_checkpoint == watch.best_checkpoint
+    pd.testing.assert_frame_equal(again.results.frame, before)
+
+
+def step_of(scores: Mapping[str, float], *, count: list[int] = []) -> float:  # noqa: B006
+    """A value that rises with each call: the newest is the best."""
+    count.append(1)
+    return float(len(count))
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_others(
+    trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {0: 0.1, 2: 0.5, 4: 0.6, 6: 0.55}
+    watch = transformers.ProbeCallback(
+        PROBES, every=2, output_dir=tmp_path / "looks", keep="best_average"
+    )
+
+    def score(network: Any, watched: Any, step: int) -> float:
+        return values[step]
+
+    def save(self: Any, folder: Path, whole: Any = BertForMaskedLM.save_pretrained) -> None:
+        if watch.watch.looks[-1].step == 4:
+            raise OSError("no space left on device")
+        whole(self, folder)
+
+    monkeypatch.setattr(watch.watch, "_score", score)
+    monkeypatch.setattr(BertForMaskedLM, "save_pretrained", save)
+    with pytest.warns(UserWarning, match="no checkpoint was kept at step 4: no space left"):
+        trained(watch)
+    assert [look.step for look in watch.watch.looks] == [0, 2, 4, 6]
+    assert watch.best_checkpoint == tmp_path / "looks" / "kept" / "step6"
+    assert watch.best_checkpoint.is_dir()
+
+
+def test_looks_of_other_items_are_not_mixed(trained: Callable[..., Any], tmp_path: Path) -> None:
+    options: dict[str, Any] = {"every": 3, "output_dir": tmp_path / "looks"}
+    parts = {"save_strategy": "steps", "save_steps": 3}
+    trained(transformers.ProbeCallback(PROBES[1:], max_items=40, **options), **parts)
+    with pytest.raises(ProbelightError, match="max_items"):
+        trained(transformers.ProbeCallback(PROBES[1:], **options), resume=True, **parts)
+
+
+def test_the_last_look_is_at_the_last_weights_not_at_the_best(
+    trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    best = {"load_best_model_at_end": True, "save_strategy": "steps", "eval_strategy": "steps"}
+    watch = transformers.ProbeCallback(PROBES[1:], every=4, output_dir=tmp_path / "looks")
+    given = {**best, "save_steps": 2, "eval_steps": 2, "metric_for_best_model": "eval_first"}
+    trainer, _ = trained(watch, evaluate=True, **given)
+    assert trainer.state.best_model_checkpoint.endswith("checkpoint-2")
+    assert [look.step for look in watch.watch.looks] == [0, 4, 6]
+    reference = probelight.zero_shot(str(tmp_path / "out" / "checkpoint-6"), PROBES[1:]).items
+    ours = watch.results.items.query("model.str.endswith('@step6')", engine="python")
+    assert [*ours["scores"]] == [*reference["scores"]]
+
+
 def other_model(kind: str, folder: Path) -> tuple[Any, Any]:
     """A decoder or an encoder-decoder with dropout, and its tokenizer."""
     torch.manual_seed(2)
@@ -323,7 +416,7 @@ def test_a_training_that_begins_anew_does_not_go_on_in_the_folder_of_another(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
     trained(transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
-    with pytest.raises(UsageError, match="holds looks at a training before this one"):
+    with pytest.raises(UsageError, match="holds the looks of an earlier training"):
         trained(transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
 
 
@@ -364,6 +457,8 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
         (["age_small"], {"max_items": "9"}, "numbers from 1 on, not '9'"),
         ([[{"sentence": "A [MASK]."}]], {}, "a list is no name or file; give items as"),
         (["age_small"], {"keep": "best"}, "keep='best': give 'best_average'"),
+        (["age_small"], {"keep": True}, "keep=True: give 'best_average'"),
+        (["age_small"], {"keep": lambda s: s["age"]}, "keep: KeyError: 'age'; .* age_small by"),
         (["age_small"], {"keep_most": 0}, "numbers from 1 on"),
         (["age_small"], {"max_items": 1}, "less than a group of age_small has, .*; give 2 or more"),
         (["age_small"], {"text": {"max_lenght": 9}}, "text: .max_lenght. .*did you mean"),
