@@ -50,7 +50,7 @@ class StepClock(TrainerCallback):
         self._start = clock()
 
     def on_optimizer_step(self, *_: Any, **__: Any) -> None:
-        """Stop the clock behind the optimiser's step."""
+        """Stop the clock after the optimiser's step."""
         self.seconds.append(clock() - self._start)
 
 

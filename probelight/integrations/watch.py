@@ -547,7 +547,7 @@ class WatchedTraining:
         return {f"probe/{name}": value for name, value in scores.items()}
 
     def end(self) -> None:
-        """Write what was gained and lost, behind the last look."""
+        """Write what was gained and lost, after the last look."""
         by_first_process(self.watch.write_changes)
 
 

@@ -19,7 +19,7 @@ class MissingFileError(ProbelightError, FileNotFoundError):
 
 @contextmanager
 def quietly() -> Iterator[io.StringIO]:
-    """Raise what a command would say as a ProbelightError; yield what it prints, unprinted."""
+    """Turn a command's mistakes into ProbelightErrors; yield its output instead of printing it."""
     token = FROM_PYTHON.set(True)
     try:
         with redirect_stdout(io.StringIO()) as printed:

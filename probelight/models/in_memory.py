@@ -32,7 +32,7 @@ _MODULES = {
 
 @dataclass(frozen=True)
 class TextSettings:
-    """How a model in memory is given its text, as `ModelSettings` says it of others."""
+    """How a model in memory is given its text, as in `ModelSettings`."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -40,6 +40,16 @@ class TextSettings:
     multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
     answer_prefix: str = "auto"
     pll: Literal["original", "within_word_l2r"] = "original"
+
+    def __post_init__(self) -> None:
+        if self.max_length < 1:
+            raise UsageError(f"max_length {self.max_length}: give a number of tokens from 1 on")
+
+
+@dataclass(frozen=True)
+class _InMemory(TextSettings):
+    """The same with what scorers ask of a model that they load."""
+
     name_or_path: str = "model in memory"
     revision: str | None = None
     random_weights: bool = False
@@ -53,7 +63,10 @@ def type_of(network: Any) -> str:
         if name.endswith(ends):
             return model_type
     known = ", ".join(end for ends in CLASSES.values() for end in ends)
-    raise UsageError(f"a {name} says no words; give one of the classes that end in {known}")
+    raise UsageError(
+        f"a {name} has no language-model or multiple-choice head; give one of the classes that end "
+        f"in {known}"
+    )
 
 
 def name_of(network: Any) -> str:
@@ -67,7 +80,7 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
 
     Raises:
         UsageError: If models of its type do not answer the setup.
-        PretrainedError: If its head or its tokenizer is of no form that is read here.
+        PretrainedError: If its head or its tokenizer is not supported.
     """
     # Batches set the truncation and the padding of a tokenizer, and training has its own.
     tokenizer = copy.deepcopy(tokenizer)
@@ -78,11 +91,12 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
     if type(network).__name__.endswith("ForMultipleChoice"):
         if setup != "mc_qa":
             raise UsageError(f"a {type(network).__name__} answers questions, not sentences")
-        name, length = settings.name_or_path, settings.max_length
-        pairs = PairChoice(name, "multiple_choice", length, read=read)
+        pairs = PairChoice(
+            _InMemory.name_or_path, "multiple_choice", settings.max_length, read=read
+        )
         return TrainedScorer(pairs, pairs.network)
     module = cast(ModelTypeModule, import_module(_MODULES[type_of(network)]))
-    return module.load(settings, setup, read=read)
+    return module.load(_InMemory(**vars(settings)), setup, read=read)
 
 
 @contextmanager

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
+from weakref import finalize
 
+from probelight.io.atomic import whole_folder, write_bytes_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
+from probelight.probes.record import Setup
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.reports.notebook import Results
 
@@ -58,14 +63,17 @@ def zero_shot(
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
 
     Raises:
-        ProbelightError: As the command's messages; its subclasses say which kind.
+        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
     from probelight.protocols.zero_shot.command import zero_shot as command
 
     with _called(output_dir, "zero_shot", trainer) as (made, shared):
         if not (given := _as_list(probes)):
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
-        names = [_probe_name(entry, made, number) for number, entry in enumerate(given)]
+        names: list[str] = []
+        for entry in given:
+            number = 1 + sum(_is_items(other) for other in given[: len(names)])
+            names.append(_probe_name(entry, made, number))
         options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
         options["scoring"] = [*scoring]
         command(**shared, **_models(models, made), probes=names, **options)
@@ -102,7 +110,7 @@ def curve(
         trainer: As in `zero_shot`.
 
     Raises:
-        ProbelightError: As the command's messages; its subclasses say which kind.
+        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
     from probelight.protocols.curve.command import curve as command
     from probelight.protocols.curve.settings import CurveSettings
@@ -110,7 +118,10 @@ def curve(
     with _called(output_dir, "curve", trainer) as (made, shared):
         options = _files(data, made) | {"setup": setup, "random_weights": random_weights}
         options |= {"mirror": mirror, "grid": as_settings(CurveSettings, grid or {}, "grid")}
-        options |= {"probes": _as_list(probes), "dry_run": dry_run}
+        names = _as_list(probes)
+        if any(not isinstance(name, str | Path) for name in names):
+            raise UsageError("probes: give names; items in memory are given as data={'train': ...}")
+        options |= {"probes": [str(name) for name in names], "dry_run": dry_run}
         command(**shared, **_models(models, made), **options)
     return made.results(dry_run)
 
@@ -153,7 +164,7 @@ def inoculate(
         trainer: As in `zero_shot`.
 
     Raises:
-        ProbelightError: As the command's messages; its subclasses say which kind.
+        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
     from probelight.models.checkpoint_files import head_settings
     from probelight.models.pair_choice import answers_questions
@@ -166,7 +177,10 @@ def inoculate(
             raise UsageError(
                 "original: give the name of the original task's probe, or its settings"
             )
-        task = {"name": original, "sets": [original]} if isinstance(original, str) else original
+        if isinstance(original, str | Path):
+            task: Any = {"name": Path(original).stem, "sets": [str(original)]}
+        else:
+            task = original
         name, revision = settings.name_or_path, settings.revision
         if "checkpoint" not in task and answers_questions(name, revision):
             folder = _local_folder(name, revision)
@@ -176,7 +190,7 @@ def inoculate(
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
         options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}
         options["dry_run"] = dry_run
-        chosen = {"name": probe} if isinstance(probe, str) else probe or {}
+        chosen = {"name": str(probe)} if isinstance(probe, str | Path) else probe or {}
         options["probe"] = as_settings(ProbeOrFiles, chosen, "probe")
         task = as_settings(OriginalTask, task, "original")
         command(**shared, model=settings, original=task, dose=dose, **options)
@@ -194,7 +208,7 @@ def compare(
         probes: Probes to compare on; all that are in common by default.
 
     Raises:
-        ProbelightError: As the command's messages; its subclasses say which kind.
+        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
     from probelight.protocols.compare.compare import compare as command
 
@@ -209,20 +223,39 @@ class _Made:
 
     def __init__(self, output_dir: str | Path | None, shown: str, printed: StringIO) -> None:
         self.printed = printed  # by the command
-        self._temporary = TemporaryDirectory(prefix="probelight-") if output_dir is None else None
-        self.folder = Path(self._temporary.name if self._temporary else str(output_dir))
+        self._is_temporary = output_dir is None
+        self.folder = Path(mkdtemp(prefix="probelight-") if output_dir is None else output_dir)
         self._shown = shown
 
     def results(self, dry_run: bool = False) -> Results:
         plan = tuple(self.printed.getvalue().splitlines()) if dry_run else ()
         found = Results(self.folder, self._shown, plan)
-        found._temporary = self._temporary
+        if self._is_temporary:  # removed with the last reference
+            finalize(found, shutil.rmtree, self.folder, ignore_errors=True)
         return found
 
-    def place(self, name: str) -> Path:
-        """Return where something that was given in memory is kept for the command."""
-        path = self.folder / "given" / name
+    def items(self, name: str, given: Any) -> tuple[Path, Setup]:
+        """Write items that were given in memory, in a folder named by what they are."""
+        from probelight.probes.importers.objects import write_items
+
+        with TemporaryDirectory() as folder:
+            setup = write_items(Path(folder) / name, given)
+            content = (Path(folder) / name).read_bytes()
+        path = self.folder / "given" / sha256(content).hexdigest()[:12] / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes_atomic(path, content)
+        return path, setup
+
+    def model(self, network: Any, tokenizer: Any) -> Path:
+        """Write a model that was given in memory, in a folder named by its weights."""
+        from probelight.models.in_memory import name_of
+        from probelight.models.networks import model_fingerprint
+
+        path = self.folder / "given" / model_fingerprint(network)[:12] / name_of(network)
+        if not path.exists():
+            with whole_folder(path) as fresh:
+                network.save_pretrained(fresh)
+                tokenizer.save_pretrained(fresh)
         return path
 
 
@@ -246,7 +279,7 @@ def _as_list(given: Any) -> list[Any]:
     if isinstance(given, str | Path | Mapping) or _is_items(given):
         return [given]
     if not isinstance(given, Iterable):
-        raise UsageError(f"probes: {given!r} is no name, file or list of dicts")
+        raise UsageError(f"probes: {given!r} is not a name, a file or a list of dicts")
     found = list(given)
     return [found] if _is_items(found) else found
 
@@ -262,11 +295,9 @@ def _probe_name(entry: Any, made: _Made, number: int) -> str:
     if isinstance(entry, str | Path):
         return str(entry)
     if not _is_items(entry):
-        raise UsageError(f"probes: {type(entry).__name__} is no name, file or list of dicts")
-    from probelight.probes.importers.objects import write_items
-
-    path = made.place(f"items{number or ''}.jsonl")
-    write_items(path, entry)
+        kind = type(entry).__name__
+        raise UsageError(f"probes: {kind} is not a name, a file or a list of dicts")
+    path, _ = made.items(f"items{number if number > 1 else ''}.jsonl", entry)
     return str(path)
 
 
@@ -274,14 +305,12 @@ def _files(data: Mapping[str, Any] | None, made: _Made) -> dict[str, Any]:
     """Return the user's own files as the argument `data`, none where there are none."""
     if not data:
         return {}
-    from probelight.probes.importers.objects import write_items
     from probelight.protocols.engine.settings import SplitFiles
 
     given = dict(data)
     for split in ("train", "dev", "test"):
         if _is_items(given.get(split)):
-            path = made.place(f"items-{split}.jsonl")
-            setup = write_items(path, given[split])
+            path, setup = made.items(f"items-{split}.jsonl", given[split])
             given |= {split: str(path), "setup": given.get("setup", setup)}
         elif given.get(split) is not None:
             given[split] = str(given[split])
@@ -297,15 +326,13 @@ def _models(given: Any, made: _Made) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return {"model": as_settings(ModelSettings, {"kind": AUTO, **given}, "model")}
     if isinstance(given, tuple) and len(given) == 2 and hasattr(given[0], "save_pretrained"):
-        from probelight.models.in_memory import name_of
-
-        folder = made.place(name_of(given[0]))
-        for part in given:
-            part.save_pretrained(folder)
-        return {"model": ModelSettings(name_or_path=str(folder), kind=AUTO)}
-    names = [given] if isinstance(given, str | Path) else given
-    if hasattr(given, "save_pretrained") or not isinstance(names, Iterable):
-        raise UsageError("models: give a model in memory with its tokenizer, (model, tokenizer)")
+        return {"model": ModelSettings(name_or_path=str(made.model(*given)), kind=AUTO)}
+    names = list(given) if isinstance(given, list | tuple | set) else [given]
+    if not all(isinstance(name, str | Path) for name in names):
+        raise UsageError(
+            "models: give names or folders, or one model in memory with its tokenizer, "
+            "(model, tokenizer)"
+        )
     return {"models": [str(name) for name in names]}
 
 
@@ -315,7 +342,7 @@ def _model_settings(chosen: Mapping[str, Any]) -> Any:
     if "model" in chosen:
         return chosen["model"]
     if len(chosen["models"]) != 1:
-        raise UsageError("one model is inoculated; call it for each")
+        raise UsageError("one model is inoculated; call inoculate for each of them")
     return model_of(chosen["models"][0])
 
 

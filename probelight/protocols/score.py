@@ -102,7 +102,7 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
         **settings: As `ModelSettings`: `max_length`, `multi_token`, `revision` and so on.
 
     Raises:
-        UsageError: If a model in memory has no tokenizer, or is of no kind that is read here.
+        UsageError: If a model in memory has no tokenizer, or its type is not supported.
         PretrainedError: If there is no such model.
     """
     from probelight.protocols.engine.chosen_models import model_of, with_model_type
@@ -120,15 +120,21 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
 
 
 def load_probe(
-    probe: Any, split: str | None = None, *, setup: Setup | None = None, mirror: str | None = None
+    probe: Any,
+    split: str | None = None,
+    *,
+    name: str | None = None,
+    setup: Setup | None = None,
+    mirror: str | None = None,
 ) -> ProbeData:
     """Return the items of a probe.
 
     Args:
         probe: Name of a probe, `name:split` or path of its config, a file of items, or items: a
-            list of dicts or a `datasets.Dataset` (see
+            list of dicts, a `datasets.Dataset` or a DataFrame (see
             `probelight.probes.importers.objects.write_items`).
         split: Split of a probe with a config; dev by default, or test where there is no dev.
+        name: What results call it; by default its own name, that of the file, or "items".
         setup: "mc_mlm", "mc_qa" or "minimal_pair", of items without a config; by default as their
             first one is.
         mirror: Folder or address in place of the addresses of the released files.
@@ -140,11 +146,13 @@ def load_probe(
         if not isinstance(probe, str | Path):
             with TemporaryDirectory() as folder:
                 path = Path(folder) / "items.jsonl"
-                found = write_items(path, probe)
-                return load_file(path, setup or found)
-        if setup and str(probe).endswith(ITEM_FILES):
-            return load_file(probe, setup)
-        return load_entry(probe, split, mirror=mirror)[0]
+                written = write_items(path, probe)
+                found = load_file(path, setup or written)
+        elif setup and str(probe).endswith(ITEM_FILES):
+            found = load_file(probe, setup)
+        else:
+            found, _ = load_entry(probe, split, mirror=mirror)
+    return replace(found, config=replace(found.config, name=name)) if name else found
 
 
 def score(

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError, nearest
@@ -41,7 +40,6 @@ class Results:
     def __init__(self, folder: str | Path, shown: str = "", plan: Sequence[str] = ()) -> None:
         self.folder = Path(folder)
         self._shown = shown
-        self._temporary: TemporaryDirectory[str] | None = None  # removed with the last reference
         from probelight.results import load as results_load
 
         self._figures: dict[str, list[Figure]] = {}  # by section
@@ -117,14 +115,19 @@ class Results:
 
         Args:
             path: Where the page goes; None leaves it in the folder of the results.
+
+        Raises:
+            UsageError: If it is a folder.
         """
         from probelight.reports.build import build_report
 
         with quietly():
             page = build_report(self.folder)
-        if path is None:
-            return page
-        target = Path(path)
+        target = page if path is None else Path(path)
+        if target.is_dir():
+            raise UsageError(f"{target} is a folder; give a file such as {target}/page.html")
+        if target.resolve() == page.resolve():
+            return target
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(page, target)
         if (items := page.parent / "items").is_dir():  # what the page itself cannot hold

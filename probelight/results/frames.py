@@ -56,7 +56,7 @@ WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place
 def results_frame(results: Results) -> pd.DataFrame:
     """Return a row for each number of all runs, in their order, with the columns of `NUMBERS`.
 
-    A missing number is NA, a missing text "".
+    A missing number is NA or NaN, a missing text "".
     """
     found = [
         {

@@ -33,7 +33,7 @@ class Predictions:
         scores: Mapping[int, Sequence[float]],
         notices: tuple[str, ...],
     ) -> Predictions:
-        """Return the predictions on the records that have scores, which are by their places."""
+        """Return the predictions on the records that have scores, by the records' places."""
         kept = sorted(scores)
         return cls(name, [records[i] for i in kept], [scores[i] for i in kept], notices)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoTokenizer, BertConfig, BertForMultipleChoice
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForMultipleChoice
 
 import probelight
 from probelight.io.errors import ConfigError, ProbelightError, UsageError
@@ -29,7 +29,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> probelight.Results:
 
 def test_frames_have_the_number_and_every_item(results: probelight.Results) -> None:
     accuracies = results.frame.query("metric == 'accuracy'").set_index("probe")["value"]
-    assert [*accuracies.index] == ["age_small", "items1"]
+    assert [*accuracies.index] == ["age_small", "items"]
     for probe, rows in results.items.groupby("probe"):
         right = [max(s) == s[a] for s, a in zip(rows["scores"], rows["answer"], strict=True)]
         assert accuracies[probe] == pytest.approx(sum(right) / len(right))
@@ -62,7 +62,7 @@ def test_a_notebook_shows_tables_and_a_figure_and_a_terminal_tables(
 def test_the_page_goes_where_it_is_wanted(results: probelight.Results, tmp_path: Path) -> None:
     page = results.report(tmp_path / "pages" / "page.html")
     assert page == tmp_path / "pages" / "page.html"
-    assert "items1" in page.read_text()
+    assert "items" in page.read_text()
     again = probelight.load(results.folder)
     assert len(again.frame) == len(results.frame)
 
@@ -90,11 +90,18 @@ def test_a_temporary_folder_goes_with_its_results() -> None:
     ("arguments", "options", "kind", "message"),
     [
         (("dictionary-lm", "age_smal"), {}, ConfigError, "did you mean 'age_small'"),
-        (("dictionary-lm", 3), {}, UsageError, "probes: 3 is no name, file or list of dicts"),
-        (("dictionary-lm", [3]), {}, UsageError, "probes: int is no name"),
+        (("dictionary-lm", 3), {}, UsageError, "probes: 3 is not a name, a file or a list"),
+        (("dictionary-lm", [3]), {}, UsageError, "probes: int is not a name"),
+        (([("a", "b")], "age_small"), {}, UsageError, "models: give names or folders"),
+        (
+            ("dictionary-lm", {"train": []}),
+            {},
+            ProbelightError,
+            "dict is not a name, a file or a list",
+        ),
         (("dictionary-lm", []), {}, UsageError, "probes: give a name, a file of items"),
         (("dictionary-lm", WHALES), {"output_dir": __file__}, UsageError, "Not a directory"),
-        ((3, "age_small"), {}, UsageError, "give a model in memory with its tokenizer"),
+        ((3, "age_small"), {}, UsageError, "one model in memory with its tokenizer"),
         (("nothing/there/at/all", "age_small"), {}, ProbelightError, "no folder nothing"),
         (
             ("dictionary-lm", "age_small"),
@@ -196,3 +203,32 @@ def test_a_dry_run_trains_nothing_and_says_what_it_would_take(tmp_path: Path) ->
     assert "1 run: 1 inoculate" in tuned.plan
     assert any(line.startswith("time: 6 steps, ") for line in tuned.plan)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_same_folder_scores_a_model_in_memory_anew_when_its_weights_change(
+    tmp_path: Path,
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(ROOT / "assets" / "dictionary-lm")
+    network = BertForMaskedLM.from_pretrained(
+        ROOT / "assets" / "dictionary-lm", dtype=torch.float32
+    )
+    first = probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path / "one").items
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(0.9)
+    with pytest.raises(ProbelightError, match="name_or_path"):  # a folder is of one command
+        probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path / "one")
+    again = probelight.load(tmp_path / "one").items
+    assert [*again["scores"]] == [*first["scores"]]
+    other = probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path / "two").items
+    assert [*other["scores"]] != [*first["scores"]]
+    assert [*other["item"]] == [*first["item"]]
+
+
+def test_a_page_is_not_put_in_place_of_a_folder(
+    results: probelight.Results, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="is a folder; give a file"):
+        results.report(tmp_path)
+    page = results.report()
+    assert results.report(page) == page

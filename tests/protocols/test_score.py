@@ -90,6 +90,12 @@ def test_items_in_memory_are_a_probe_of_their_own() -> None:
     assert [*found.items["item"]] == ["items:items-1@1", "items:items-2@2"]
 
 
+def test_a_probe_in_memory_may_be_given_a_name() -> None:
+    item = {"sentence": "A whale is [MASK].", "choices": ["large", "small"], "answer": 0}
+    assert probelight.load_probe([item], name="whales").config.name == "whales"
+    assert probelight.load_probe("age_small:dev", name="ages").config.name == "ages"
+
+
 def test_a_dataset_is_a_probe_too() -> None:
     from datasets import Dataset
 
@@ -102,7 +108,7 @@ def test_a_dataset_is_a_probe_too() -> None:
 def test_what_cannot_be_scored_is_one_error(network: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="tokenizer of a model in memory"):
         probelight.load_model(network)
-    with pytest.raises(UsageError, match="a BertModel says no words"):
+    with pytest.raises(UsageError, match="a BertModel has no language-model"):
         probelight.load_model(BertModel(network.config), tokenizer=object())
     with pytest.raises(ProbelightError, match="did you mean 'age_small'"):
         probelight.load_probe("age_smal")

@@ -29,9 +29,12 @@ def write_items(path: Path, items: Any) -> Setup:
             its number from 0. An id and facts such as `cluster` may be given too.
 
     Raises:
-        RecordError: If a row is of no such form; the message has its number, from 1.
+        RecordError: If a row has none of these forms; the message has its number, from 1.
     """
     rows: list[dict[str, Any]] = []
+    if isinstance(items, Mapping):
+        kind = type(items).__name__
+        raise RecordError(f"{kind} is not a list of items; give one, or a split of a DatasetDict")
     if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
         items = items.to_dict("records")
     for number, item in enumerate(items, start=1):
@@ -61,13 +64,17 @@ def setup_of_row(row: Mapping[str, Any]) -> Setup:
 def _row(item: object) -> dict[str, Any]:
     if not isinstance(item, Mapping):
         raise RecordError(f"it is a {type(item).__name__}, not a dict such as {_PLAIN}")
-    row = dict(item)
+    # numpy's lists and numbers, of a table that was read from a file
+    row = {key: v.tolist() if hasattr(v, "tolist") else v for key, v in item.items()}
     if isinstance(row.get("question"), Mapping) or "sentence_good" in row:
         return row
     choices = row.get("choices")
     adapter = None if isinstance(choices, list | tuple) else adapter_of(row.keys())
     if adapter:
-        return adapter(row)
+        try:
+            return adapter(row)
+        except (KeyError, TypeError, IndexError) as error:
+            raise RecordError(f"{type(error).__name__}: {error}; give it as in {_PLAIN}") from error
     stem = next((row[name] for name in STEMS if name in row), None)
     gold = next((row[name] for name in GOLDS if name in row), None)
     if not (isinstance(stem, str) and isinstance(choices, list | tuple)) or gold is None:

@@ -336,7 +336,8 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                         "run": first.key,
                     }
                 name = f"curve-{curve.data.config.name}-{FULL}-{size}-{control}-{seed}-{label}"
-                job = Job(name, config, run_job, needs, curve.fit.num_steps(size), num_bytes)
+                steps = curve.fit.num_steps(size)
+                job = Job(name, config, run_job, needs, steps, num_bytes, keeps_model=False)
                 jobs[job.key] = job
     return list(jobs.values())
 

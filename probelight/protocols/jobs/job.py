@@ -279,6 +279,7 @@ class Job:
         title: Name of the job in the command's messages; the key if empty.
         bar: Text of one progress bar that this job shares with neighbours of the same text.
         num_texts: Texts that a model without training reads first, for the estimate of time.
+        keeps_model: Whether the model is still there when the job is done, for that of disk.
     """
 
     name: str
@@ -292,6 +293,7 @@ class Job:
     title: str = ""
     bar: str = ""
     num_texts: int = 0
+    keeps_model: bool = True
 
     def __post_init__(self) -> None:
         if self.search:  # else no field at all: the keys of other jobs are older than searches

@@ -366,19 +366,21 @@ def plan_lines(
 
     trained = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
     found = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]
-    sizes = [job.weights_bytes for job in left if job.num_steps]
+    training = [job.weights_bytes for job in left if job.num_steps]
+    sizes = [job.weights_bytes for job in left if job.num_steps and job.keeps_model]
     if found or sizes_are_known:
         total, source = float(sum(sizes)), f"the best model of each {noun} that trains"
         if found:
             total = len(sizes) * fmean(found)
             source = f"as {counted(len(found), f'finished {noun}')}"
-        states = _size(COPIES_OF_STATES * max(sizes, default=0))
-        disk = f"{_size(total)} ({source}), and {states} per {noun} while it trains"
+        states = _size(COPIES_OF_STATES * max(training, default=0))
+        disk = f"{_size(total)} ({source}), and " if sizes else ""
+        disk += f"{states} per {noun} while it trains"
     num_steps, num_texts = (sum(getattr(j, n) for j in left) for n in ("num_steps", "num_texts"))
-    work = [counted(num_steps, "step")] if num_steps or not num_texts else []
+    work = [counted(num_steps, "step")] if num_steps else []
     if num_texts:
         work.append(f"{counted(num_texts, 'text')} read by frozen models")
-    lines += [f"time: {', '.join(work)}{time_left}", f"memory: {memory}"]
+    lines += [f"time: {', '.join(work) or 'nothing is trained'}{time_left}", f"memory: {memory}"]
     return [*lines, f"disk: {disk}"] if num_steps else lines
 
 

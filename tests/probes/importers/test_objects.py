@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -95,5 +96,5 @@ def test_what_is_no_item_is_named_by_its_number(
 def test_a_data_frame_is_its_rows(tmp_path: Path) -> None:
     rows = [{**WHALE, "answer": 1}, {**WHALE, "answer": 0}]
     path = tmp_path / "items.jsonl"
-    write_items(path, pd.DataFrame(rows))
+    write_items(path, pd.DataFrame(rows).assign(choices=[np.array(WHALE["choices"])] * 2))
     assert [record.answer for record in load_file(path, "mc_mlm").records] == [1, 0]

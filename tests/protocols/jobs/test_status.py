@@ -319,6 +319,12 @@ def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None
     assert not (tmp_path / "not-made").exists()
 
 
+def test_a_model_that_is_removed_takes_disk_while_it_trains_alone(tmp_path: Path) -> None:
+    removed = [replace(job, keeps_model=False) for job in TRAINED]
+    *_, disk = said(tmp_path, *removed)
+    assert disk == "disk: 600 MB per cell while it trains"
+
+
 def test_cells_that_share_a_gpu_are_planned_by_their_share(tmp_path: Path) -> None:
     def of(lines: list[str]) -> tuple[str, str]:
         time, memory = (line for line in lines if line.startswith(("time", "memory")))
