@@ -15,7 +15,9 @@ from typing import Any, Literal
 
 import pytorch_lightning as pl
 
-from probelight.integrations.watch import Entry, Keep, Watch, WatchedTraining
+from probelight.integrations.callback import WatchedTraining
+from probelight.integrations.watch import Keep, Watch
+from probelight.integrations.watched_sets import Entry
 
 
 class ProbeCallback(WatchedTraining, pl.Callback):

@@ -17,7 +17,9 @@ from typing import Any, Literal
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from probelight.integrations.watch import Entry, Keep, Watch, WatchedTraining
+from probelight.integrations.callback import WatchedTraining
+from probelight.integrations.watch import Keep, Watch
+from probelight.integrations.watched_sets import Entry
 
 
 class ProbeCallback(WatchedTraining, TrainerCallback):

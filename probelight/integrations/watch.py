@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 
+from probelight.integrations.watched_sets import Entry, Watched, part_of, watched_set
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
-from probelight.io.from_python import quietly
 from probelight.io.package import cache_folder
 from probelight.metrics.comparisons import compare_runs
 from probelight.models.answering import (
@@ -33,7 +30,7 @@ from probelight.models.answering import (
 from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of, type_of
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import groups_of
-from probelight.probes.source import ProbeData, load_entry
+from probelight.probes.source import ProbeData
 from probelight.results.measured import (
     Predictions,
     accuracy_row,
@@ -47,10 +44,9 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder, run_key
 
 if TYPE_CHECKING:
-    from probelight import Results
+    pass
 
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
-Entry = str | Path | ProbeData
 PROTOCOL = "zero_shot"
 CHANGES = "changes.csv"  # what was gained and lost, in the folder of the results
 KEPT = "kept"  # folder of the checkpoints, below that of the results
@@ -69,24 +65,6 @@ class State(NamedTuple):
     name: str  # of the model
     looks: list[Look]
     best_checkpoint: Path | None
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A set that is looked at."""
-
-    data: ProbeData
-    split: str
-
-    @property
-    def name(self) -> str:
-        """What results call it."""
-        return self.data.config.name
-
-    @property
-    def groups(self) -> list[str]:
-        """The group of each item, which intervals do not divide."""
-        return groups_of(self.data.records, self.data.config.group_by)
 
 
 class Watch:
@@ -138,7 +116,7 @@ class Watch:
         names = [*probes, *([original] if original else [])]
         if not names:
             raise UsageError("give a probe to watch, such as probes=['age_small']")
-        self.sets = [_part(_watched(entry), max_items, seed) for entry in names]
+        self.sets = [part_of(watched_set(entry), max_items, seed) for entry in names]
         called = [watched.name for watched in self.sets]
         if repeated := {name for name in called if called.count(name) > 1}:
             raise UsageError(
@@ -441,127 +419,3 @@ def _step_of(record: RunRecord) -> int:
 
 def _accuracy(record: RunRecord) -> float:
     return next(row.value for row in record.rows if row.metric == "accuracy")
-
-
-def _watched(entry: Entry) -> Watched:
-    if isinstance(entry, ProbeData):
-        return Watched(entry, "")
-    if isinstance(entry, str | Path):
-        return Watched(*load_entry(entry))
-    raise UsageError(
-        f"a {type(entry).__name__} is no name or file; give items as probelight.load_probe(items)"
-    )
-
-
-def _part(watched: Watched, max_items: int | None, seed: int) -> Watched:
-    """Return a set with at most so many items, whole groups in a drawn order."""
-    records = watched.data.records
-    if max_items is None or len(records) <= max_items:
-        return watched
-    by_group: dict[str, list[int]] = {}
-    for place, group in enumerate(watched.groups):
-        by_group.setdefault(group, []).append(place)
-    groups = [*by_group.values()]
-    kept: list[list[int]] = []
-    for number in np.random.default_rng(seed).permutation(len(groups)):
-        if sum(map(len, kept)) + len(groups[number]) > max_items:
-            break  # to look for a smaller one would draw small groups more often
-        kept.append(groups[number])
-    if not kept:
-        raise UsageError(
-            f"max_items={max_items} is less than a group of {watched.name} has, and groups are not "
-            f"divided; give {len(groups[number])} or more"
-        )
-    part = tuple(records[place] for place in sorted(chain.from_iterable(kept)))
-    wider = math.sqrt(_spread(kept) / _spread(groups))
-    notice = (
-        f"{len(part)} of {len(records)} items, whole groups drawn with seed {seed}; expect "
-        f"intervals {wider:.1f} times as wide"
-    )
-    data = replace(watched.data, records=part, notices=(*watched.data.notices, notice))
-    return Watched(data, watched.split)
-
-
-def _spread(groups: Sequence[Sequence[int]]) -> float:
-    """Return the variance of a mean, up to a factor, if the items of a group are all alike."""
-    sizes = np.array([len(places) for places in groups])
-    return float((sizes**2).sum() / sizes.sum() ** 2)
-
-
-class WatchedTraining:
-    """What the callbacks of all trainers share.
-
-    Args:
-        every: Steps between two looks, or "epoch".
-        watch: What looks.
-    """
-
-    def __init__(self, every: int | Literal["epoch"], watch: Watch) -> None:
-        if every != "epoch" and (type(every) is not int or every < 1):
-            raise UsageError(f"every={every!r}: give a number of steps, or 'epoch'")
-        self.every = every
-        self.watch = watch
-        self._tried = -1  # the step of the last look
-
-    @property
-    def results(self) -> Results:
-        """The results so far, as `probelight.load` returns them."""
-        import probelight
-
-        return probelight.load(self.watch.folder)
-
-    @property
-    def changes(self) -> pd.DataFrame:
-        """What was gained and lost, see `Watch.changes`."""
-        return self.watch.changes
-
-    @property
-    def best_checkpoint(self) -> Path | None:
-        """Folder of the best checkpoint, None where none is kept."""
-        return self.watch.best_checkpoint
-
-    def begin(self, network: Any, tokenizer: Any, step: int, sharded: str = "") -> None:
-        """Take the model to watch; `sharded` names what splits its weights over processes."""
-        if sharded:
-            raise UsageError(f"the weights are sharded ({sharded}), so no process has them all")
-
-        def begun() -> State:
-            self.watch.begin(network, tokenizer, step)
-            return self.watch.state
-
-        with quietly():
-            self.watch.state = by_first_process(begun)
-
-    def look(self, network: Any, step: int) -> dict[str, float]:
-        """Score the model; return the scores to log, none where they were logged before."""
-        if step == self._tried:  # a step of several micro-batches
-            return {}
-        self._tried = step
-
-        def new_scores() -> tuple[dict[str, float], State]:
-            known = any(look.step == step for look in self.watch.looks)
-            scores = {} if known else self.watch.look(network, step)
-            return scores, self.watch.state
-
-        scores, self.watch.state = by_first_process(new_scores)
-        return {f"probe/{name}": value for name, value in scores.items()}
-
-    def end(self) -> None:
-        """Write what was gained and lost, after the last look."""
-        by_first_process(self.watch.write_changes)
-
-
-def by_first_process(action: Callable[[], Any]) -> Any:
-    """Do something in the first of several processes; all get what it returned or raised."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return action()
-    ended: list[Any] = [None, None]
-    if torch.distributed.get_rank() == 0:
-        try:
-            ended[0] = action()
-        except Exception as error:
-            ended[1] = error
-    torch.distributed.broadcast_object_list(ended, src=0)
-    if ended[1] is not None:
-        raise ended[1]
-    return ended[0]

@@ -1,0 +1,96 @@
+"""What the callbacks of all trainers share: when to look, and several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+import torch
+
+from probelight.integrations.watch import State, Watch
+from probelight.io.errors import UsageError
+from probelight.io.from_python import quietly
+
+if TYPE_CHECKING:
+    from probelight import Results
+
+
+class WatchedTraining:
+    """What the callbacks of all trainers share.
+
+    Args:
+        every: Steps between two looks, or "epoch".
+        watch: What looks.
+    """
+
+    def __init__(self, every: int | Literal["epoch"], watch: Watch) -> None:
+        if every != "epoch" and (type(every) is not int or every < 1):
+            raise UsageError(f"every={every!r}: give a number of steps, or 'epoch'")
+        self.every = every
+        self.watch = watch
+        self._tried = -1  # the step of the last look
+
+    @property
+    def results(self) -> Results:
+        """The results so far, as `probelight.load` returns them."""
+        import probelight
+
+        return probelight.load(self.watch.folder)
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What was gained and lost, see `Watch.changes`."""
+        return self.watch.changes
+
+    @property
+    def best_checkpoint(self) -> Path | None:
+        """Folder of the best checkpoint, None where none is kept."""
+        return self.watch.best_checkpoint
+
+    def begin(self, network: Any, tokenizer: Any, step: int, sharded: str = "") -> None:
+        """Take the model to watch; `sharded` names what splits its weights over processes."""
+        if sharded:
+            raise UsageError(f"the weights are sharded ({sharded}), so no process has them all")
+
+        def begun() -> State:
+            self.watch.begin(network, tokenizer, step)
+            return self.watch.state
+
+        with quietly():
+            self.watch.state = by_first_process(begun)
+
+    def look(self, network: Any, step: int) -> dict[str, float]:
+        """Score the model; return the scores to log, none where they were logged before."""
+        if step == self._tried:  # a step of several micro-batches
+            return {}
+        self._tried = step
+
+        def new_scores() -> tuple[dict[str, float], State]:
+            known = any(look.step == step for look in self.watch.looks)
+            scores = {} if known else self.watch.look(network, step)
+            return scores, self.watch.state
+
+        scores, self.watch.state = by_first_process(new_scores)
+        return {f"probe/{name}": value for name, value in scores.items()}
+
+    def end(self) -> None:
+        """Write what was gained and lost, after the last look."""
+        by_first_process(self.watch.write_changes)
+
+
+def by_first_process(action: Callable[[], Any]) -> Any:
+    """Do something in the first of several processes; all get what it returned or raised."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return action()
+    ended: list[Any] = [None, None]
+    if torch.distributed.get_rank() == 0:
+        try:
+            ended[0] = action()
+        except Exception as error:
+            ended[1] = error
+    torch.distributed.broadcast_object_list(ended, src=0)
+    if ended[1] is not None:
+        raise ended[1]
+    return ended[0]

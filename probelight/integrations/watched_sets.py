@@ -1,0 +1,81 @@
+"""The sets of items that are scored while a model is trained: whole, or a part by groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from probelight.io.errors import UsageError
+from probelight.probes.record import groups_of
+from probelight.probes.source import ProbeData, load_entry
+
+Entry = str | Path | ProbeData
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A set that is looked at."""
+
+    data: ProbeData
+    split: str
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return self.data.config.name
+
+    @property
+    def groups(self) -> list[str]:
+        """The group of each item, which intervals do not divide."""
+        return groups_of(self.data.records, self.data.config.group_by)
+
+
+def watched_set(entry: Entry) -> Watched:
+    """Return the set of a name, a file of items, or what `probelight.load_probe` returned."""
+    if isinstance(entry, ProbeData):
+        return Watched(entry, "")
+    if isinstance(entry, str | Path):
+        return Watched(*load_entry(entry))
+    raise UsageError(
+        f"a {type(entry).__name__} is no name or file; give items as probelight.load_probe(items)"
+    )
+
+
+def part_of(watched: Watched, max_items: int | None, seed: int) -> Watched:
+    """Return a set with at most so many items, whole groups in a drawn order."""
+    records = watched.data.records
+    if max_items is None or len(records) <= max_items:
+        return watched
+    by_group: dict[str, list[int]] = {}
+    for place, group in enumerate(watched.groups):
+        by_group.setdefault(group, []).append(place)
+    groups = [*by_group.values()]
+    kept: list[list[int]] = []
+    for number in np.random.default_rng(seed).permutation(len(groups)):
+        if sum(map(len, kept)) + len(groups[number]) > max_items:
+            break  # to look for a smaller one would draw small groups more often
+        kept.append(groups[number])
+    if not kept:
+        raise UsageError(
+            f"max_items={max_items} is less than a group of {watched.name} has, and groups are not "
+            f"divided; give {len(groups[number])} or more"
+        )
+    part = tuple(records[place] for place in sorted(chain.from_iterable(kept)))
+    wider = math.sqrt(_spread(kept) / _spread(groups))
+    notice = (
+        f"{len(part)} of {len(records)} items, whole groups drawn with seed {seed}; expect "
+        f"intervals {wider:.1f} times as wide"
+    )
+    data = replace(watched.data, records=part, notices=(*watched.data.notices, notice))
+    return Watched(data, watched.split)
+
+
+def _spread(groups: Sequence[Sequence[int]]) -> float:
+    """Return the variance of a mean, up to a factor, if the items of a group are all alike."""
+    sizes = np.array([len(places) for places in groups])
+    return float((sizes**2).sum() / sizes.sum() ** 2)
