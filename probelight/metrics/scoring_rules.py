@@ -9,6 +9,8 @@ each summed over the choice's tokens as the scorer says (`probelight.models.scor
   space around it. What a model type sums behind the blank is in the sum and not in the number.
 - `pmi` (Holtzman et al. 2021, PMI_DC): less the same choice's log-likelihood behind a stem that
   asks for the kind of answer alone.
+- `letter` (Robinson et al. 2023): the log-probability of the choice's label behind a prompt that
+  lists all choices with labels (`probelight.probes.prompts`).
 - `calibrated` (Zhao et al. 2021): probabilities over the item's choices, divided by their mean over
   stems without content, and renormalised. Zhao et al. have one set of labels for all items, and a
   softmax of the quotients in place of renormalising, which gives the same order.
@@ -21,9 +23,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-RULES = ("sum", "mean_token", "mean_char", "pmi", "calibrated")
-# Those that need no other stem than the item's own, and so take whole sentences too.
-OF_THE_ITEM = ("sum", "mean_token", "mean_char")
+RULES = ("sum", "mean_token", "mean_char", "pmi", "calibrated", "letter")
+# Those that take whole sentences too.
+OF_THE_ITEM = ("sum", "mean_token", "mean_char", "letter")
+DEBIASED = "letter_debiased"  # the mean of `letter` over several orders, listed next to it
 
 
 def divided(sums: Sequence[float], sizes: Sequence[int]) -> list[float]:
@@ -45,11 +48,11 @@ def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -
         sums: (K,) log-likelihoods behind the item's stem.
         content_free: (S, K) the same behind each stem without content.
     """
-    stems = [_log_normalised(stem) for stem in content_free]
+    stems = [log_normalised(stem) for stem in content_free]
     means = [_log_sum(choice) - math.log(len(stems)) for choice in zip(*stems, strict=True)]
-    given = _log_normalised(sums)
+    given = log_normalised(sums)
     quotients = [log - mean for log, mean in zip(given, means, strict=True)]
-    return [math.exp(log) for log in _log_normalised(quotients)]
+    return [math.exp(log) for log in log_normalised(quotients)]
 
 
 def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> bool:
@@ -65,7 +68,8 @@ def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) 
     )
 
 
-def _log_normalised(logs: Sequence[float]) -> list[float]:
+def log_normalised(logs: Sequence[float]) -> list[float]:
+    """Return the logarithms of probabilities (K,) that sum to 1."""
     total = _log_sum(logs)
     return [log - total for log in logs]
 

@@ -41,6 +41,7 @@ def zero_shot(
     *,
     split: str | None = None,
     scoring: Sequence[str] = (),
+    letters: Mapping[str, Any] | None = None,
     ranks: bool = False,
     output_dir: str | Path | None = None,
     mirror: str | None = None,
@@ -55,7 +56,8 @@ def zero_shot(
             dicts, a `datasets.Dataset` or a DataFrame (see
             `probelight.probes.importers.objects.write_items`).
         split: Split of the probes; by default dev, or test where there is no dev.
-        scoring: Also the accuracy by these rules, such as ["mean_token", "pmi"].
+        scoring: Also the accuracy by these rules, such as ["mean_token", "letter"].
+        letters: How the rule "letter" asks, such as {"orders": "cyclic"}.
         ranks: Also the ranks of the candidates in the whole vocabulary.
         output_dir: Folder of the results, in which the same call goes on where it stopped; a
             temporary one by default.
@@ -65,6 +67,7 @@ def zero_shot(
     Raises:
         ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
+    from probelight.probes.prompts import LetterSettings
     from probelight.protocols.zero_shot.command import zero_shot as command
 
     with _called(output_dir, "zero_shot", trainer) as (made, shared):
@@ -76,6 +79,7 @@ def zero_shot(
             names.append(_probe_name(entry, made, number))
         options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
         options["scoring"] = [*scoring]
+        options["letters"] = as_settings(LetterSettings, letters or {}, "letters")
         command(**shared, **_models(models, made), probes=names, **options)
     return made.results()
 

@@ -56,7 +56,7 @@ def of(module: str, functions: str) -> tuple[str, ...]:
 MEDALS, NOT_JUDGED = of("curve.medals", "medals_table not_judged")
 ZERO_SHOT = (
     *of("zero_shot.scores", "zero_shot_table parts_table paradigms_table ranks_table"),
-    *of("zero_shot.rules", "rules_table flips_table"),
+    *of("zero_shot.rules", "rules_table letters_table flips_table"),
 )
 CURVES = of("curve.tables", "summary_tables")
 ORIGINAL = of("inoculation.tables", "original_table")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
+from probelight.io.package import shipped_path
 from probelight.io.ranges import Mirror, Names, PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, probe_names
+from probelight.probes.prompts import LetterSettings, LetterTemplates, orders_of
 from probelight.probes.record import Record, Setup, groups_of
 from probelight.probes.source import (
     FILE_SPLIT,
@@ -45,6 +47,7 @@ from probelight.protocols.jobs.job import (
 )
 from probelight.protocols.jobs.run import run_command
 from probelight.protocols.zero_shot import measures
+from probelight.protocols.zero_shot.letters import LETTER, ask_letters
 from probelight.results.measured import near_tie_notices, score_notices
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files
@@ -52,13 +55,15 @@ from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "zero_shot"
+DEFAULT_LETTERS = LetterSettings()
 
 
 @command(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "split ranks scoring mirror trainer.accelerator trainer.precision engine.kind",
+        "split ranks scoring letters.orders mirror trainer.accelerator trainer.precision "
+        "engine.kind",
     )
 )
 def zero_shot(
@@ -71,6 +76,7 @@ def zero_shot(
     mirror: Mirror | None = None,
     ranks: bool = False,
     scoring: Names = (),
+    letters: LetterSettings = DEFAULT_LETTERS,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -89,7 +95,8 @@ def zero_shot(
         mirror: Folder or address in place of the addresses of the released files.
         ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
         scoring: Also the accuracy by these rules, and the share of items that they answer
-            otherwise: sum, mean_token, mean_char, pmi, calibrated, by commas.
+            otherwise: sum, mean_token, mean_char, pmi, calibrated, letter, by commas.
+        letters: How `--scoring letter` asks.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
 
@@ -119,6 +126,14 @@ def zero_shot(
             f"--scoring {','.join(unfit)} puts other stems before the choices, and the items of "
             f"{whole[0]} are whole sentences; they take {', '.join(OF_THE_ITEM)}"
         )
+    templates = LetterTemplates.read(shipped_path(letters.prompts)) if LETTER in rules else None
+    if LETTER in rules:
+        for loaded in sets:
+            for record in loaded.data.records:
+                orders_of(record, letters.orders)
+    elif letters != DEFAULT_LETTERS:
+        raise UsageError("--letters are of the rule letter; give --scoring letter too")
+    asked = {"orders": letters.orders, "templates": asdict(templates)} if templates else {}
     first, *others = (model.config() for model in chosen)
     config = {
         "command": "zero-shot",
@@ -131,11 +146,12 @@ def zero_shot(
         **trainer.precisions(),
         **({"ranks": True} if ranks else {}),
         **({"scoring": rules} if rules else {}),
+        **({"letters": asked} if asked else {}),
     }
     return run_command(
         output_dir,
         config,
-        zero_shot_jobs(sets, chosen, trainer, ranks, rules),
+        zero_shot_jobs(sets, chosen, trainer, ranks, rules, asked),
         RunContext(trainer, mirror=mirror, own=own_configs(sets), engine=engine),
         files=[loaded.data for loaded in sets],
         table=PROTOCOL,
@@ -229,6 +245,7 @@ def zero_shot_jobs(
     trainer: TrainerSettings,
     ranks: bool = False,
     rules: Sequence[str] = (),
+    letters: Mapping[str, Any] | None = None,
 ) -> list[Job]:
     """Return the jobs that score each set with each model; a model is loaded once per setup."""
     jobs = []
@@ -246,6 +263,7 @@ def zero_shot_jobs(
                 **({"ranks": True} if ranks else {}),
                 **({"scoring": list(rules)} if rules else {}),
                 **({"domain_stem": domain_stem} if "pmi" in rules else {}),
+                **({"letters": letters} if letters else {}),
             }
             name = f"zero-shot-{loaded.name}-{model.label}"
             jobs.append(Job(name, config, score_set, title=f"{loaded.name}, {model.label}"))
@@ -312,8 +330,18 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
     rules = config.get("scoring") or (("mean_token",) if pairs else ())
     domain_stem = config.get("domain_stem", "")
-    panel = measures.panel_of(scorer, predictions, rules, setup, domain_stem, context.trainer)
+    others = [rule for rule in rules if rule != LETTER]
+    panel = measures.panel_of(scorer, predictions, others, setup, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
+    if letters := config.get("letters"):
+        templates = LetterTemplates(**letters["templates"])
+        reader = loaded_scorer(context, model, "mc_mlm")  # a letter is put in a blank
+        answers = ask_letters(
+            reader, predictions, setup, letters["orders"], templates, context.trainer
+        )
+        answered = {**panel.by_rule, **answers.by_rule}
+        panel = replace(panel, by_rule=answered, notices=panel.notices + answers.notices)
+        rows += answers.rows(groups, row)
     rows += panel.rows(groups, row)
     if pairs:
         for rule, by_rule in panel.by_rule.items():

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from probelight.io.escaping import visible
-from probelight.metrics.scoring_rules import RULES
+from probelight.metrics.scoring_rules import DEBIASED, RULES
 from probelight.reports import table as kit
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL
@@ -19,7 +19,8 @@ from probelight.results.load import Results, UnreadableResultError
 from probelight.results.predictions import PREDICTIONS, read_item_lines
 
 OWN = "own score"  # what the accuracies of all other tables go by
-ORDER = [OWN, *RULES]
+ORDER = [OWN, *RULES, DEBIASED]
+LETTER = "letter"
 MOST_EXAMPLES = 20
 PLACE = ["model", "probe", "split"]
 
@@ -44,9 +45,10 @@ def rules_table(results: Results) -> Table | None:
         "mean_token, mean_char: the sum divided by the tokens, by the characters. pmi: less what "
         "the same choice has after a stem that names no more than the kind of answer (Holtzman et "
         "al. 2021). calibrated: probabilities divided by their mean over stems without content "
-        "(Zhao et al. 2021). A rule that is the same as one before it by construction is not "
-        "listed. To take the best of them on these very items is a selection: decide on a rule "
-        "beforehand, or on other items.",
+        "(Zhao et al. 2021). letter: the log-probability of the choice's letter, asked for by a "
+        "prompt that lists all choices (Robinson et al. 2023). A rule that is the same as one "
+        "before it by construction is not listed. To take the best of them on these very items is "
+        "a selection: decide on a rule beforehand, or on other items.",
         found.rename(columns={"value": "accuracy"}).sort_values(
             ["probe", "split", "model", "_order"]
         ),
@@ -60,6 +62,55 @@ def rules_table(results: Results) -> Table | None:
         each=lambda rule: by_rule[:1] if rule == OWN else by_rule,
         values=[rule for rule in ORDER if rule in {*found.rule}],
         csv=f"model probe split rule {ACCURACY} {SIZE} chance flipped_share",
+    )
+
+
+def letters_table(results: Results) -> Table | None:
+    """Make the table of answers by letter over the orders of the choices."""
+    rows = zero_shot_rows(results)
+    rows = of_entries(results, rows[rows.is_whole & rows.scoring.isin([LETTER, DEBIASED])])
+    names = {
+        (LETTER, "accuracy"): "file_order",
+        (LETTER, "mean_order_accuracy"): "mean_order",
+        (LETTER, "all_orders_accuracy"): "all_orders",
+        (DEBIASED, "accuracy"): "debiased",
+        (LETTER, "unstable_share"): "unstable",
+        (LETTER, "label_bias"): "label_bias",
+    }
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows.to_dict("records"):
+        if name := names.get((row["scoring"], row["metric"])):
+            place = tuple(row[part] for part in ("path", *PLACE))
+            line = found.setdefault(place, {part: row[part] for part in (*PLACE, "_runs")})
+            line[name] = row["value"]
+            line |= {f"{name}_{end}": row[end] for end in ("ci_low", "ci_high")}
+            line |= {
+                size: row[size] for size in ("num_items", "num_groups") if name == "file_order"
+            }
+    measured = ("file_order", "mean_order", "all_orders", "debiased", "unstable")
+    ends = " ".join(f"{name} {name}_ci_low {name}_ci_high" for name in measured)
+    return kit.table(
+        "zero_shot_letters",
+        "Asked for a letter: does the order of the choices decide?",
+        f"Accuracy with the choices in the order of the file; its mean over the orders that were "
+        "asked; items that are right in every order; and by the mean over orders of each choice's "
+        "log-probability among the labels, in which what a label adds cancels. Unstable: items "
+        "with more than one answer over the orders. Label bias: the total variation distance of "
+        "the labels' shares among all answers from equal shares, 0 for no preference (Zheng et al. "
+        f"2024; Pezeshkpour and Hruschka 2024). {INTERVAL} ({BY_GROUPS}).",
+        list(found.values()),
+        [
+            kit.text("probe", "probe", "split"),
+            kit.text("model", "model"),
+            kit.accuracy("file's order %", "file_order"),
+            kit.accuracy("mean over orders %", "mean_order"),
+            kit.accuracy("right in all orders %", "all_orders"),
+            kit.accuracy("debiased %", "debiased"),
+            kit.accuracy("unstable %", "unstable"),
+            kit.share("label bias %", "label_bias"),
+            kit.size(),
+        ],
+        csv=f"model probe split {ends} label_bias {SIZE}",
     )
 
 

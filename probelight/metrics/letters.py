@@ -1,0 +1,70 @@
+"""Answers by letters in several orders of the choices: what is known, and what the order decides.
+
+A model that prefers a letter, or a place, answers otherwise when the same choices are listed in
+another order (Zheng et al. 2024; Pezeshkpour and Hruschka 2024). Scores are of choices here: for
+each order of an item the log-probability of the label that each choice had.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from probelight.metrics.choices import best_of_each, item_score
+from probelight.metrics.scoring_rules import log_normalised
+
+Scores = Sequence[Sequence[float]]  # (O, K): of the choices, in each order of an item
+
+
+def debiased(scores: Scores) -> list[float]:
+    """Return (K,) the mean over orders of each choice's log-probability among the labels.
+
+    Over all cyclic orders every choice has had every label once, so what a label adds to each of
+    its choices cancels.
+    """
+    normalised = [log_normalised(order) for order in scores]
+    return [fmean(choice) for choice in zip(*normalised, strict=True)]
+
+
+def mean_score(scores: Scores, answer: int) -> float:
+    """Return the mean over orders of an item's score: 1 right, 1/n one of n best, 0 wrong."""
+    return fmean(item_score(best, answer) for best in best_of_each(scores))
+
+
+def all_right(scores: Scores, answer: int) -> float:
+    """Return 1 if the gold alone is the answer in every order, else 0."""
+    return float(all(best == (answer,) for best in best_of_each(scores)))
+
+
+def is_unstable(scores: Scores) -> float:
+    """Return 1 if two orders of an item have different answers, else 0."""
+    return float(len({*best_of_each(scores)}) > 1)
+
+
+def label_shares(labels: Sequence[Scores]) -> list[float]:
+    """Return the share of each label among the answers to all items in all orders.
+
+    Args:
+        labels: For each item (O, K) scores of the labels, not of the choices. An answer of n best
+            labels counts 1/n for each; one that is not a number counts for none.
+    """
+    shares = [0.0] * max(len(order) for item in labels for order in item)
+    answers = [best for item in labels for best in best_of_each(item) if best]
+    for best in answers:
+        for label in best:
+            shares[label] += 1 / len(best) / len(answers)
+    return shares
+
+
+def label_bias(labels: Sequence[Scores]) -> float:
+    """Return the total variation distance of the labels' shares from those of no preference.
+
+    Without one each item gives each of its own labels the same share.
+    """
+    even = [0.0] * max(len(order) for item in labels for order in item)
+    orders = [order for item in labels for order in item]
+    for order in orders:
+        for label in range(len(order)):
+            even[label] += 1 / len(order) / len(orders)
+    return math.fsum(abs(a - b) for a, b in zip(label_shares(labels), even, strict=True)) / 2

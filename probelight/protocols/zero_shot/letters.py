@@ -1,0 +1,111 @@
+"""Items asked for the letter of a choice, in one or several orders of the choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from probelight.io.errors import UsageError
+from probelight.metrics import letters as metrics
+from probelight.metrics.scoring_rules import DEBIASED
+from probelight.probes.prompts import LetterTemplates, Orders, by_choice, orders_of
+from probelight.probes.record import Record, Setup
+from probelight.protocols.engine.predictions import ask
+from probelight.protocols.jobs.job import TrainerSettings
+from probelight.results.measured import Predictions, grouped_row
+from probelight.results.row import Row, Subset
+
+if TYPE_CHECKING:
+    from probelight.models.scorer import Scorer
+
+LETTER = "letter"
+
+
+@dataclass(frozen=True)
+class LetterAnswers:
+    """The scores of labels, for each item in each of its orders."""
+
+    name: str
+    records: Sequence[Record]
+    labels: Sequence[metrics.Scores]  # for each item (O, K), by label
+    choices: Sequence[metrics.Scores]  # the same by choice, the order of the file first
+    notices: tuple[str, ...]
+
+    @property
+    def by_rule(self) -> dict[str, Predictions]:
+        """The predictions in the file's order and, of several, by the mean over them."""
+        rules = {LETTER: [item[0] for item in self.choices]}
+        if any(len(item) > 1 for item in self.choices):
+            rules[DEBIASED] = [metrics.debiased(item) for item in self.choices]
+        return {rule: Predictions(self.name, self.records, rows) for rule, rows in rules.items()}
+
+    def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
+        """Return accuracies over the orders, how many answers they change, and the labels' share.
+
+        Label shares and bias are over the answers to all items in all orders, so with one order a
+        file whose answers prefer a label shows in them.
+        """
+        row = replace(row, scoring=LETTER)
+        items = list(zip(self.choices, (record.answer for record in self.records), strict=True))
+        rows: list[Row] = []
+        if any(len(item) > 1 for item in self.choices):
+            over_orders = {
+                "mean_order_accuracy": [metrics.mean_score(item, gold) for item, gold in items],
+                "all_orders_accuracy": [metrics.all_right(item, gold) for item, gold in items],
+                "unstable_share": [metrics.is_unstable(item) for item in self.choices],
+            }
+            rows = [
+                grouped_row(values, groups, replace(row, metric=metric))
+                for metric, values in over_orders.items()
+            ]
+        row = replace(row, num_items=len(self.records))
+        rows.append(replace(row, metric="label_bias", value=metrics.label_bias(self.labels)))
+        for place, share in enumerate(metrics.label_shares(self.labels)):
+            label = chr(ord("A") + place)
+            subset = Subset.of("answered", label, answer=label)
+            rows.append(replace(row, metric="label_share", subset=subset, value=share))
+        return rows
+
+
+def ask_letters(
+    scorer: Scorer,
+    own: Predictions,
+    setup: Setup,
+    orders: Orders,
+    templates: LetterTemplates,
+    trainer: TrainerSettings,
+) -> LetterAnswers:
+    """Ask a model for the letters of the items that it answered, in each order of their choices.
+
+    A label's score is the log-probability of its one entry of the vocabulary; for a model whose
+    tokenizer splits one of the labels, that of all of its pieces. `scorer` answers sentences.
+
+    Raises:
+        UsageError: If the model gives no log-likelihoods, or skips one of the prompts.
+        RecordError: If an item has more choices than there are letters.
+    """
+    from probelight.models.vocabulary import candidate_log_probabilities, entries_of
+
+    orders_by_item = [orders_of(record, orders) for record in own.records]
+    prompts = [
+        templates.prompt(record, setup, order)
+        for record, shown in zip(own.records, orders_by_item, strict=True)
+        for order in shown
+    ]
+    name = f"{own.name}, letters"
+    question = candidate_log_probabilities(scorer)
+    labels_used = dict.fromkeys(label for prompt in prompts for label in prompt.choices)
+    if None in entries_of(question, [(prompts[0].stem, label) for label in labels_used]):
+        question = scorer.log_likelihoods()
+    answered = ask(scorer, question, {name: prompts}, trainer)[name]
+    if len(answered.records) < len(prompts):
+        raise UsageError(f"{name}: all items are needed: {'; '.join(answered.notices)}")
+    rows = iter(answered.scores)
+    labels = [[[*next(rows)] for _ in shown] for shown in orders_by_item]
+    choices = [
+        [by_choice(scores, order) for scores, order in zip(item, shown, strict=True)]
+        for item, shown in zip(labels, orders_by_item, strict=True)
+    ]
+    notices = tuple(f"{LETTER}: {notice}" for notice in answered.notices)
+    return LetterAnswers(own.name, own.records, labels, choices, notices)
