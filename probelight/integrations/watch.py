@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from probelight.models.answering import (
     float32_products,
     with_pieces,
 )
-from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of, type_of
+from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData
@@ -42,9 +42,6 @@ from probelight.results.predictions import PREDICTIONS, read_item_file, write_pr
 from probelight.results.record import ModelSource, RunRecord, checksums, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder, run_key
-
-if TYPE_CHECKING:
-    pass
 
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
 PROTOCOL = "zero_shot"
@@ -168,7 +165,6 @@ class Watch:
             raise UsageError("the trainer has no tokenizer (processing_class); give tokenizer=")
         self._tokenizer = tokenizer
         self._name = name_of(network)
-        type_of(network)
         with as_it_was(network):
             for watched in self.sets:
                 self._encodable(self._scorer(network, watched), watched)

@@ -23,9 +23,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-RULES = ("sum", "mean_token", "mean_char", "pmi", "calibrated", "letter")
+LETTER = "letter"
+RULES = ("sum", "mean_token", "mean_char", "pmi", "calibrated", LETTER)
 # Those that take whole sentences too.
-OF_THE_ITEM = ("sum", "mean_token", "mean_char", "letter")
+OF_THE_ITEM = ("sum", "mean_token", "mean_char", LETTER)
 DEBIASED = "letter_debiased"  # the mean of `letter` over several orders, listed next to it
 
 

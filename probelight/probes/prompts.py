@@ -17,6 +17,7 @@ from probelight.probes.record import MASK, Record, Setup
 Orders = Literal["one", "cyclic", "all"]
 Order = tuple[int, ...]  # the index of the choice at each label
 BLANK = "____"
+LABELS = ascii_uppercase
 MOST_PERMUTED = 4  # choices, in 24 orders
 
 
@@ -75,10 +76,10 @@ class LetterTemplates:
         Raises:
             RecordError: If the item has more choices than there are letters.
         """
-        if len(order) > len(ascii_uppercase):
-            most = len(ascii_uppercase)
+        if len(order) > len(LABELS):
+            most = len(LABELS)
             raise RecordError(f"{record.where}: {len(order)} choices; letters are for {most}")
-        labels = tuple(ascii_uppercase[: len(order)])
+        labels = tuple(LABELS[: len(order)])
         texts = [record.choices[place].strip() for place in order]
         listed = [
             self.choice.format(label=label, text=text)

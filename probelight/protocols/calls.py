@@ -9,11 +9,11 @@ from dataclasses import replace
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
-from probelight.io.atomic import whole_folder, write_bytes_atomic
+from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
@@ -54,7 +54,7 @@ def zero_shot(
             dict or `ModelSettings`; or a model of transformers and its tokenizer, as a pair.
         probes: One or several names of probes, `name:split`, files of items, or items: a list of
             dicts, a `datasets.Dataset` or a DataFrame (see
-            `probelight.probes.importers.objects.write_items`).
+            `probelight.probes.importers.objects.items_text`).
         split: Split of the probes; by default dev, or test where there is no dev.
         scoring: Also the accuracy by these rules, such as ["mean_token", "letter"].
         letters: How the rule "letter" asks, such as {"orders": "cyclic"}.
@@ -240,14 +240,12 @@ class _Made:
 
     def items(self, name: str, given: Any) -> tuple[Path, Setup]:
         """Write items that were given in memory, in a folder named by what they are."""
-        from probelight.probes.importers.objects import write_items
+        from probelight.probes.importers.objects import items_text
 
-        with TemporaryDirectory() as folder:
-            setup = write_items(Path(folder) / name, given)
-            content = (Path(folder) / name).read_bytes()
-        path = self.folder / "given" / sha256(content).hexdigest()[:12] / name
+        text, setup = items_text(given)
+        path = self.folder / "given" / sha256(text.encode()).hexdigest()[:12] / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes_atomic(path, content)
+        write_text_atomic(path, text)
         return path, setup
 
     def model(self, network: Any, tokenizer: Any) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -20,8 +20,8 @@ from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_fil
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
+from probelight.results.frames import item_columns
 from probelight.results.measured import accuracy_row, score_notices
-from probelight.results.predictions import ItemLine
 from probelight.results.row import Row
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def load_probe(
     Args:
         probe: Name of a probe, `name:split` or path of its config, a file of items, or items: a
             list of dicts, a `datasets.Dataset` or a DataFrame (see
-            `probelight.probes.importers.objects.write_items`).
+            `probelight.probes.importers.objects.items_text`).
         split: Split of a probe with a config; dev by default, or test where there is no dev.
         name: What results call it; by default its own name, that of the file, or "items".
         setup: "mc_mlm", "mc_qa" or "minimal_pair", of items without a config; by default as their
@@ -194,16 +194,9 @@ def score(
         accuracy=row.value,
         interval=(row.ci_low, row.ci_high),
         chance=found.chance,
-        items=item_frame(config.name, found.lines(groups)),
+        items=pd.DataFrame(
+            {"probe": config.name, **item_columns(config.name, line)}
+            for line in found.lines(groups)
+        ),
         notices=(*probe.notices, *found.notices, *score_notices(found)),
     )
-
-
-def item_frame(probe: str, lines: Iterable[ItemLine]) -> pd.DataFrame:
-    """Return a row per item, known by its `item`."""
-    rows: Sequence[dict[str, Any]] = [
-        {"probe": probe, "item": f"{probe}:{line.name}"}
-        | {field.name: getattr(line, field.name) for field in fields(line)}
-        for line in lines
-    ]
-    return pd.DataFrame(rows)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
+from typing import Any
 
 import pandas as pd
-from docstring_parser import parse_from_object
+from docstring_parser import parse
 
 from probelight.results.details import InoculationDetails
 from probelight.results.load import Results, Run
@@ -23,14 +24,15 @@ _OF_ROW = tuple(field.name for field in fields(Row) if field.name not in ("run_d
 
 def described(kind: type) -> dict[str, str]:
     """Return what the docstring of a class says of its attributes."""
-    found = parse_from_object(kind).params
+    found = parse(kind.__doc__ or "").params
     return {text.arg_name: " ".join((text.description or "").split()) for text in found}
 
 
+_ROW, _LINE = described(Row), described(ItemLine)
 NUMBERS: Mapping[str, str] = {
     "run": "Key of the run, the name of its folder.",
     "path": "Folder of the run, below that of the results; no two runs have the same.",
-    **{name: described(Row)[name] for name in _OF_ROW},
+    **{name: _ROW.get(name, "") for name in _OF_ROW},
     "subset": "The part of the set that was measured, as results.csv calls it; empty for all.",
     "part": "The same as a `Subset`, with its kind and fields; None for all.",
     "subset_kind": "Its kind, such as `template`; empty for all.",
@@ -46,7 +48,7 @@ ITEMS: Mapping[str, str] = {
     "probe": "The run's probe.",
     "item": "`name:id@position`, equal for the same item of two runs; the name is the probe's, or "
     "the original task's for its items.",
-    **{field.name: described(ItemLine)[field.name] for field in fields(ItemLine)},
+    **{field.name: _LINE.get(field.name, "") for field in fields(ItemLine)},
 }
 ORIGINAL = "original"  # in the name of an inoculation's sets of the original task
 WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place")
@@ -95,13 +97,18 @@ def items_frame(results: Results) -> pd.DataFrame:
             "protocol": run.protocol,
             "model": run.model,
             "probe": run.probe,
-            "item": f"{source_of(run, line)}:{line.name}",
-            **{field.name: getattr(line, field.name) for field in fields(line)},
+            **item_columns(source_of(run, line), line),
         }
         for run in results.runs
         for line in read_item_lines(results, run)
     ]
     return pd.DataFrame(found, columns=list(ITEMS))
+
+
+def item_columns(source: str, line: ItemLine) -> dict[str, Any]:
+    """Return the columns of an item: its name among those of a probe or task, and its answer."""
+    columns = {field.name: getattr(line, field.name) for field in fields(line)}
+    return {"item": f"{source}:{line.name}", **columns}
 
 
 def source_of(run: Run, line: ItemLine) -> str:

@@ -19,35 +19,47 @@ _PLAIN = '{"question": "...", "choices": ["...", "..."], "answer": "..."}'
 
 
 def write_items(path: Path, items: Any) -> Setup:
-    """Write items as a file in the AI2 format, or of minimal pairs, and return their setup.
+    """Write items as a file, whole, and return their setup; see `items_text`."""
+    text, setup = items_text(items)
+    write_text_atomic(path, text)
+    return setup
+
+
+def items_text(items: Any) -> tuple[str, Setup]:
+    """Return items as the text of a .jsonl file in the AI2 format, or of minimal pairs.
 
     Args:
-        path: A .jsonl file, written whole.
         items: Dicts, a `datasets.Dataset` or a DataFrame: rows in the AI2 format, of the layouts
             that data sets of the Hub have, of minimal pairs, or plain ones: a question (or a
             sentence with a mask), the texts of its choices, and the answer as a text, a label or
             its number from 0. An id and facts such as `cluster` may be given too.
 
+    Returns:
+        The text, and the setup that all items have.
+
     Raises:
         RecordError: If a row has none of these forms; the message has its number, from 1.
     """
-    rows: list[dict[str, Any]] = []
     if isinstance(items, Mapping):
         kind = type(items).__name__
         raise RecordError(f"{kind} is not a list of items; give one, or a split of a DatasetDict")
     if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
         items = items.to_dict("records")
+    lines: list[str] = []
+    first: Setup | None = None
     for number, item in enumerate(items, start=1):
         try:
-            rows.append(_row(item))
-            if (setup := setup_of_row(rows[-1])) != (first := setup_of_row(rows[0])):
+            row = _row(item)
+            setup = setup_of_row(row)
+            first = first or setup
+            if setup != first:
                 raise RecordError(f"it is {setup}, and item 1 is {first}; give two probes")
         except RecordError as error:
             raise RecordError(f"item {number}: {error}") from None
-    if not rows:
+        lines.append(json_text(row) + "\n")
+    if first is None:
         raise RecordError("no items were given")
-    write_text_atomic(path, "".join(json_text(row) + "\n" for row in rows))
-    return setup_of_row(rows[0])
+    return "".join(lines), first
 
 
 def setup_of_row(row: Mapping[str, Any]) -> Setup:

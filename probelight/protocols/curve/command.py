@@ -242,8 +242,9 @@ def curve_jobs(curve: Curve) -> list[Job]:
         return _full_jobs(curve, common)
     trainer = curve.context.trainer
     drawn = {"weights": "drawn from each seed"} if model.random_weights else {}
-    rows = [row for name in settings.controls for part in curve.rows.under(name) for row in part]
-    num_draws, size = len(settings.seeds) if drawn else 1, weights_bytes(model)
+    # How often a text is read, by weights drawn anew and in the words of each control.
+    num_reads = (len(settings.seeds) if drawn else 1) * len(settings.controls)
+    train, evaluation, size = curve.rows.train, curve.rows.evaluation, weights_bytes(model)
     jobs = []
     sizes = [0, *curve.rows.sizes]
     if model_type_of(model).heads:
@@ -259,11 +260,10 @@ def curve_jobs(curve: Curve) -> list[Job]:
         if drawn:
             config |= {**drawn, "seeds": settings.seeds}
         name = f"curve-{data.config.name}-{UNTRAINED}-0-{model.label}"
-        measured = [row for control in settings.controls for row in curve.rows.under(control)[1]]
-        num_texts = num_draws * sum(len(row.choices) for row in measured)
+        num_texts = num_reads * sum(len(row.choices) for row in evaluation)
         jobs.append(Job(name, config, run_job, weights_bytes=size, num_texts=num_texts))
     # Each text is read once, before the first heads are trained on its features.
-    num_texts = num_draws * len({row.stem for row in rows})
+    num_texts = num_reads * len({row.stem for row in (*train, *evaluation)})
     for mode in (mode for mode in curve.modes if mode != FULL):
         for num_train in sizes:
             config = {

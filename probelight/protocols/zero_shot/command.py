@@ -13,7 +13,7 @@ from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.package import shipped_path
 from probelight.io.ranges import Mirror, Names, PathText
-from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
+from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, probe_names
 from probelight.probes.prompts import LetterSettings, LetterTemplates, orders_of
 from probelight.probes.record import Record, Setup, groups_of
@@ -47,7 +47,7 @@ from probelight.protocols.jobs.job import (
 )
 from probelight.protocols.jobs.run import run_command
 from probelight.protocols.zero_shot import measures
-from probelight.protocols.zero_shot.letters import LETTER, ask_letters
+from probelight.protocols.zero_shot.letters import ask_letters
 from probelight.results.measured import near_tie_notices, score_notices
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
 from probelight.metrics import letters as metrics
-from probelight.metrics.scoring_rules import DEBIASED
-from probelight.probes.prompts import LetterTemplates, Orders, by_choice, orders_of
+from probelight.metrics.scoring_rules import DEBIASED, LETTER
+from probelight.probes.prompts import LABELS, LetterTemplates, Orders, by_choice, orders_of
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.predictions import ask
 from probelight.protocols.jobs.job import TrainerSettings
@@ -18,8 +18,6 @@ from probelight.results.row import Row, Subset
 
 if TYPE_CHECKING:
     from probelight.models.scorer import Scorer
-
-LETTER = "letter"
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class LetterAnswers:
         row = replace(row, num_items=len(self.records))
         rows.append(replace(row, metric="label_bias", value=metrics.label_bias(self.labels)))
         for place, share in enumerate(metrics.label_shares(self.labels)):
-            label = chr(ord("A") + place)
+            label = LABELS[place]
             subset = Subset.of("answered", label, answer=label)
             rows.append(replace(row, metric="label_share", subset=subset, value=share))
         return rows

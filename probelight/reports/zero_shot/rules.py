@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from probelight.io.escaping import visible
-from probelight.metrics.scoring_rules import DEBIASED, RULES
+from probelight.metrics.scoring_rules import DEBIASED, LETTER, RULES
 from probelight.reports import table as kit
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL
@@ -20,7 +20,6 @@ from probelight.results.predictions import PREDICTIONS, read_item_lines
 
 OWN = "own score"  # what the accuracies of all other tables go by
 ORDER = [OWN, *RULES, DEBIASED]
-LETTER = "letter"
 MOST_EXAMPLES = 20
 PLACE = ["model", "probe", "split"]
 
@@ -84,9 +83,8 @@ def letters_table(results: Results) -> Table | None:
             line = found.setdefault(place, {part: row[part] for part in (*PLACE, "_runs")})
             line[name] = row["value"]
             line |= {f"{name}_{end}": row[end] for end in ("ci_low", "ci_high")}
-            line |= {
-                size: row[size] for size in ("num_items", "num_groups") if name == "file_order"
-            }
+            if name == "file_order":
+                line |= {size: row[size] for size in SIZE.split()}
     measured = ("file_order", "mean_order", "all_orders", "debiased", "unstable")
     ends = " ".join(f"{name} {name}_ci_low {name}_ci_high" for name in measured)
     return kit.table(

@@ -11,13 +11,14 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 import probelight
+from probelight.metrics.scoring_rules import LETTER
 from probelight.probes.prompts import LetterTemplates
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
-from probelight.protocols.zero_shot.letters import LETTER, ask_letters
+from probelight.protocols.zero_shot.letters import ask_letters
 from probelight.results.measured import Predictions
 from probelight.results.row import Row
 from tests.fixtures.checkout import ROOT
