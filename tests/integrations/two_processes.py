@@ -93,6 +93,8 @@ def main(trainer: str, folder: Path, is_watched: bool) -> None:
             network.save_pretrained(folder / "last")
             tokenizer.save_pretrained(folder / "last")
     (folder / f"ended{rank}.json").write_text(json.dumps(ended))
+    # Otherwise Gloo's threads may abort the process where Python ends while they hold tensors.
+    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -114,6 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _dispatch(list(arguments))
         finally:
+            _end_process_group()
             sys.stdout.flush()
     except OSError as error:  # of standard output: those of a command are answered below
         if isinstance(error, BrokenPipeError) and not _stdout_is_closed():
@@ -213,6 +214,17 @@ def report_error(command: str, error: Exception) -> int:
     # What it quotes of a data file does nothing to the terminal.
     print(brief(as_typed(f"train.py {command}: {message}")), file=sys.stderr)
     return USAGE_ERROR if is_usage else FAILURE
+
+
+def _end_process_group() -> None:
+    """Leave the group of processes of a training.
+
+    Gloo's threads abort the process where Python ends while they hold tensors; Lightning ends
+    NCCL's group only.
+    """
+    distributed: Any = sys.modules.get("torch.distributed")  # not imported for this
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def _stdout_is_closed() -> bool:
