@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from probelight.encoding.candidates import Blank, CandidateTable
+from probelight.encoding.chat import Chat
 from probelight.encoding.encoded_set import (
     CandidateSet,
     EncodedSet,
@@ -82,18 +83,24 @@ class ContinuationEncoder(LikelihoodEncoder):
 
     A text longer than `max_length`, special tokens included, loses its beginning, down to one
     token; what is scored stays whole. The tokenizer is a fast one, with or without a padding token.
+
+    In a `chat` the text is what that writes, all of it, and one that is too long is refused.
     """
 
     makes = ContinuationSet
 
-    def __init__(self, tokenizer: Any, max_length: int = 256) -> None:
+    def __init__(self, tokenizer: Any, max_length: int = 256, chat: Chat | None = None) -> None:
+        self.chat = chat
         template, padding = beginning_of(tokenizer), right_padding(tokenizer)
+        template = NO_SPECIAL_TOKENS if chat else template
         super().__init__(tokenizer, max_length, template=template, padding=padding)
 
     def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
         return 1 + num_scored // np.maximum(lengths, 1)
 
     def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
+        if self.chat:
+            return self.chat.fill(stem, choice)
         before, mask, after = stem.rpartition(MASK)
         if not mask:
             before, after = stem, ""
@@ -116,6 +123,11 @@ class ContinuationEncoder(LikelihoodEncoder):
                 f"what follows it, more than fit into max_length={self.max_length}: {TOO_LONG}"
             )
         kept = min(first, room)
+        if self.chat and kept < first:
+            raise RecordError(
+                f"{record.where}: its chat has {len(ids)} tokens, more than max_length="
+                f"{self.max_length}; give --model.max_length {len(ids)} if the model takes so many"
+            )
         start = kept == 0 and self.template.num_special == 0
         given = start_token(self.tokenizer) if start else ids[first - kept : first]
         return FilledText(
@@ -123,10 +135,14 @@ class ContinuationEncoder(LikelihoodEncoder):
         )
 
 
+_NONE = np.zeros(0, dtype=np.int64)
+NO_SPECIAL_TOKENS = Template((_NONE, _NONE), (_NONE, _NONE), (0,))
+
+
 def beginning_of(tokenizer: Any) -> Template:
     """Return the special tokens that a tokenizer sets before a text, without those behind it."""
-    own, none = Template.of(tokenizer, 1), np.zeros(0, dtype=np.int64)
-    return Template((own.parts[0], none), (own.part_types[0], none), own.text_types)
+    own = Template.of(tokenizer, 1)
+    return Template((own.parts[0], _NONE), (own.part_types[0], _NONE), own.text_types)
 
 
 def right_padding(tokenizer: Any) -> Padding:

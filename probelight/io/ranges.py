@@ -156,6 +156,7 @@ class FolderOrUrl(Limit):
 Seed = Annotated[int, Within(0, 2**32 - 1)]  # what numpy and torch both take
 NumItems = Annotated[int, Within(1, 10_000_000)]
 NumEpochs = Annotated[int, Within(1, 10_000)]
+NumShots = Annotated[int, Within(0, 1_000)]
 NumSteps = Annotated[int, Within(1, 10_000_000)]
 BatchSize = Annotated[int, Within(1, 65_536)]
 NumChoices = Annotated[int, Within(2, 1_000)]

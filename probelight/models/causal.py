@@ -13,6 +13,7 @@
 - `features` is what the head reads, behind the last norm, at the last token of the whole stem: a
   question, or a sentence with its blank written as `___`, so the text behind the blank is seen.
 - A text that is too long loses its beginning, never what is scored.
+- In a chat (`probelight.encoding.chat`) a choice is the assistant's answer, with nothing behind it.
 
 Shapes: B items, K choices, P distinct texts, V entries of a vocabulary, H hidden.
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import torch
@@ -29,6 +31,7 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
+from probelight.encoding.chat import Chat
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.loading import (
     CAUSAL_LM,
@@ -93,14 +96,24 @@ class CausalScorer(LikelihoodScorer):
         self.max_length = min(max_length, longest_text(model.config.get_text_config()))
         self.answer_prefix = answer_prefix
         self.reader = NextTokens(model)
+        self.chat: Chat | None = None
+
+    def in_chat(self, system: str = "", begin: str = "") -> CausalScorer | None:
+        if not self.tokenizer.chat_template:
+            return None
+        found = copy(self)
+        found.chat, found.is_in_chat = Chat(self.tokenizer, system, begin), True
+        return found
 
     def likelihood_encoder(self) -> ContinuationEncoder:
-        return ContinuationEncoder(self.tokenizer, self.max_length)
+        return ContinuationEncoder(self.tokenizer, self.max_length, self.chat)
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         return self.reader.log_probabilities(batch), batch["answer_mask"].sum(dim=1)
 
     def vocabulary(self) -> Question:
+        if self.is_in_chat:
+            self._refuse("log-probabilities over a vocabulary in a chat")
         known = len(self.tokenizer)  # a head may have more rows, to fill up
 
         def answer(batch: Batch) -> Tensor:
@@ -111,6 +124,8 @@ class CausalScorer(LikelihoodScorer):
         return Question(encoder, answer)
 
     def features(self) -> Question:
+        if self.is_in_chat:
+            self._refuse("features in a chat")
         encoder = StemEncoder(self.tokenizer, self.max_length, BLANK, self.answer_prefix)
         return Question(encoder, lambda batch: self._behind_stems(batch)[0])
 

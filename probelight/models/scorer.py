@@ -81,12 +81,22 @@ class Scorer(ABC):
         normalise: Whether `choice_scores` are the log-likelihoods, or their means per token; None
             where they are something else.
         kept: Of a scorer that jobs share: its weights, which stay on their device. None by default.
+        is_in_chat: Whether stems are the user's messages in a chat, as `in_chat` makes them.
     """
 
     network: nn.Module = nn.Identity()
     mode: str
     normalise: Normalise | None = None
     kept: KeptModel | None = None
+    is_in_chat: bool = False
+
+    def in_chat(self, system: str = "", begin: str = "") -> Scorer | None:
+        """Return the same scorer, whose choices are answers in the tokenizer's chat; None if none.
+
+        It answers `choice_scores` and `log_likelihoods` alone. A stem is the user's message, behind
+        a `system` message unless that is empty; the answer goes on from its `begin`.
+        """
+        return None
 
     @abstractmethod
     def choice_scores(self) -> Question:

@@ -1,24 +1,34 @@
-"""Items as prompts that ask for the letter of a choice (Robinson et al. 2023)."""
+"""Items as they are put to a model: examples before them, letters for their choices, a chat.
+
+Asked by words, an item is its own text; by letters (Robinson et al. 2023) a prompt lists its
+choices with labels. Examples of the train split may be before either (Brown et al. 2020).
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import permutations
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import permutations, zip_longest
 from pathlib import Path
+from random import Random
 from string import Formatter, ascii_uppercase
 from typing import ClassVar, Literal
 
 from probelight.io import ranges
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError, RecordError, UsageError
-from probelight.probes.record import MASK, Record, Setup
+from probelight.probes.record import MASK, GroupBy, Record, Setup, group_of, share_choices
+from probelight.probes.splits import nested_sample
 
 Orders = Literal["one", "cyclic", "all"]
+Chat = Literal["auto", "always", "never"]
 Order = tuple[int, ...]  # the index of the choice at each label
 BLANK = "____"
 LABELS = ascii_uppercase
 MOST_PERMUTED = 4  # choices, in 24 orders
+BETWEEN = "\n\n"  # examples, and the item behind them
 
 
 @dataclass(frozen=True)
@@ -28,16 +38,31 @@ class LetterSettings(ranges.Settings):
     Args:
         orders: Orders of the choices: "one", that of the file; "cyclic", in which each choice has
             each label once; "all", of up to 4 choices.
-        prompts: File of the texts around an item.
     """
 
     orders: Orders = "one"
-    prompts: ranges.PathText = "configs/prompt/letters.yaml"
+
+
+@dataclass(frozen=True)
+class PromptSettings(ranges.Settings):
+    """The texts around items.
+
+    Args:
+        file: Templates of letters, and of words in a chat.
+        system: Text of the system's message in a chat.
+        begin: Beginning of the answer in a chat, which the model goes on from.
+        seed: Of the draw of the examples and of their labels.
+    """
+
+    file: ranges.PathText = "configs/prompt/default.yaml"
+    system: str = ""
+    begin: str = ""
+    seed: ranges.Seed = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class LetterTemplates:
-    """The texts around an item and its choices, see configs/prompt/letters.yaml."""
+class Templates:
+    """The texts around an item and its choices, see configs/prompt/default.yaml."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -45,9 +70,11 @@ class LetterTemplates:
     mc_qa: str
     mc_mlm: str
     minimal_pair: str
+    chat_mc_qa: str
+    chat_mc_mlm: str
 
     @classmethod
-    def read(cls, path: str | Path) -> LetterTemplates:
+    def read(cls, path: str | Path) -> Templates:
         """Read templates from a file.
 
         Raises:
@@ -59,6 +86,8 @@ class LetterTemplates:
             "mc_qa": {"question", "choices"},
             "mc_mlm": {"question", "choices"},
             "minimal_pair": {"choices"},
+            "chat_mc_qa": {"question"},
+            "chat_mc_mlm": {"question"},
         }
         for name, places in needed.items():
             try:
@@ -70,8 +99,8 @@ class LetterTemplates:
                 raise ConfigError(f"{path}: `{name}` must have {wanted}, and no other place")
         return found
 
-    def prompt(self, record: Record, setup: Setup, order: Order) -> Record:
-        """Return a sentence whose blank is at its end and takes a label; choices are in `order`.
+    def letters(self, record: Record, setup: Setup, order: Order) -> str:
+        """Return the prompt for a letter, with the choices in `order`.
 
         Raises:
             RecordError: If the item has more choices than there are letters.
@@ -79,18 +108,118 @@ class LetterTemplates:
         if len(order) > len(LABELS):
             most = len(LABELS)
             raise RecordError(f"{record.where}: {len(order)} choices; letters are for {most}")
-        labels = tuple(LABELS[: len(order)])
-        texts = [record.choices[place].strip() for place in order]
         listed = [
-            self.choice.format(label=label, text=text)
-            for label, text in zip(labels, texts, strict=True)
+            self.choice.format(label=label, text=record.choices[place].strip())
+            for label, place in zip(LABELS, order, strict=False)
         ]
         template: str = getattr(self, setup)
-        stem = template.format(
-            question=record.stem.replace(MASK, BLANK).strip(), choices="\n".join(listed)
-        )
+        question = record.stem.replace(MASK, BLANK).strip()
+        return template.format(question=question, choices="\n".join(listed))
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """How the items of a set are put to a model.
+
+    Attributes:
+        templates: The texts around an item; None where there are none.
+        setup: The setup of the items.
+        group_by: What makes items one group: no item is asked behind an example of its own.
+        train: What examples are drawn from.
+        num_shots: Examples before each item.
+        seed: Of the draw, which does not depend on the order of `train`.
+        in_chat: Whether words are asked for by the user's message in a chat.
+    """
+
+    templates: Templates | None
+    setup: Setup
+    group_by: GroupBy | None = None
+    train: tuple[Record, ...] = ()
+    num_shots: int = 0
+    seed: int = 0
+    in_chat: bool = False
+
+    def words(self, record: Record, stem: str | None = None) -> Record:
+        """Return an item as it is asked by words, or with another stem in the place of its own.
+
+        Minimal pairs are whole sentences, and stay as they are.
+        """
+        if self.setup == "minimal_pair" or (not self.templates and stem is None):
+            return record
+        stem = record.stem if stem is None else stem
+        if self.in_chat:
+            examples = [f"{self._message(e.stem)} {e.gold.strip()}" for e in self.shots(record)]
+            return replace(record, stem=f"{BETWEEN.join([*examples, self._message(stem)])} {MASK}")
+        examples = [
+            e.stem.replace(MASK, e.gold.strip())
+            if MASK in e.stem
+            else f"{e.stem.rstrip()} {e.gold.strip()}"
+            for e in self.shots(record)
+        ]
+        return replace(record, stem=BETWEEN.join([*examples, stem]))
+
+    def letters(self, record: Record, order: Order) -> Record:
+        """Return a sentence whose blank is at its end and takes a label; choices are in `order`."""
+        assert self.templates is not None
+        labels = tuple(LABELS[: len(order)])
+        places = [*range(self.num_shots)]
+        Random(self.seed).shuffle(places)
+        parts = []
+        for example, shuffled in zip(self.shots(record), places, strict=True):
+            # Each label is right equally often, whatever the file's order.
+            place, size = shuffled % len(example.choices), len(example.choices)
+            shown = tuple((example.answer - place + label) % size for label in range(size))
+            text = self.templates.letters(example, self.setup, shown)
+            parts.append(f"{text} {LABELS[place]}")
+        parts.append(self.templates.letters(record, self.setup, order))
         name = f"{record.name} in the order {' '.join(str(place + 1) for place in order)}"
-        return Record(name, f"{stem} {MASK}", labels, order.index(record.answer), file=record.file)
+        stem = f"{BETWEEN.join(parts)} {MASK}"
+        return Record(name, stem, labels, order.index(record.answer), file=record.file)
+
+    def shots(self, record: Record) -> tuple[Record, ...]:
+        """Return the examples before an item, none of its group.
+
+        Where all items share their choices, each of these is right equally often.
+
+        Raises:
+            UsageError: If there are too few.
+        """
+        if not self.num_shots:
+            return ()
+        usual = self._drawn[: self.num_shots]
+        own = group_of(record, self.group_by)
+        if len(usual) == self.num_shots and all(group != own for group, _ in usual):
+            return tuple(example for _, example in usual)
+        others = self._in_turns([example for group, example in self._drawn if group != own])
+        if len(others) < self.num_shots:
+            raise UsageError(
+                f"--shots {self.num_shots}: the train split has {len(others)} items of other "
+                f"groups than {record.where}; give --shots {len(others)} or fewer"
+            )
+        return tuple(others[: self.num_shots])
+
+    @cached_property
+    def _drawn(self) -> list[tuple[str, Record]]:
+        """All examples with their groups, in the order in which they are taken."""
+        drawn = self._in_turns(nested_sample(self.train, self.seed))
+        return [(group_of(record, self.group_by), record) for record in drawn]
+
+    def _in_turns(self, records: Sequence[Record]) -> list[Record]:
+        """Return items so that the right answers come in turns, where all share their choices."""
+        if not share_choices(self.train):
+            return [*records]
+        by_gold: dict[str, list[Record]] = defaultdict(list)
+        for record in records:
+            by_gold[record.gold].append(record)
+        turns = zip_longest(*by_gold.values())
+        return [record for turn in turns for record in turn if record is not None]
+
+    def _message(self, stem: str) -> str:
+        """Return the message that asks for words in a chat."""
+        assert self.templates is not None
+        if self.setup == "mc_qa":
+            return self.templates.chat_mc_qa.format(question=stem.replace(MASK, "").strip())
+        return self.templates.chat_mc_mlm.format(question=stem.replace(MASK, BLANK).strip())
 
 
 def orders_of(record: Record, orders: Orders) -> list[Order]:

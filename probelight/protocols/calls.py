@@ -42,6 +42,9 @@ def zero_shot(
     split: str | None = None,
     scoring: Sequence[str] = (),
     letters: Mapping[str, Any] | None = None,
+    shots: int = 0,
+    chat: str = "never",
+    prompt: Mapping[str, Any] | None = None,
     ranks: bool = False,
     output_dir: str | Path | None = None,
     mirror: str | None = None,
@@ -58,6 +61,9 @@ def zero_shot(
         split: Split of the probes; by default dev, or test where there is no dev.
         scoring: Also the accuracy by these rules, such as ["mean_token", "letter"].
         letters: How the rule "letter" asks, such as {"orders": "cyclic"}.
+        shots: Examples of the train split before each item.
+        chat: "auto" or "always" puts items in the chat template of a model's tokenizer.
+        prompt: The texts around items, such as {"system": "Answer by one letter."}.
         ranks: Also the ranks of the candidates in the whole vocabulary.
         output_dir: Folder of the results, in which the same call goes on where it stopped; a
             temporary one by default.
@@ -67,7 +73,7 @@ def zero_shot(
     Raises:
         ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
-    from probelight.probes.prompts import LetterSettings
+    from probelight.probes.prompts import LetterSettings, PromptSettings
     from probelight.protocols.zero_shot.command import zero_shot as command
 
     with _called(output_dir, "zero_shot", trainer) as (made, shared):
@@ -79,7 +85,9 @@ def zero_shot(
             names.append(_probe_name(entry, made, number))
         options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
         options["scoring"] = [*scoring]
+        options |= {"shots": shots, "chat": chat}
         options["letters"] = as_settings(LetterSettings, letters or {}, "letters")
+        options["prompt"] = as_settings(PromptSettings, prompt or {}, "prompt")
         command(**shared, **_models(models, made), probes=names, **options)
     return made.results()
 

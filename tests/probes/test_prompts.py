@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import ConfigError, RecordError, UsageError
-from probelight.probes.prompts import LetterTemplates, by_choice, orders_of
+from probelight.probes.prompts import Prompts, Templates, by_choice, orders_of
 from probelight.probes.record import Record
 from tests.fixtures.checkout import ROOT
 
-PATH = ROOT / "configs" / "prompt" / "letters.yaml"
+PATH = ROOT / "configs" / "prompt" / "default.yaml"
 THREE = Record("1", "What is a cat?", ("a tree", "an animal", "a stone"), 1, position=7)
 
 
 def test_a_question_in_another_order_asks_for_the_label_of_its_answer() -> None:
-    prompt = LetterTemplates.read(PATH).prompt(THREE, "mc_qa", (1, 2, 0))
+    prompt = Prompts(Templates.read(PATH), "mc_qa").letters(THREE, (1, 2, 0))
     assert prompt.stem == (
         "Question: What is a cat?\nA. an animal\nB. a stone\nC. a tree\nAnswer: [MASK]"
     )
@@ -25,14 +25,14 @@ def test_a_question_in_another_order_asks_for_the_label_of_its_answer() -> None:
 
 
 def test_a_sentence_shows_its_blank_and_a_pair_both_sentences() -> None:
-    templates = LetterTemplates.read(PATH)
+    templates = Templates.read(PATH)
     cloze = Record("1", "A {whale} is [MASK].", ("big", "small"), 0)
-    assert templates.prompt(cloze, "mc_mlm", (0, 1)).stem == (
-        "Which choice fills the blank?\nA {whale} is ____.\nA. big\nB. small\nAnswer: [MASK]"
+    assert templates.letters(cloze, "mc_mlm", (0, 1)) == (
+        "Which choice fills the blank?\nA {whale} is ____.\nA. big\nB. small\nAnswer:"
     )
     pair = Record("1", "", ("Cats sleep.", "Cats sleeps."), 0)
-    assert templates.prompt(pair, "minimal_pair", (1, 0)).stem == (
-        "Which sentence is acceptable?\nA. Cats sleeps.\nB. Cats sleep.\nAnswer: [MASK]"
+    assert templates.letters(pair, "minimal_pair", (1, 0)) == (
+        "Which sentence is acceptable?\nA. Cats sleeps.\nB. Cats sleep.\nAnswer:"
     )
 
 
@@ -52,7 +52,7 @@ def test_orders_begin_with_that_of_the_file() -> None:
 def test_more_choices_than_letters_are_refused() -> None:
     many = Record("1", "Q?", tuple(f"choice {i}" for i in range(27)), 0, position=3)
     with pytest.raises(RecordError, match="1@3: 27 choices; letters are for 26"):
-        LetterTemplates.read(PATH).prompt(many, "mc_qa", tuple(range(27)))
+        Templates.read(PATH).letters(many, "mc_qa", tuple(range(27)))
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_a_template_with_a_mistake_is_named(line: str, message: str, tmp_path: P
     path = tmp_path / "letters.yaml"
     path.write_text("\n".join([*kept, line]) + "\n")
     with pytest.raises(ConfigError, match=message.replace("{", r"\{").replace("}", r"\}")):
-        LetterTemplates.read(path)
+        Templates.read(path)

@@ -12,10 +12,16 @@ from typing import Any, NamedTuple, get_args
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.package import shipped_path
-from probelight.io.ranges import Mirror, Names, PathText
+from probelight.io.ranges import Mirror, Names, NumShots, PathText
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, probe_names
-from probelight.probes.prompts import LetterSettings, LetterTemplates, orders_of
+from probelight.probes.prompts import (
+    Chat,
+    LetterSettings,
+    PromptSettings,
+    Templates,
+    orders_of,
+)
 from probelight.probes.record import Record, Setup, groups_of
 from probelight.probes.source import (
     FILE_SPLIT,
@@ -48,6 +54,14 @@ from probelight.protocols.jobs.job import (
 from probelight.protocols.jobs.run import run_command
 from probelight.protocols.zero_shot import measures
 from probelight.protocols.zero_shot.letters import ask_letters
+from probelight.protocols.zero_shot.prompting import (
+    TRAIN,
+    examples_of,
+    in_chat,
+    mode_of,
+    prompts_of,
+    refuse_without_chat,
+)
 from probelight.results.measured import near_tie_notices, score_notices
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files
@@ -56,14 +70,15 @@ from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "zero_shot"
 DEFAULT_LETTERS = LetterSettings()
+DEFAULT_PROMPT = PromptSettings()
 
 
 @command(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "split ranks scoring letters.orders mirror trainer.accelerator trainer.precision "
-        "engine.kind",
+        "split ranks scoring letters.orders shots chat mirror trainer.accelerator "
+        "trainer.precision engine.kind",
     )
 )
 def zero_shot(
@@ -77,6 +92,9 @@ def zero_shot(
     ranks: bool = False,
     scoring: Names = (),
     letters: LetterSettings = DEFAULT_LETTERS,
+    shots: NumShots = 0,
+    chat: Chat = "never",
+    prompt: PromptSettings = DEFAULT_PROMPT,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -97,6 +115,11 @@ def zero_shot(
         scoring: Also the accuracy by these rules, and the share of items that they answer
             otherwise: sum, mean_token, mean_char, pmi, calibrated, letter, by commas.
         letters: How `--scoring letter` asks.
+        shots: Examples of the probe's train split before each item, none of its group; asked by
+            letters each label is right equally often.
+        chat: Whether items are put in the chat template of a model's tokenizer: "always", "never",
+            or "auto", where there is one. Only causal models are asked in a chat.
+        prompt: The texts around items.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
 
@@ -105,8 +128,8 @@ def zero_shot(
 
     Raises:
         UsageError: If neither or both of `probes` and `data.path` are given, a model is a
-            baseline, ranks are asked of minimal pairs, or there is no such rule or none for a
-            probe.
+            baseline, ranks are asked of minimal pairs, there is no such rule or none for a probe,
+            too few examples, or no chat.
     """
     rules = chosen_rules(scoring)
     chosen = chosen_models(models, model, random_weights=False)
@@ -126,14 +149,37 @@ def zero_shot(
             f"--scoring {','.join(unfit)} puts other stems before the choices, and the items of "
             f"{whole[0]} are whole sentences; they take {', '.join(OF_THE_ITEM)}"
         )
-    templates = LetterTemplates.read(shipped_path(letters.prompts)) if LETTER in rules else None
     if LETTER in rules:
         for loaded in sets:
             for record in loaded.data.records:
                 orders_of(record, letters.orders)
     elif letters != DEFAULT_LETTERS:
         raise UsageError("--letters are of the rule letter; give --scoring letter too")
-    asked = {"orders": letters.orders, "templates": asdict(templates)} if templates else {}
+    is_put = bool(shots) or chat != "never"  # whether items are more than their own texts
+    if is_put and ranks:
+        raise UsageError("--ranks are of sentences as they are; leave out --shots and --chat")
+    if is_put and whole and LETTER not in rules:
+        raise UsageError(
+            f"--shots and --chat: {whole[0]} has whole sentences, which are no answers; give "
+            "--scoring letter, or leave them out"
+        )
+    asked: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
+    if is_put or asked:
+        texts = {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
+        templates = asdict(Templates.read(shipped_path(prompt.file)))
+        asked["prompt"] = {"shots": shots, "chat": chat, **texts, "templates": templates}
+        asked["prompt"] |= {"seed": prompt.seed} if shots else {}
+    elif prompt != DEFAULT_PROMPT:
+        raise UsageError("--prompt is of letters, examples and chats; give --scoring letter too")
+    examples = (
+        {loaded.name: examples_of(loaded.data, loaded.split, mirror) for loaded in sets}
+        if shots
+        else {}
+    )
+    for loaded in sets if shots else ():
+        prompts = prompts_of(asked["prompt"], loaded.data, examples[loaded.name])
+        for record in loaded.data.records:
+            prompts.shots(record)
     first, *others = (model.config() for model in chosen)
     config = {
         "command": "zero-shot",
@@ -146,14 +192,14 @@ def zero_shot(
         **trainer.precisions(),
         **({"ranks": True} if ranks else {}),
         **({"scoring": rules} if rules else {}),
-        **({"letters": asked} if asked else {}),
+        **asked,
     }
     return run_command(
         output_dir,
         config,
-        zero_shot_jobs(sets, chosen, trainer, ranks, rules, asked),
+        zero_shot_jobs(sets, chosen, trainer, ranks, rules, asked, examples),
         RunContext(trainer, mirror=mirror, own=own_configs(sets), engine=engine),
-        files=[loaded.data for loaded in sets],
+        files=[*(loaded.data for loaded in sets), *examples.values()],
         table=PROTOCOL,
         check=partial(check_models, sets=sets),
     )
@@ -245,9 +291,14 @@ def zero_shot_jobs(
     trainer: TrainerSettings,
     ranks: bool = False,
     rules: Sequence[str] = (),
-    letters: Mapping[str, Any] | None = None,
+    asked: Mapping[str, Any] | None = None,
+    examples: Mapping[str, ProbeData] | None = None,
 ) -> list[Job]:
-    """Return the jobs that score each set with each model; a model is loaded once per setup."""
+    """Return the jobs that score each set with each model; a model is loaded once per setup.
+
+    `asked` says how letters are asked for and items put to the model; `examples` are what these are
+    drawn from, by the name of the set.
+    """
     jobs = []
     for model in models:
         for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
@@ -263,7 +314,8 @@ def zero_shot_jobs(
                 **({"ranks": True} if ranks else {}),
                 **({"scoring": list(rules)} if rules else {}),
                 **({"domain_stem": domain_stem} if "pmi" in rules else {}),
-                **({"letters": letters} if letters else {}),
+                **(asked or {}),
+                **({"examples": checksums(examples[loaded.name])} if examples else {}),
             }
             name = f"zero-shot-{loaded.name}-{model.label}"
             jobs.append(Job(name, config, score_set, title=f"{loaded.name}, {model.label}"))
@@ -279,14 +331,18 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
         loaded = data[job.config["probe"], job.config["split"]]
         setup = loaded.config.setup
         sets_of.setdefault((model, setup), []).append(loaded.records)
-        if job.config.get("scoring") and model.kind == settings.TRANSFORMER and setup == "mc_qa":
+        asked = job.config.get("prompt", {})
+        if asked.get("chat") == "always":
+            refuse_without_chat(model)
+        is_by_rule = bool(job.config.get("scoring") or asked)
+        if is_by_rule and model.kind == settings.TRANSFORMER and setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
 
             if answers_questions(model.name_or_path, model.revision):
                 raise UsageError(
                     f"{model.label} answers questions with the head that it was fine-tuned with, "
                     "which gives one number a choice and no log-likelihoods; give it without "
-                    "--scoring"
+                    "--scoring, --shots and --chat"
                 )
     for (model, setup), records in sets_of.items():
         check_scorer(model, setup, records)
@@ -303,21 +359,32 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     loaded = read_set(context, name, split)
     check_data(config["data"], [loaded])
     setup, group_by = loaded.config.setup, loaded.config.group_by
+    examples = None
+    if "examples" in config:
+        examples = read_set(context, name, TRAIN)
+        check_data(config["examples"], [examples])
+    asked = config.get("prompt")
     scorer = loaded_scorer(context, model, setup)
-    predictions = predict(scorer, {name: loaded.records}, context.trainer)[name]
+    prompts = prompts_of(asked, loaded, examples)
+    pairs = setup == "minimal_pair"
+    if not pairs and (chatting := in_chat(scorer, asked)):
+        scorer, prompts = chatting, replace(prompts, in_chat=True)
+    posed = [prompts.words(record) for record in loaded.records]
+    answered = predict(scorer, {name: posed}, context.trainer)[name]
+    own = {id(put): record for put, record in zip(posed, loaded.records, strict=True)}
+    predictions = replace(answered, records=[own[id(put)] for put in answered.records])
     row = replace(
         model.row,
         protocol=PROTOCOL,
         probe=loaded.config.name,
         control="standard",
-        mode=scorer.mode,
+        mode=mode_of(scorer, 0 if pairs else prompts.num_shots),
         num_train=0,
         split=split,
     )
     notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
     notices += near_tie_notices(predictions)
     notices += measures.pair_notices(predictions.records)
-    pairs = setup == "minimal_pair"
     rows = (measures.pair_rows if pairs else measures.zero_shot_rows)(predictions, loaded, row)
     if config.get("ranks") and setup == "mc_mlm":
         from probelight.models.vocabulary import candidate_ranks  # only now: it imports torch
@@ -331,21 +398,20 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     rules = config.get("scoring") or (("mean_token",) if pairs else ())
     domain_stem = config.get("domain_stem", "")
     others = [rule for rule in rules if rule != LETTER]
-    panel = measures.panel_of(scorer, predictions, others, setup, domain_stem, context.trainer)
+    panel = measures.panel_of(scorer, predictions, others, prompts, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
     if letters := config.get("letters"):
-        templates = LetterTemplates(**letters["templates"])
         reader = loaded_scorer(context, model, "mc_mlm")  # a letter is put in a blank
-        answers = ask_letters(
-            reader, predictions, setup, letters["orders"], templates, context.trainer
-        )
-        answered = {**panel.by_rule, **answers.by_rule}
-        panel = replace(panel, by_rule=answered, notices=panel.notices + answers.notices)
-        rows += answers.rows(groups, row)
+        reader = in_chat(reader, asked) or reader
+        answers = ask_letters(reader, predictions, letters["orders"], prompts, context.trainer)
+        by_rule = {**panel.by_rule, **answers.by_rule}
+        panel = replace(panel, by_rule=by_rule, notices=panel.notices + answers.notices)
+        letter_row = replace(row, mode=mode_of(reader, prompts.num_shots))
+        rows += answers.rows(groups, letter_row)
     rows += panel.rows(groups, row)
     if pairs:
-        for rule, by_rule in panel.by_rule.items():
-            rows += measures.paradigm_rows(by_rule, group_by, replace(row, scoring=rule))
+        for rule, of_rule in panel.by_rule.items():
+            rows += measures.paradigm_rows(of_rule, group_by, replace(row, scoring=rule))
     notices += [notice for notice in panel.notices if notice not in notices]
     write_predictions(run, panel.lines(groups))
     return RunRecord(
@@ -355,7 +421,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         rows=tuple(rows),
         counts={"items": len(loaded.records), "scored": len(predictions.records)},
         notices=tuple(notices),
-        data=data_files([loaded]),
+        data=data_files([loaded, *([examples] if examples else [])]),
         model_sha256=scorer.fingerprint(),
         source=source_of(model),
     )

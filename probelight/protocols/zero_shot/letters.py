@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from probelight.io.errors import UsageError
 from probelight.metrics import letters as metrics
 from probelight.metrics.scoring_rules import DEBIASED, LETTER
-from probelight.probes.prompts import LABELS, LetterTemplates, Orders, by_choice, orders_of
-from probelight.probes.record import Record, Setup
+from probelight.probes.prompts import LABELS, Orders, Prompts, by_choice, orders_of
+from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import ask
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.measured import Predictions, grouped_row
@@ -69,15 +69,15 @@ class LetterAnswers:
 def ask_letters(
     scorer: Scorer,
     own: Predictions,
-    setup: Setup,
     orders: Orders,
-    templates: LetterTemplates,
+    prompts: Prompts,
     trainer: TrainerSettings,
 ) -> LetterAnswers:
     """Ask a model for the letters of the items that it answered, in each order of their choices.
 
-    A label's score is the log-probability of its one entry of the vocabulary; for a model whose
-    tokenizer splits one of the labels, that of all of its pieces. `scorer` answers sentences.
+    A label's score is the log-probability of its one entry of the vocabulary; in a chat, and for a
+    model whose tokenizer splits one of the labels, that of all of its pieces. `scorer` answers
+    sentences.
 
     Raises:
         UsageError: If the model gives no log-likelihoods, or skips one of the prompts.
@@ -86,18 +86,20 @@ def ask_letters(
     from probelight.models.vocabulary import candidate_log_probabilities, entries_of
 
     orders_by_item = [orders_of(record, orders) for record in own.records]
-    prompts = [
-        templates.prompt(record, setup, order)
+    asked = [
+        prompts.letters(record, order)
         for record, shown in zip(own.records, orders_by_item, strict=True)
         for order in shown
     ]
     name = f"{own.name}, letters"
-    question = candidate_log_probabilities(scorer)
-    labels_used = dict.fromkeys(label for prompt in prompts for label in prompt.choices)
-    if None in entries_of(question, [(prompts[0].stem, label) for label in labels_used]):
-        question = scorer.log_likelihoods()
-    answered = ask(scorer, question, {name: prompts}, trainer)[name]
-    if len(answered.records) < len(prompts):
+    labels_used = dict.fromkeys(label for prompt in asked for label in prompt.choices)
+    places = [(asked[0].stem, label) for label in labels_used]
+    question = scorer.log_likelihoods()
+    if not scorer.is_in_chat:
+        at_once = candidate_log_probabilities(scorer)
+        question = question if None in entries_of(at_once, places) else at_once
+    answered = ask(scorer, question, {name: asked}, trainer)[name]
+    if len(answered.records) < len(asked):
         raise UsageError(f"{name}: all items are needed: {'; '.join(answered.notices)}")
     rows = iter(answered.scores)
     labels = [[[*next(rows)] for _ in shown] for shown in orders_by_item]

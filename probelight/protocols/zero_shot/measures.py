@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from probelight.io.errors import UsageError
 from probelight.metrics.choices import macro_accuracy, majority_accuracy, predicted_shares
 from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
+from probelight.probes.prompts import Prompts
 from probelight.probes.record import MASK, GroupBy, Record, Setup, chance_of, groups_of
 from probelight.probes.source import ProbeData
 from probelight.protocols.engine.predictions import ask
@@ -189,23 +190,34 @@ def panel_of(
     scorer: Scorer,
     own: Predictions,
     rules: Sequence[str],
-    setup: Setup,
+    prompts: Prompts,
     domain_stem: str,
     trainer: TrainerSettings,
 ) -> Panel:
     """Return a model's predictions by each rule; compute what its own scores do not give.
 
-    `domain_stem` is the stem that `pmi` compares with. A model type without log-likelihoods, or one
-    that skips some of the items, is refused.
+    The items were put to the model by `prompts`, as is every other stem; `domain_stem` is the one
+    that `pmi` compares with. A model type without log-likelihoods, or one that skips some of the
+    items, is refused.
     """
     if not rules:
         return Panel(own, {})
     question, records = scorer.log_likelihoods(), own.records
-    free = content_free_stems(setup) if "calibrated" in rules else []
-    stems = dict.fromkeys([*([domain_stem] if "pmi" in rules else []), *free])
+    free = content_free_stems(prompts.setup) if "calibrated" in rules else []
+    stems = [*([domain_stem] if "pmi" in rules else []), *free]
+    posed = [prompts.words(record) for record in records]
+    placed = {
+        (stem, record.name): prompts.words(record, stem).stem
+        for stem in stems
+        for record in records
+    }
     choices = dict.fromkeys(choice for record in records for choice in record.choices)
-    others = [Record(choice, stem, (choice,), 0) for stem in stems for choice in choices]
-    sets = {own.name: records} if scorer.normalise is None else {}
+    others = [
+        Record(choice, stem, (choice,), 0)
+        for stem in dict.fromkeys(placed.values())
+        for choice in choices
+    ]
+    sets = {own.name: posed} if scorer.normalise is None else {}
     sets |= {_OTHER_STEMS: others} if others else {}
     answers = ask(scorer, question, sets, trainer) if sets else {}
     for name, asked in sets.items():
@@ -214,7 +226,7 @@ def panel_of(
                 f"{name}: --scoring needs all items: {'; '.join(answers[name].notices)}"
             )
     assert question.num_tokens is not None  # the log-likelihoods of every model type have it
-    num_tokens = question.num_tokens(records)
+    num_tokens = question.num_tokens(posed)
     if own.name in answers:
         sums = answers[own.name].scores
     elif scorer.normalise == "sum":
@@ -243,7 +255,7 @@ def panel_of(
     known = {(r.stem, r.choices[0]): score for r, [score] in zip(others, scores, strict=True)}
 
     def behind(stem: str, record: Record) -> list[float]:
-        return [known[stem, choice] for choice in record.choices]
+        return [known[placed[stem, record.name], choice] for choice in record.choices]
 
     items = list(zip(sums, records, strict=True))
     if "pmi" in rules:

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 import probelight
 from probelight.metrics.scoring_rules import LETTER
-from probelight.probes.prompts import LetterTemplates
+from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.engine.models import scorer_for
@@ -25,7 +25,7 @@ from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
-TEMPLATES = LetterTemplates.read(ROOT / "configs" / "prompt" / "letters.yaml")
+PROMPTS = Prompts(Templates.read(ROOT / "configs" / "prompt" / "default.yaml"), "mc_qa")
 QUESTIONS = [
     Record("1", "which animal is larger ?", ("a cat", "a dog", "the antelope"), 2),
     Record("2", "is snow warm ?", ("never", "really"), 0),
@@ -45,7 +45,7 @@ def prompts(record: Record, orders: list[tuple[int, ...]]) -> list[str]:
 def asked(model: ModelSettings) -> Any:
     scorer = scorer_for(model, "mc_mlm")
     own = Predictions("mine", QUESTIONS, [[0.0] * len(r.choices) for r in QUESTIONS])
-    return ask_letters(scorer, own, "mc_qa", "cyclic", TEMPLATES, TRAINER)
+    return ask_letters(scorer, own, "cyclic", PROMPTS, TRAINER)
 
 
 def test_a_masked_model_is_asked_at_a_mask() -> None:
@@ -131,7 +131,7 @@ def test_the_command_lists_letters_next_to_words(
     [
         (["--scoring", "sum", "--letters.orders", "all"], "are of the rule letter; give --scoring"),
         (["--scoring", "letters"], "did you mean 'letter'"),
-        (["--scoring", "letter", "--letters.prompts", "no.yaml"], "no.yaml"),
+        (["--scoring", "letter", "--prompt.file", "no.yaml"], "no.yaml"),
     ],
 )
 def test_mistakes_are_named(

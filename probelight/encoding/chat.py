@@ -1,0 +1,90 @@
+"""A tokenizer's chat: a stem as the user's message, and an answer as the assistant's.
+
+Texts are what the tokenizer's own template writes, its special tokens among them, so they are
+tokenised without any others: a beginning-of-sequence token is there as often as in the template.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2.exceptions import TemplateError
+
+from probelight.io.errors import UsageError
+from probelight.probes.record import MASK
+
+_ANSWER = "A"  # any that a template leaves as it is
+
+
+@dataclass(frozen=True)
+class Chat:
+    """How messages become one text.
+
+    Args:
+        tokenizer: One with a chat template.
+        system: Text of the system's message; none where it is empty.
+        begin: Beginning of the answer, behind which a choice is scored.
+    """
+
+    tokenizer: Any
+    system: str = ""
+    begin: str = ""
+    _known: dict[str, tuple[str, int]] = field(default_factory=dict, repr=False)
+
+    def fill(self, stem: str, choice: str) -> tuple[str, int, int]:
+        """Return the text with a choice as the answer, and the characters that are scored.
+
+        A choice is scored from where the template asks the assistant for an answer, or where
+        `begin` ends: white space that it puts before an answer belongs to the answer. What else it
+        puts there (an empty train of thought) is given.
+
+        Raises:
+            UsageError: If the template takes no such messages, or changes the answer.
+        """
+        before, mask, after = stem.rpartition(MASK)
+        if mask and after.strip():
+            raise UsageError(f"{stem[:60]!r}: in a chat the blank is at the end of the message")
+        message = before.strip() if mask else stem.strip()
+        if message not in self._known:
+            self._known[message] = self._opened(message)
+        opened, begin = self._known[message]
+        text = opened + choice.strip()
+        return text, begin, len(text)
+
+    def _opened(self, message: str) -> tuple[str, int]:
+        """Return the text before an answer to a message, and where the answer's part begins."""
+        messages = [{"role": "system", "content": self.system}] if self.system else []
+        messages.append({"role": "user", "content": message})
+        begin = self.begin.strip()
+        if begin:
+            asked = self._text([*messages, {"role": "assistant", "content": begin}])
+        else:
+            asked = self._text(messages, ends_with_user=True)
+        answer = f"{begin} {_ANSWER}" if begin else _ANSWER
+        whole = self._text([*messages, {"role": "assistant", "content": answer}])
+        if not whole.endswith(_ANSWER):
+            raise UsageError(
+                f"the chat template of {self.tokenizer.name_or_path} writes more behind an answer, "
+                "so that no choice can be scored there; leave out --chat"
+            )
+        opened = whole.removesuffix(_ANSWER)
+        is_asked = opened.startswith(asked) and not opened[len(asked) :].strip()
+        return opened, len(asked) if is_asked else len(opened)
+
+    def _text(self, messages: list[dict[str, str]], ends_with_user: bool = False) -> str:
+        try:
+            found: str = self.tokenizer.apply_chat_template(
+                messages,
+                tokenize=False,
+                add_generation_prompt=ends_with_user,
+                continue_final_message=not ends_with_user,
+            )
+        except (TemplateError, ValueError) as error:
+            roles = ", ".join(message["role"] for message in messages)
+            hint = "; leave out --prompt.system" if self.system else ""
+            raise UsageError(
+                f"the chat template of {self.tokenizer.name_or_path} takes no messages of {roles}: "
+                f"{' '.join(str(error).split())}{hint}"
+            ) from None
+        return found
