@@ -174,7 +174,9 @@ class Prompts:
         parts.append(self.templates.letters(record, self.setup, order))
         name = f"{record.name} in the order {' '.join(str(place + 1) for place in order)}"
         stem = f"{BETWEEN.join(parts)} {MASK}"
-        return Record(name, stem, labels, order.index(record.answer), file=record.file)
+        return Record(
+            name, stem, labels, order.index(record.answer), {}, record.position, record.file
+        )
 
     def shots(self, record: Record) -> tuple[Record, ...]:
         """Return the examples before an item, none of its group.

@@ -89,7 +89,7 @@ def probability(value: float | None) -> str:
 
 def way(mode: str) -> str:
     """Return how choices were scored; empty for the usual way, at the mask of a masked LM."""
-    return "" if mode in ("", "zero_shot") else mode.replace("_", " ")
+    return mode.removeprefix("zero_shot").removeprefix(", ").replace("_", " ")
 
 
 def measure(metric: str) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,8 +72,82 @@ def test_a_template_with_a_mistake_is_named(line: str, message: str, tmp_path: P
         'choice: "{label} {text}"',
         'mc_mlm: "{question}{choices}"',
         'minimal_pair: "{choices}"',
+        'chat_mc_qa: "{question}"',
+        'chat_mc_mlm: "{question}"',
     )
     path = tmp_path / "letters.yaml"
     path.write_text("\n".join([*kept, line]) + "\n")
     with pytest.raises(ConfigError, match=message.replace("{", r"\{").replace("}", r"\}")):
         Templates.read(path)
+
+
+def compared(number: int, gold: str, cluster: str) -> Record:
+    choices = ("older", "younger")
+    stem = f"item {number} is [MASK] than that ."
+    return Record(str(number), stem, choices, choices.index(gold), {"cluster": cluster}, number)
+
+
+TRAIN = tuple(
+    compared(number, "older" if number % 3 else "younger", f"group {number // 4}")
+    for number in range(1, 33)
+)
+ASKED = compared(99, "older", "another group")
+
+
+def shot_prompts(**options: Any) -> Prompts:
+    given = {"group_by": "cluster", "train": TRAIN, "num_shots": 4, **options}
+    return Prompts(Templates.read(PATH), "mc_mlm", **given)
+
+
+def test_examples_are_filled_sentences_before_an_item() -> None:
+    found = shot_prompts(num_shots=2)
+    first, second = found.shots(ASKED)
+    assert found.words(ASKED).stem == (
+        f"{first.stem.replace('[MASK]', first.gold)}\n\n"
+        f"{second.stem.replace('[MASK]', second.gold)}\n\n{ASKED.stem}"
+    )
+    assert found.words(ASKED, "N/A [MASK] .").stem.endswith("\n\nN/A [MASK] .")
+    question = Record("q", "What is it? ", ("a cat", " a dog"), 1)
+    train = (Record("t", "And this? ", ("a fox", " a cow"), 1),)
+    found = Prompts(Templates.read(PATH), "mc_qa", None, train, 1)
+    assert found.words(question).stem == "And this? a cow\n\nWhat is it? "
+    chat = replace(found, in_chat=True)
+    assert chat.words(question).stem == "And this? a cow\n\nWhat is it? [MASK]"
+    cloze = shot_prompts(num_shots=1, in_chat=True)
+    [example] = cloze.shots(ASKED)
+    assert cloze.words(ASKED).stem == (
+        f"What fills the blank?\n{example.stem.replace('[MASK]', '____')} {example.gold}\n\n"
+        "What fills the blank?\nitem 99 is ____ than that . [MASK]"
+    )
+
+
+def test_right_answers_and_labels_come_equally_often() -> None:
+    for seed in range(5):
+        found = shot_prompts(seed=seed)
+        assert Counter(example.gold for example in found.shots(ASKED)) == {"older": 2, "younger": 2}
+        *examples, asked = found.letters(ASKED, (1, 0)).stem.split("\n\n")
+        assert asked.endswith("A. younger\nB. older\nAnswer: [MASK]")
+        assert Counter(text[-1] for text in examples) == {"A": 2, "B": 2}
+        for text, example in zip(examples, found.shots(ASKED), strict=True):
+            assert f"{text[-1]}. {example.gold}" in text  # the label that follows is the right one
+
+
+def test_an_item_is_asked_behind_examples_of_other_groups() -> None:
+    found = shot_prompts()
+    usual = found.shots(ASKED)
+    for group in {example.meta["cluster"] for example in TRAIN}:
+        item = compared(100, "older", group)
+        given = found.shots(item)
+        assert group not in {example.meta["cluster"] for example in given}
+        assert Counter(example.gold for example in given) == {"older": 2, "younger": 2}
+        if group not in {example.meta["cluster"] for example in usual}:
+            assert given == usual
+    with pytest.raises(UsageError, match="the train split has 28 items of other groups than"):
+        shot_prompts(num_shots=29).shots(compared(100, "older", "group 2"))
+
+
+def test_a_draw_is_that_of_its_seed_and_not_of_the_order_of_the_file() -> None:
+    usual = shot_prompts().shots(ASKED)
+    assert shot_prompts(train=TRAIN[::-1]).shots(ASKED) == usual
+    assert len({shot_prompts(seed=seed).shots(ASKED) for seed in range(8)}) > 1
+    assert shot_prompts(num_shots=2).shots(ASKED) == usual[:2]

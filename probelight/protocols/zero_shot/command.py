@@ -60,6 +60,7 @@ from probelight.protocols.zero_shot.prompting import (
     in_chat,
     mode_of,
     prompts_of,
+    refuse_cut,
     refuse_without_chat,
 )
 from probelight.results.measured import near_tie_notices, score_notices
@@ -370,6 +371,8 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     if not pairs and (chatting := in_chat(scorer, asked)):
         scorer, prompts = chatting, replace(prompts, in_chat=True)
     posed = [prompts.words(record) for record in loaded.records]
+    if prompts.num_shots and not (pairs or prompts.in_chat):
+        refuse_cut(scorer.choice_scores(), posed, f"--shots {prompts.num_shots}")
     answered = predict(scorer, {name: posed}, context.trainer)[name]
     own = {id(put): record for put, record in zip(posed, loaded.records, strict=True)}
     predictions = replace(answered, records=[own[id(put)] for put in answered.records])

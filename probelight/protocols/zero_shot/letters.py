@@ -13,6 +13,7 @@ from probelight.probes.prompts import LABELS, Orders, Prompts, by_choice, orders
 from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import ask
 from probelight.protocols.jobs.job import TrainerSettings
+from probelight.protocols.zero_shot.prompting import refuse_cut
 from probelight.results.measured import Predictions, grouped_row
 from probelight.results.row import Row, Subset
 
@@ -98,6 +99,8 @@ def ask_letters(
     if not scorer.is_in_chat:
         at_once = candidate_log_probabilities(scorer)
         question = question if None in entries_of(at_once, places) else at_once
+    if not scorer.is_in_chat:
+        refuse_cut(question, asked, "letters and examples" if prompts.num_shots else "letters")
     answered = ask(scorer, question, {name: asked}, trainer)[name]
     if len(answered.records) < len(asked):
         raise UsageError(f"{name}: all items are needed: {'; '.join(answered.notices)}")

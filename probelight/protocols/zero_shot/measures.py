@@ -211,12 +211,13 @@ def panel_of(
         for stem in stems
         for record in records
     }
-    choices = dict.fromkeys(choice for record in records for choice in record.choices)
-    others = [
-        Record(choice, stem, (choice,), 0)
-        for stem in dict.fromkeys(placed.values())
-        for choice in choices
-    ]
+    needed = dict.fromkeys(
+        (placed[stem, record.name], choice)
+        for stem in stems
+        for record in records
+        for choice in record.choices
+    )
+    others = [Record(choice, stem, (choice,), 0) for stem, choice in needed]
     sets = {own.name: posed} if scorer.normalise is None else {}
     sets |= {_OTHER_STEMS: others} if others else {}
     answers = ask(scorer, question, sets, trainer) if sets else {}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import UsageError
 from probelight.probes.prompts import Prompts, Templates
+from probelight.probes.record import Record
 from probelight.probes.source import ProbeData, load_probe
 from probelight.protocols.engine.settings import ModelSettings
 
 if TYPE_CHECKING:
-    from probelight.models.scorer import Scorer
+    from probelight.models.scorer import Question, Scorer
 
 TRAIN = "train"
 
@@ -64,3 +65,27 @@ def mode_of(scorer: Scorer, num_shots: int) -> str:
     """Return how choices get their scores, with what is around the items."""
     shots = f"{num_shots} shot{'s' * (num_shots > 1)}" if num_shots else ""
     return ", ".join(filter(None, (scorer.mode, "chat" * scorer.is_in_chat, shots)))
+
+
+def refuse_cut(question: Question, records: Sequence[Record], shown: str) -> None:
+    """Raise UsageError where a text of prompts is so long that an encoder would cut it.
+
+    `shown` says what is around the items.
+    """
+    encoder: Any = question.encoder
+    tokenizer, most = encoder.tokenizer, encoder.max_length
+    room = most - tokenizer.num_special_tokens_to_add()
+    # No tokenizer makes more tokens of a text than it has bytes.
+    texts = {f"{r.stem} {max(r.choices, key=len)}": r for r in records}
+    long = [text for text in texts if len(text.encode()) > room]
+    if not long:
+        return
+    for text, ids in zip(
+        long, tokenizer(long, add_special_tokens=False, verbose=False).input_ids, strict=True
+    ):
+        if len(ids) > room:
+            needed = len(ids) + most - room
+            raise UsageError(
+                f"{texts[text].where}: with {shown} it has about {needed} tokens, and {most} "
+                f"are read; give --model.max_length {needed + 8} if the model takes so many"
+            )

@@ -85,7 +85,14 @@ def letters_table(results: Results) -> Table | None:
             line |= {f"{name}_{end}": row[end] for end in ("ci_low", "ci_high")}
             if name == "file_order":
                 line |= {size: row[size] for size in SIZE.split()}
-    measured = ("file_order", "mean_order", "all_orders", "debiased", "unstable")
+    titles = {
+        "file_order": "file's order %",
+        "mean_order": "mean over orders %",
+        "all_orders": "right in all orders %",
+        "debiased": "debiased %",
+        "unstable": "unstable %",
+    }
+    measured = [name for name in titles if any(name in line for line in found.values())]
     ends = " ".join(f"{name} {name}_ci_low {name}_ci_high" for name in measured)
     return kit.table(
         "zero_shot_letters",
@@ -100,11 +107,7 @@ def letters_table(results: Results) -> Table | None:
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
-            kit.accuracy("file's order %", "file_order"),
-            kit.accuracy("mean over orders %", "mean_order"),
-            kit.accuracy("right in all orders %", "all_orders"),
-            kit.accuracy("debiased %", "debiased"),
-            kit.accuracy("unstable %", "unstable"),
+            *(kit.accuracy(titles[name], name) for name in measured),
             kit.share("label bias %", "label_bias"),
             kit.size(),
         ],

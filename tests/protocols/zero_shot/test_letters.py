@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
 
 import probelight
 from probelight.metrics.scoring_rules import LETTER
+from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record
+from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
@@ -21,6 +29,7 @@ from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.letters import ask_letters
 from probelight.results.measured import Predictions
 from probelight.results.row import Row
+from tests.fixtures.chats import chat_tokenizer
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
@@ -132,6 +141,11 @@ def test_the_command_lists_letters_next_to_words(
         (["--scoring", "sum", "--letters.orders", "all"], "are of the rule letter; give --scoring"),
         (["--scoring", "letters"], "did you mean 'letter'"),
         (["--scoring", "letter", "--prompt.file", "no.yaml"], "no.yaml"),
+        (["--prompt.system", "Be brief."], "--prompt is of letters, examples and chats; give"),
+        (["--chat", "always"], "dictionary-lm is of kind transformer; only causal models answer"),
+        (["--shots", "2", "--ranks"], "--ranks are of sentences as they are; leave out --shots"),
+        (["--shots", "30"], "tokens, and 256 are read; give --model.max_length"),
+        (["--shots", "30", "--scoring", "letter"], "tokens, and 256 are read; give"),
     ],
 )
 def test_mistakes_are_named(
@@ -140,3 +154,76 @@ def test_mistakes_are_named(
     line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
     assert cli.main([*line, "--output_dir", str(tmp_path / "out"), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_examples_are_before_the_sentence_that_is_scored(tmp_path: Path) -> None:
+    line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
+    line += ["--output_dir", str(tmp_path / "out"), "--shots", "2", "--scoring", "pmi,letter"]
+    assert cli.main(line) == 0
+    found = load_probe("taxonomy_small", "dev")
+    train = load_probe("taxonomy_small", "train").records
+    prompts = Prompts(PROMPTS.templates, "mc_mlm", found.config.group_by, train, 2)
+    folder = ROOT / "assets" / "dictionary-lm"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+    def by_hand(stem: str, words: Sequence[str]) -> list[float]:
+        ids = tokenizer(stem, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            logs = model(ids).logits[0].log_softmax(-1)
+        place = (ids[0] == tokenizer.mask_token_id).nonzero().item()
+        return [float(logs[place, tokenizer.convert_tokens_to_ids(word)]) for word in words]
+
+    items = probelight.load(tmp_path / "out").items
+    own = found.records[0]
+    before = [e.stem.replace("[MASK]", e.gold) for e in prompts.shots(own)]
+    text = "\n\n".join(before)
+    expected = by_hand(f"{text}\n\n{own.stem}", own.choices)
+    assert items["question"][0] == own.stem
+    above = [score - items["scores"][0][0] for score in items["scores"][0]]  # of logits
+    assert above == pytest.approx([log - expected[0] for log in expected], abs=1e-4)
+    free = by_hand(f"{text}\n\n{found.config.domain_stem or DOMAIN_STEMS['mc_mlm']}", own.choices)
+    pmi = [one - other for one, other in zip(expected, free, strict=True)]
+    assert items["by_rule"][0]["pmi"].scores == pytest.approx(pmi, abs=1e-4)
+    asked = prompts.letters(own, tuple(range(len(own.choices))))
+    letters = by_hand(asked.stem, [label.lower() for label in asked.choices])
+    assert items["by_rule"][0]["letter"].scores == pytest.approx(letters, abs=1e-4)
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert {row["mode"] for row in rows} == {"zero_shot, 2 shots"}
+
+
+def test_a_chat_is_taken_where_there_is_one(tmp_path: Path) -> None:
+    tokenizer = chat_tokenizer("bytes, BOS of both")
+    torch.manual_seed(0)
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes))
+    model.save_pretrained(tmp_path / "lm")
+    tokenizer.save_pretrained(tmp_path / "lm")
+    options: dict[str, Any] = {"scoring": ["letter", "sum"], "chat": "auto"}
+    models = [str(tmp_path / "lm"), "dictionary-lm"]
+    items = [{"question": q.stem, "choices": [*q.choices], "gold": q.answer} for q in QUESTIONS]
+    found = probelight.zero_shot(models, [items], output_dir=tmp_path / "out", **options)
+    rows = read_results(tmp_path / "out" / "results.csv")
+    modes = {row["model"]: row["mode"] for row in rows if row["metric"] == "accuracy"}
+    assert modes == {"lm": "causal_likelihood, chat", "dictionary-lm": "pseudo_log_likelihood"}
+    of_lm = found.items[found.items["model"] == "lm"]
+    for number, record in enumerate(QUESTIONS):
+        [text] = prompts(record, ORDERS[number][:1])
+        expected = []
+        for label in "ABC"[: len(record.choices)]:
+            user = {"role": "user", "content": text}
+            asked = tokenizer.apply_chat_template(
+                [user], add_generation_prompt=True, return_dict=False
+            )
+            whole = tokenizer.apply_chat_template(
+                [user, {"role": "assistant", "content": label}],
+                continue_final_message=True,
+                return_dict=False,
+            )
+            with torch.no_grad():
+                logs = model.eval()(torch.tensor([whole])).logits[0].log_softmax(-1)
+            expected.append(
+                sum(float(logs[place - 1, whole[place]]) for place in range(len(asked), len(whole)))
+            )
+        by_rule = of_lm["by_rule"].iloc[number]
+        assert by_rule["letter"].scores == pytest.approx(expected, abs=1e-4)

@@ -19,6 +19,7 @@ from probelight.metrics.intervals import wilson
 from probelight.metrics.scoring_rules import RULES
 from probelight.models.scorer import Scorer, TrainedScorer
 from probelight.probes.catalog import ProbeConfig
+from probelight.probes.prompts import Prompts
 from probelight.probes.record import GroupBy, Record, Setup
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
@@ -77,7 +78,7 @@ def asked(
 ) -> measures.Panel:
     scorer = scorer_for(model, setup)
     own = predict(scorer, {"mine": records}, TRAINER)["mine"]
-    return measures.panel_of(scorer, own, WORDS, setup, domain, TRAINER)
+    return measures.panel_of(scorer, own, WORDS, Prompts(None, setup), domain, TRAINER)
 
 
 def assert_by_hand(
@@ -173,7 +174,7 @@ def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyP
 def test_what_was_not_asked_for_is_not_there() -> None:
     scorer = scorer_for(ModelSettings(), "mc_qa")
     own = predict(scorer, {"mine": QA}, TRAINER)["mine"]
-    found = measures.panel_of(scorer, own, ["mean_char"], "mc_qa", "", TRAINER)
+    found = measures.panel_of(scorer, own, ["mean_char"], Prompts(None, "mc_qa"), "", TRAINER)
     assert list(found.by_rule) == ["mean_char"]
 
 
@@ -203,7 +204,7 @@ def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
     scorer = TrainedScorer(SentenceChoice("embedded", num_choices=2))
     own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])
     with pytest.raises(UsageError, match=r"TrainedScorer \(mode fine_tuned\) gives no log-likeli"):
-        measures.panel_of(scorer, own, ["sum"], "mc_qa", "", TRAINER)
+        measures.panel_of(scorer, own, ["sum"], Prompts(None, "mc_qa"), "", TRAINER)
 
 
 @pytest.mark.parametrize(

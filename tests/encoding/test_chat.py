@@ -1,0 +1,114 @@
+"""Chats: against what each tokenizer's template gives, and a plain loop over a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from probelight.encoding.chat import Chat
+from probelight.io.errors import RecordError, UsageError
+from probelight.models.answering import answer
+from probelight.models.causal import CausalScorer
+from probelight.probes.record import Record
+from tests.fixtures.chats import KINDS, chat_tokenizer
+
+QUESTION = "which animal is larger ?"
+CHOICES = ("a cat", "the antelope", "A")
+RECORD = Record("1", f"{QUESTION} [MASK]", CHOICES, 1)
+
+
+def tiny_model(tokenizer: Any) -> GPT2LMHeadModel:
+    torch.manual_seed(0)
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    return model.eval()
+
+
+def by_plain_loop(tokenizer: Any, model: Any, choice: str, begin: str = "") -> float:
+    """The log-probability of an answer, by ids that transformers itself gives."""
+    user = [{"role": "user", "content": QUESTION}]
+    options: dict[str, Any] = {"return_dict": False}
+    if begin:
+        given = [*user, {"role": "assistant", "content": begin}]
+        asked = tokenizer.apply_chat_template(given, continue_final_message=True, **options)
+    else:
+        asked = tokenizer.apply_chat_template(user, add_generation_prompt=True, **options)
+    answered = [*user, {"role": "assistant", "content": f"{begin} {choice}".strip()}]
+    whole = tokenizer.apply_chat_template(answered, continue_final_message=True, **options)
+    assert whole[: len(asked)] == asked
+    thought = tokenizer("<think>\n\n</think>\n\n", add_special_tokens=False)["input_ids"]
+    rest = whole[len(asked) :]
+    if rest[: len(thought)] == thought:  # given, as it is no part of an answer
+        rest = rest[len(thought) :]
+    with torch.no_grad():
+        logs = model(torch.tensor([whole])).logits[0].log_softmax(-1)
+    first = len(whole) - len(rest)
+    return sum(float(logs[first + i - 1, one]) for i, one in enumerate(rest))
+
+
+@pytest.mark.parametrize("begin", ["", "The answer is"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_a_plain_loop_over_the_template(kind: str, begin: str) -> None:
+    tokenizer = chat_tokenizer(kind)
+    model = tiny_model(tokenizer)
+    expected = [by_plain_loop(tokenizer, model, choice, begin) for choice in CHOICES]
+    scorer = CausalScorer(model, tokenizer, max_length=256).in_chat("", begin)
+    assert scorer is not None
+    encoded = scorer.likelihood_encoder().encode([RECORD])
+    for text, choice in zip(encoded.texts, CHOICES, strict=True):
+        user = {"role": "user", "content": QUESTION}
+        assistant = {"role": "assistant", "content": f"{begin} {choice}".strip()}
+        whole = tokenizer.apply_chat_template(
+            [user, assistant], continue_final_message=True, return_dict=False
+        )
+        assert text.ids.tolist() == whole
+    batch = encoded.collate([0])
+    for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
+        num_bos = row[mask.bool()].tolist().count(tokenizer.convert_tokens_to_ids("<s>"))
+        assert num_bos == ("bos_token" in KINDS[kind][2])
+    found = answer(scorer, {"one": [RECORD]}, scorer.log_likelihoods())["one"].scores[0]
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_system_text_is_a_message_of_its_own() -> None:
+    tokenizer = chat_tokenizer("bytes, no BOS at all")
+    text, begin, end = Chat(tokenizer, "Be brief.").fill(f"{QUESTION} [MASK]", " A ")
+    assert text[:begin] == (
+        "<|im_start|>system\nBe brief.<|im_end|>\n"
+        f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
+    )
+    assert text[begin:end] == "A"
+
+
+def test_what_a_template_does_not_take_is_named() -> None:
+    tokenizer = chat_tokenizer("SentencePiece, BOS of both, a space before the answer")
+    with pytest.raises(UsageError, match=r"no system here; leave out --prompt\.system"):
+        Chat(tokenizer, "Be brief.").fill(QUESTION, "A")
+    with pytest.raises(UsageError, match="in a chat the blank is at the end of the message"):
+        Chat(tokenizer).fill("a [MASK] is here", "cat")
+
+
+def test_a_chat_is_not_cut_and_has_no_vocabulary() -> None:
+    tokenizer = chat_tokenizer("bytes, BOS of both")
+    scorer = CausalScorer(tiny_model(tokenizer), tokenizer, max_length=20).in_chat()
+    assert scorer is not None
+    with pytest.raises(
+        RecordError, match=r"its chat has \d+ tokens, more than max_length=20; give"
+    ):
+        scorer.likelihood_encoder().encode([RECORD])
+    with pytest.raises(UsageError, match="gives no log-probabilities over a vocabulary in a chat"):
+        scorer.vocabulary()
+    with pytest.raises(UsageError, match="gives no features in a chat"):
+        scorer.features()
+
+
+def test_a_tokenizer_without_a_template_has_no_chat() -> None:
+    tokenizer = chat_tokenizer("bytes, no BOS at all")
+    tokenizer.chat_template = None
+    assert CausalScorer(tiny_model(tokenizer), tokenizer).in_chat() is None
