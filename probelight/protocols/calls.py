@@ -210,7 +210,11 @@ def inoculate(
 
 
 def compare(
-    *results: Results | str | Path, output_dir: str | Path | None = None, probes: Any = ()
+    *results: Results | str | Path,
+    output_dir: str | Path | None = None,
+    probes: Any = (),
+    scoring: Sequence[str] = (),
+    mix_rules: bool = False,
 ) -> Results:
     """Compare the models, or settings, of results by their answers to the same items.
 
@@ -218,6 +222,8 @@ def compare(
         *results: Two or more results, or folders of them; or one that holds several models.
         output_dir: Folder of the comparison; a temporary one by default.
         probes: Probes to compare on; all that are in common by default.
+        scoring: Rules by which zero-shot runs are read; the model's own score by default.
+        mix_rules: Compare rules, and ways of asking, with each other.
 
     Raises:
         ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
@@ -226,7 +232,7 @@ def compare(
 
     folders = [r.folder if isinstance(r, Results) else Path(r) for r in results]
     with _called(output_dir, "compare", None) as (made, _):
-        command(folders, made.folder, _as_list(probes))
+        command(folders, made.folder, _as_list(probes), [*scoring], mix_rules)
     return made.results()
 
 

@@ -23,9 +23,10 @@ from probelight.io.escaping import visible
 from probelight.io.ranges import Names
 from probelight.metrics.comparisons import Compared, compare_runs
 from probelight.metrics.intervals import Interval, num_groups, runs_interval
+from probelight.metrics.scoring_rules import DEBIASED, RULES
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.compare.blocks import ALONE, Block, blocks_of, named
-from probelight.protocols.compare.systems import RunScores, System, scores_of, systems_of
+from probelight.protocols.compare.systems import OWN, RunScores, System, scores_of, systems_of
 from probelight.protocols.imports.imports import IMPORTED
 from probelight.results.details import ComparisonDetails
 from probelight.results.load import UnreadableResultError, distinct_ends, load_results
@@ -39,11 +40,17 @@ PROTOCOL = "compare"
 @command(
     Command(
         example="train.py compare runs/bert runs/roberta --output_dir runs/compared",
-        shown="folders output_dir probes",
+        shown="folders output_dir probes scoring mix_rules",
         positional=True,
     )
 )
-def compare(folders: list[Path], output_dir: Path | None = None, probes: Names = ()) -> Path:
+def compare(
+    folders: list[Path],
+    output_dir: Path | None = None,
+    probes: Names = (),
+    scoring: Names = (),
+    mix_rules: bool = False,
+) -> Path:
     """Compares models, or settings, by their answers to the same items.
 
     A model in one setting, with all its seeds, is a system. Of every two: their difference, tests
@@ -56,6 +63,10 @@ def compare(folders: list[Path], output_dir: Path | None = None, probes: Names =
             dose).
         output_dir: Folder of the comparison; its page is made there.
         probes: Probes, or original tasks, to compare on; all that are in common by default.
+        scoring: Rules by which zero-shot runs are read (`zero-shot --scoring`), by commas; "own",
+            the default, is the model's own score.
+        mix_rules: Compare answers by different rules, or to items that were asked in different ways
+            (in a chat, behind examples), with each other; otherwise they are compared apart.
 
     Returns:
         The path of the HTML page.
@@ -70,7 +81,8 @@ def compare(folders: list[Path], output_dir: Path | None = None, probes: Names =
 
     if output_dir is None:
         raise UsageError("where does the comparison go? Give --output_dir FOLDER")
-    answers, left_out, damaged = _read_answers(folders)
+    rules = _chosen_rules(scoring)
+    answers, left_out, damaged = _read_answers(folders, rules, mix_rules)
     known = [run.key.probe for run in answers]
     for name in probes:
         if name not in known:
@@ -83,7 +95,7 @@ def compare(folders: list[Path], output_dir: Path | None = None, probes: Names =
     blocks, about_blocks = blocks_of(systems, across_folders=len(folders) > 1)
     if not blocks:
         reasons = [*damaged, *about_systems, *about_blocks]
-        raise UsageError(_why_nothing(answers, reasons))
+        raise UsageError(_why_nothing(answers, reasons, rules))
     measured = [measure(*pair) for pair in zip(blocks, named(blocks), strict=True)]
     compared = [[found.block.title, found.checksums()] for found in measured]
     folder = CommandFolder(output_dir, {"command": PROTOCOL, "compared": compared})
@@ -99,7 +111,18 @@ def compare(folders: list[Path], output_dir: Path | None = None, probes: Names =
     return page
 
 
-def _read_answers(folders: Sequence[Path]) -> tuple[list[RunScores], list[str], list[str]]:
+def _chosen_rules(scoring: Sequence[str]) -> Sequence[str]:
+    known = (OWN, *RULES, DEBIASED)
+    for rule in scoring:
+        if rule not in known:
+            near = nearest(rule.lower(), known)
+            raise UsageError(f"--scoring: no rule is {rule!r}{near}; choose of {', '.join(known)}")
+    return scoring or (OWN,)
+
+
+def _read_answers(
+    folders: Sequence[Path], rules: Sequence[str], mixed: bool
+) -> tuple[list[RunScores], list[str], list[str]]:
     """Return the answers in all folders, notices of results left out, and of damaged ones alone."""
     places = [os.path.realpath(folder) for folder in folders]
     if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
@@ -111,7 +134,7 @@ def _read_answers(folders: Sequence[Path]) -> tuple[list[RunScores], list[str], 
     for folder, place in zip(folders, places, strict=True):
         results, name = load_results(folder), visible(names[place])
         try:
-            answers += scores_of(results, name)
+            answers += scores_of(results, name, rules, mixed=mixed)
         except UnreadableResultError as error:  # it names the run's file alone
             raise UnreadableResultError(f"{folder}: {error}") from error
         left_out += [f"{name}: {notice}" for notice in results.left_out]
@@ -119,8 +142,10 @@ def _read_answers(folders: Sequence[Path]) -> tuple[list[RunScores], list[str], 
     return answers, left_out, damaged
 
 
-def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str]) -> str:
+def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str], rules: Sequence[str]) -> str:
     """Return why nothing is compared: what each folder holds, or what was too many."""
+    if not answers and tuple(rules) != (OWN,):
+        return f"no run in these folders was scored by {' or '.join(rules)}"
     if not answers:
         return (
             "there are no answers to compare: no folder holds a zero-shot run, a curve, an "
@@ -133,6 +158,10 @@ def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str]) -> str:
     lines = ["no two systems answered the same set, or none in several folders:"]
     lines += [reason for reason in reasons if not reason.startswith(ALONE)]
     lines += [f"{folder}: {', '.join(sorted(names))}" for folder, names in by_folder.items()]
+    if len({run.key.answered for run in answers if run.key.answered.startswith("zero shot")}) > 1:
+        lines.append(
+            "rules and ways of asking are compared apart; --mix_rules compares them with each other"
+        )
     if any(run.setting.get("scored by", "").startswith(IMPORTED) for run in answers):
         lines.append(
             "imported files are sets of their own: to make files of the same items one probe, "

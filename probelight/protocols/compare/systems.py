@@ -6,12 +6,14 @@ Answers under a control are left out, as those are other items.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from probelight.metrics.choices import item_score
 from probelight.metrics.intervals import Floats, Groups, group_indices, num_groups
 from probelight.results.details import CurveDetails, InoculationDetails
 from probelight.results.load import Results, Run
@@ -19,6 +21,7 @@ from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
 STANDARD = "standard"
+OWN = "own"  # the rule that is the model's own score
 BEFORE = "before inoculation"
 Setting = Mapping[str, str]  # name of a setting to its readable value; empty where it has none
 Item = tuple[str, str, tuple[str, ...], int, int]
@@ -50,10 +53,16 @@ class RunScores:
     ungrouped: bool  # whether its items have groups that were not recorded
 
 
-def scores_of(results: Results, folder: str) -> Iterator[RunScores]:
-    """Yield the scores of all runs of a folder, which the user calls `folder`."""
-    readers = {
-        "zero_shot": _zero_shot,
+def scores_of(
+    results: Results, folder: str, rules: Sequence[str] = (OWN,), *, mixed: bool = False
+) -> Iterator[RunScores]:
+    """Yield the scores of all runs of a folder, which the user calls `folder`.
+
+    Zero-shot runs are read by each of the rules that they have. Answers by two rules, or to items
+    that were asked in two ways (in a chat, behind examples), are of one set only if `mixed`.
+    """
+    readers: dict[str, Callable[[Run, Sequence[ItemLine]], Iterator[RunScores]]] = {
+        "zero_shot": partial(_zero_shot, rules=rules, mixed=mixed),
         "curve": _curve,
         "inoculation": _inoculation,
         "original": _original,
@@ -64,11 +73,26 @@ def scores_of(results: Results, folder: str) -> Iterator[RunScores]:
                 yield replace(scores, folder=folder)
 
 
-def _zero_shot(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
-    row = _accuracy(run)
-    if row is not None and lines:
-        key = SetKey("zero shot", row.probe, row.split)
-        yield _run_scores(run, key, lines, {"scored by": row.mode}, accuracy=row)
+def _zero_shot(
+    run: Run, lines: Sequence[ItemLine], rules: Sequence[str], mixed: bool
+) -> Iterator[RunScores]:
+    for rule in rules:
+        scoring = "" if rule == OWN else rule
+        row = _accuracy(run, scoring=scoring)
+        if row is None or not lines:
+            continue
+        by_rule = lines
+        if scoring:
+            by_rule = [
+                replace(line, correct=item_score(line.by_rule[rule].best, line.answer))
+                for line in lines
+                if line.by_rule and rule in line.by_rule
+            ]
+        _, _, asked = row.mode.partition(", ")
+        parts = ["zero shot"] if mixed else ["zero shot", scoring and f"by {rule}", asked]
+        key = SetKey(", ".join(filter(None, parts)), row.probe, row.split)
+        setting = {"scored by": row.mode, "rule": scoring}
+        yield _run_scores(run, key, by_rule, setting, accuracy=row)
 
 
 def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
@@ -129,9 +153,9 @@ def _original(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
         yield replace(_run_scores(run, key, lines, setting, accuracy=accuracy), seed=row.seed)
 
 
-def _accuracy(run: Run, split: str = "") -> Row | None:
-    """Return the row of the accuracy on the whole set by the model's own score."""
-    rows = (row for row in run.rows if row.metric == "accuracy" and not row.scoring)
+def _accuracy(run: Run, split: str = "", scoring: str = "") -> Row | None:
+    """Return the row of the accuracy on the whole set, by the model's own score or a rule."""
+    rows = (row for row in run.rows if row.metric == "accuracy" and row.scoring == scoring)
     whole = (row for row in rows if row.subset is None and split in ("", row.split))
     return next(whole, None)
 

@@ -334,3 +334,51 @@ def test_a_loop_of_links_is_no_folder(refused: Refused, tmp_path: Path) -> None:
     loop.symlink_to(loop)
     line = refused(f"compare {loop} {tmp_path} --output_dir={tmp_path / 'out'}", cli.FAILURE)
     assert line.endswith(f"{loop}: there is no such folder")
+
+
+def leave_by_rules(
+    folder: Path, model: str, own: str, letter: str, mode: str = "zero_shot"
+) -> Path:
+    """A zero-shot run that was also scored by letters."""
+    row = replace(ROW, protocol="zero_shot", model=model, mode=mode, num_items=len(own))
+    told = lines(own)
+    for line, one in zip(told, letter, strict=True):
+        line |= {"best": [1], "by_rule": {"letter": {"scores": [0.0, 1.0], "best": [int(one)]}}}
+    command = CommandFolder(folder, {"command": "made"})
+    run = command.run(f"zero_shot-{model}", {"row": repr(row)})
+    run.write_lines("predictions.jsonl", told)
+    about = {"protocol": "zero_shot", "model": model, "probe": "made"}
+    rows = (row, replace(row, scoring="letter"))
+    run.finish(RunRecord(**about, rows=rows))
+    return folder
+
+
+def test_rules_and_ways_of_asking_are_compared_apart_unless_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = leave_by_rules(tmp_path / "one", "bert", "1111110000", "1100000000")
+    two = leave_by_rules(tmp_path / "two", "gpt2", "1111000000", "1111111100")
+    chat = leave_by_rules(tmp_path / "chat", "gpt2", "1111000000", "1" * 10, "zero_shot, chat")
+
+    def differences(folders: list[Path], *options: str) -> dict[str, float]:
+        out = tmp_path / "_".join(["out", *(f.name for f in folders), *options])
+        line = ["compare", *map(str, folders), "--output_dir", str(out), *options]
+        assert cli.main(line) == 0
+        rows = [row for run in load_results(out).runs for row in run.rows]
+        return {r.subset_text: r.value for r in rows if r.metric == "difference"}
+
+    assert differences([one, two]) == {"bert − gpt2": pytest.approx(0.2)}
+    letter = differences([one, two], "--scoring", "letter")
+    assert letter == {"bert − gpt2": pytest.approx(-0.6)}
+    mixed = differences([two], "--scoring", "own,letter", "--mix_rules")
+    assert [*mixed.values()] == [pytest.approx(-0.4)]
+    ways = differences([one, chat], "--mix_rules")
+    assert [*ways.values()] == [pytest.approx(0.2)]
+    capsys.readouterr()
+    out = ["--output_dir", str(tmp_path / "refused")]
+    assert cli.main(["compare", str(one), str(chat), *out]) == 2
+    assert "--mix_rules compares them with each other" in capsys.readouterr().err
+    assert cli.main(["compare", str(one), str(two), *out, "--scoring", "pmi"]) == 2
+    assert "no run in these folders was scored by pmi" in capsys.readouterr().err
+    assert cli.main(["compare", str(one), str(two), *out, "--scoring", "leter"]) == 2
+    assert "no rule is 'leter' (did you mean 'letter'?)" in capsys.readouterr().err
