@@ -76,7 +76,7 @@ def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     about = zip(found.split, found.answered, found.setting, strict=True)
     found = found.assign(
         about=[", ".join(filter(None, parts)) for parts in about],
-        order=found.answered.map(ORDER.index),
+        order=found.answered.str.partition(", ")[0].map(ORDER.index),
         examples=pd.to_numeric(digits).fillna(0),  # a setting begins or ends with their number
         _runs=found.run,
     )
