@@ -57,6 +57,7 @@ MEDALS, NOT_JUDGED = of("curve.medals", "medals_table not_judged")
 ZERO_SHOT = (
     *of("zero_shot.scores", "zero_shot_table parts_table paradigms_table ranks_table"),
     *of("zero_shot.rules", "rules_table letters_table flips_table"),
+    *of("zero_shot.calibration", "calibration_table"),
 )
 CURVES = of("curve.tables", "summary_tables")
 ORIGINAL = of("inoculation.tables", "original_table")
@@ -87,7 +88,7 @@ SECTIONS = (
             *of("zero_shot.scores", "predicted_shares_table"),
             *of("zero_shot.rules", "flipped_items_table"),
         ),
-        of("zero_shot.figure", "zero_shot_figure"),
+        of("zero_shot.figure", "zero_shot_figure calibration_figure"),
         ("zero_shot.scores:summary", "zero_shot.rules:unread"),
         {"zero_shot": ZERO_SHOT},
     ),

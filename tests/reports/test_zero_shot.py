@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from probelight.reports.sections import made_sections, printed
 from probelight.reports.table import Cell
-from probelight.reports.zero_shot.figure import zero_shot_figure
+from probelight.reports.zero_shot.figure import calibration_figure, zero_shot_figure
 from probelight.reports.zero_shot.rules import unread
 from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shots
 from probelight.results.load import load_results
@@ -372,3 +373,32 @@ def test_damaged_predictions_are_named_and_the_accuracies_shown(tmp_path: Path) 
     made = tables(tmp_path)
     assert "zero_shot_rules" in made
     assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(made)
+
+
+def test_calibration_is_of_kept_scores(tmp_path: Path) -> None:
+    write_rules(tmp_path)
+    run = load_results(tmp_path).runs[0].path
+    told = []
+    for number, (own, calibrated) in enumerate([(0.8, 0.9), (0.6, 0.6), (0.8, 0.2), (0.7, None)]):
+        found = line(number, BEST[number])
+        # Of probabilities the logarithms are kept, but by the rule `calibrated`.
+        found["scores"] = [math.log(own), math.log(1 - own)]
+        found |= {"best": [0], "prediction": 0, "correct": 1.0}
+        share = [calibrated, None if calibrated is None else 1 - calibrated]
+        best = [] if calibrated is None else [int(calibrated < 0.5)]
+        found["by_rule"] = {"calibrated": {"scores": share, "best": best}}
+        told.append(found)
+    write_lines(tmp_path / run, told)
+    table = tables(tmp_path)["zero_shot_calibration"]
+    own, calibrated = records(table)
+    assert (own["rule"], own["num_items"], own["accuracy"]) == ("own score", 4, 1.0)
+    assert own["confidence"] == pytest.approx((0.8 + 0.6 + 0.8 + 0.7) / 4)
+    assert own["ece"] == pytest.approx((0.2 + 0.4 + 0.2 + 0.3) / 4)
+    assert own["brier"] == pytest.approx(2 * (0.04 + 0.16 + 0.04 + 0.09) / 4)
+    assert own["even"] == 0.5
+    # The fourth item has no number; the third one's answer, of 80%, is wrong.
+    assert (calibrated["rule"], calibrated["num_items"]) == ("calibrated", 3)
+    assert calibrated["accuracy"] == pytest.approx(2 / 3)
+    assert calibrated["brier"] == pytest.approx(2 * (0.01 + 0.16 + 0.64) / 3)
+    drawn = calibration_figure(load_results(tmp_path))
+    assert {"own score", "calibrated"} <= {*texts_of(drawn)}

@@ -193,7 +193,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, list[str]]:
             found += _items(results, entry)
         except UnreadableResultError as error:
             damaged.append(f"Not shown by rule: {visible(results.below(str(error)))}.")
-    columns = [*PLACE, "best", "choices", "answer", "id", "question", "_runs"]
+    columns = [*PLACE, "best", "choices", "answer", "id", "question", "scores", "by_rule", "_runs"]
     return pd.DataFrame(found, columns=columns), damaged
 
 

@@ -1,0 +1,103 @@
+"""Whether scores say how likely an answer is right: calibration of each rule, from kept scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from probelight.metrics.calibration import NUM_BINS, Calibration
+from probelight.reports import table as kit
+from probelight.reports.table import Table
+from probelight.reports.zero_shot.rules import ORDER, OWN, PLACE, answers
+from probelight.results.load import Results
+
+COVERAGES = (0.5, 0.2)  # shares of the items that a model is surest of
+PROBABILITIES = "calibrated"  # the rule whose scores are probabilities already
+
+
+class Measured(NamedTuple):
+    """The calibration of a model on a set, by rule."""
+
+    model: str
+    probe: str
+    split: str
+    runs: tuple[str, ...]
+    by_rule: Mapping[str, Calibration]
+
+
+@lru_cache(maxsize=2)
+def calibrations(results: Results) -> list[Measured]:
+    """Return the calibration of each model and set that was scored by several rules."""
+    found = []
+    for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
+        records = items.to_dict("records")
+        by_rule = {}
+        for rule in (rule for rule in ORDER if rule in records[0]["best"]):
+            kept = [
+                record["scores"] if rule == OWN else record["by_rule"][rule].scores
+                for record in records
+            ]
+            scores = [
+                _logarithms(rule, row, record["best"][rule])
+                for row, record in zip(kept, records, strict=True)
+            ]
+            measured = Calibration.of(scores, [record["answer"] for record in records])
+            if measured is not None:
+                by_rule[rule] = measured
+        found.append(Measured(model, probe, split, records[0]["_runs"], by_rule))
+    return found
+
+
+def _logarithms(rule: str, scores: Sequence[float | None], best: Sequence[int]) -> list[float]:
+    """Return an item's scores as logarithms; None is -inf, or NaN where nothing is best."""
+    absent = -math.inf if best else math.nan
+    if rule != PROBABILITIES:
+        return [absent if score is None else score for score in scores]
+    return [
+        absent if score is None else math.log(score) if score else -math.inf for score in scores
+    ]
+
+
+def calibration_table(results: Results) -> Table | None:
+    """Make the table of calibration by rule."""
+    found: list[dict[str, Any]] = []
+    for place in calibrations(results):
+        for rule, measured in place.by_rule.items():
+            row: dict[str, Any] = {name: getattr(place, name) for name in PLACE}
+            row |= {"rule": rule, "_runs": place.runs, "num_items": len(measured.correct)}
+            row |= {"ece": measured.ece, "brier": measured.brier, "even": measured.brier_of_even}
+            row |= {"confidence": fmean(measured.confidence), "accuracy": fmean(measured.correct)}
+            row |= {f"surest_{c:.0%}": measured.selective_accuracy(c) for c in COVERAGES}
+            found.append(row)
+    surest = [f"surest_{coverage:.0%}" for coverage in COVERAGES]
+    return kit.table(
+        "zero_shot_calibration",
+        "Do the scores say how likely an answer is right?",
+        "The scores of an item's choices as probabilities, by a softmax over them. Confidence: the "
+        f"mean of the highest. ECE: its distance from the accuracy, over {NUM_BINS} bins of "
+        "equally many items (Guo et al. 2017); of few items it is above 0 even where nothing is "
+        "wrong. Brier: the squared error summed over choices, 0 at best; even: that of equal "
+        "probabilities, above which the scores mislead. Surest: the accuracy on the items that the "
+        "model is surest of. Items without probabilities are left out.",
+        found,
+        [
+            kit.text("probe", "probe", "split"),
+            kit.text("model", "model"),
+            kit.text("by", "rule"),
+            kit.share("confidence %", "confidence"),
+            kit.share("accuracy %", "accuracy"),
+            kit.share("ECE %", "ece"),
+            kit.number("Brier", "brier", "{:.3f}".format),
+            kit.number("even", "even", "{:.3f}".format),
+            *(
+                kit.share(f"surest {c:.0%}", name)
+                for c, name in zip(COVERAGES, surest, strict=True)
+            ),
+            kit.whole("n", "num_items"),
+        ],
+        csv=f"model probe split rule confidence accuracy ece brier even {' '.join(surest)} "
+        "num_items",
+    )
