@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from probelight.io.errors import UsageError
-from probelight.io.ranges import Mirror, Names
+from probelight.io.ranges import Mirror, Names, NumShots
+from probelight.probes.prompts import Chat, PromptSettings
 from probelight.probes.record import Record
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
@@ -21,7 +22,13 @@ from probelight.protocols.engine.settings import (
 )
 from probelight.protocols.explain.explanation import Explained, print_explained
 from probelight.protocols.jobs.job import DEFAULT_TRAINER, TrainerSettings
-from probelight.protocols.zero_shot.command import LoadedSet, load_sets
+from probelight.protocols.zero_shot.command import DEFAULT_PROMPT, LoadedSet, load_sets
+from probelight.protocols.zero_shot.prompting import (
+    examples_of,
+    prompt_config,
+    prompts_of,
+    refuse_without_chat,
+)
 
 MOST_IDS = 5  # that a message names
 
@@ -29,7 +36,7 @@ MOST_IDS = 5  # that a message names
 @command(
     Command(
         example="train.py explain --probes age_small --item @1",
-        shown="item probes models model.name_or_path data.path data.setup split mirror "
+        shown="item probes models model.name_or_path data.path data.setup split shots chat mirror "
         "trainer.accelerator",
     )
 )
@@ -40,10 +47,13 @@ def explain(
     probes: Names = (),
     data: FileSettings = DEFAULT_FILE,
     split: str | None = None,
+    shots: NumShots = 0,
+    chat: Chat = "never",
+    prompt: PromptSettings = DEFAULT_PROMPT,
     mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> list[Explained]:
-    """Shows one item as each model reads it: its pieces, scores, ranks and best words.
+    """Shows one item as each model reads it: its pieces, scores, letters, ranks and best words.
 
     Nothing is written. Notes name the questions that a model type cannot answer.
 
@@ -55,6 +65,9 @@ def explain(
         probes: Names in configs/probe/ or paths of such files, separated by commas.
         data: A file of one's own in place of `probes`.
         split: Split of the probes; none takes dev, or test where there is no dev file.
+        shots: Examples of the probe's train split before the item.
+        chat: Whether it is put in the chat template of a model's tokenizer, as in `zero-shot`.
+        prompt: The texts around it.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
 
@@ -63,7 +76,7 @@ def explain(
 
     Raises:
         UsageError: If there is no such item or it is not clear which one is meant, or a model is a
-            baseline.
+            baseline or has no chat, or there are too few examples.
     """
     sets = load_sets(probes, data, split, mirror)
     loaded, record = find_item(sets, item)
@@ -72,8 +85,13 @@ def explain(
     # Only now: it imports torch and Lightning, which takes seconds.
     from probelight.protocols.explain.model_view import explained
 
+    asked = prompt_config(shots, chat, prompt)
+    for settings in chosen if chat == "always" else ():
+        refuse_without_chat(settings)
+    examples = examples_of(loaded.data, loaded.split, mirror) if shots else None
+    prompts = prompts_of(asked, loaded.data, examples)
     quiet = replace(trainer, progress_bar=False)
-    found = [explained(settings, loaded.data.config.setup, record, quiet) for settings in chosen]
+    found = [explained(settings, prompts, asked, record, quiet) for settings in chosen]
     name = (
         f"{loaded.name} ({loaded.split})"
         if loaded.split

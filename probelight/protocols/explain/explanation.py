@@ -56,6 +56,10 @@ class Candidate:
     probability: float | None = None  # of that entry
     rank: int | None = None  # of that entry in the whole vocabulary, 1 is the best
     spellings: tuple[Spelling, ...] = ()  # other ways to write it
+    label: str = ""  # its letter in a prompt that lists the choices in the order of the file
+    label_pieces: tuple[Piece, ...] = ()  # those scored
+    label_score: float | None = None  # their log-probability behind the prompt, in nats
+    is_best_label: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,10 @@ def _of_candidate(candidate: Candidate, vocabulary_size: int | None) -> dict[str
         if candidate.num_tokens is not None:
             plural = "" if candidate.num_tokens == 1 else "s"
             likelihood += f", the sum over {count(candidate.num_tokens)} token{plural}"
+    letter = ABSENT
+    if candidate.label_score is not None:
+        letter = f"{_pieces(candidate.label_pieces)}, {number(candidate.label_score)} nats"
+        letter += ", the best" if candidate.is_best_label else ""
     entry = ABSENT if vocabulary_size is None else "it is none"
     if candidate.entry is not None:
         rank = f"rank {count(candidate.rank)} of {count(vocabulary_size)}"
@@ -167,6 +175,7 @@ def _of_candidate(candidate: Candidate, vocabulary_size: int | None) -> dict[str
         "log-likelihood": likelihood,
         "scored pieces": _pieces(candidate.pieces),
         "leading space": candidate.space or ABSENT,
+        "by its letter": f"{candidate.label}: {letter}" if candidate.label else ABSENT,
         "as one entry": entry,
         "spelled": "\n".join(spelled) or ABSENT,
     }

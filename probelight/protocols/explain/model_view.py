@@ -7,13 +7,15 @@ of the item's texts are read from the batches that the model gets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError, UsageError
+from probelight.models.loading import KeptModel
 from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
 from probelight.models.vocabulary import (
@@ -24,13 +26,17 @@ from probelight.models.vocabulary import (
     read_out,
     tokenizer_of,
 )
-from probelight.probes.record import MASK, Record, Setup
+from probelight.probes.prompts import Prompts
+from probelight.probes.record import MASK, Record
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import ask, ask_about
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.explain import explanation
 from probelight.protocols.explain.explanation import Candidate, Explained, Guess, Piece, Spelling
 from probelight.protocols.jobs.job import TrainerSettings
+from probelight.protocols.zero_shot.letters import ask_letters
+from probelight.protocols.zero_shot.prompting import in_chat, mode_of
+from probelight.results.measured import Predictions
 
 T = TypeVar("T")
 AUTO_PREFIX = "auto"
@@ -38,18 +44,37 @@ BEST_WORDS = 10
 
 
 def explained(
-    model: ModelSettings, setup: Setup, record: Record, trainer: TrainerSettings
+    model: ModelSettings,
+    prompts: Prompts,
+    asked: Mapping[str, Any],
+    record: Record,
+    trainer: TrainerSettings,
 ) -> Explained:
-    """Return how a model reads and answers a record."""
-    scorer = scorer_for(model, setup)
+    """Return how a model reads and answers a record, put to it by `prompts`.
+
+    `asked` is what a run's config says of that.
+    """
+    known = KeptModel()
+    scorer = scorer_for(model, prompts.setup, known=known)
+    given = record
+    if prompts.setup != "minimal_pair":
+        if chatting := in_chat(scorer, asked):
+            scorer, prompts = chatting, replace(prompts, in_chat=True)
+        record = prompts.words(record)
     view = _ItemView(scorer, record, trainer)
-    row = replace(model.row, mode=scorer.mode)
-    vocabulary = view.attempt(scorer.vocabulary)
+    row = replace(model.row, mode=mode_of(scorer, prompts.num_shots))
+    vocabulary = None if scorer.is_in_chat else view.attempt(scorer.vocabulary)
     candidates = view.scored_candidates()
+    of_letters: tuple[tuple[str, tuple[Piece, ...]], ...] = ()
+    if scorer.mode != "fine_tuned":  # whose head has no log-probabilities
+        reader = scorer_for(model, "mc_mlm", known=known)
+        reader = in_chat(reader, asked) or reader
+        by_letter = partial(view.letters, reader, prompts, given, candidates)
+        candidates, of_letters = view.attempt(by_letter) or (candidates, ())
     if vocabulary is None:
         reads = view.attempt(lambda: input_pieces(scorer.choice_scores(), record))
         notices = tuple(dict.fromkeys(view.notices))
-        return Explained(row, reads or (), tuple(candidates), notes=notices)
+        return Explained(row, (*(reads or ()), *of_letters), tuple(candidates), notes=notices)
     tokenizer = tokenizer_of(vocabulary)
     for place, candidate in enumerate(candidates):
         if len(candidate.text.split()) == 1:  # one word, which could be written in other ways
@@ -61,7 +86,8 @@ def explained(
     if reads := view.attempt(lambda: input_pieces(vocabulary, bare)):
         candidates, best = view.vocabulary_entries(vocabulary, bare, candidates)
     notices = tuple(dict.fromkeys(view.notices))
-    return Explained(row, reads or (), tuple(candidates), best, len(tokenizer), notices)
+    reads = (*(reads or ()), *of_letters)
+    return Explained(row, reads, tuple(candidates), best, len(tokenizer), notices)
 
 
 @dataclass
@@ -116,6 +142,30 @@ class _ItemView:
             )
             for place, choice in enumerate(record.choices)
         ]
+
+    def letters(
+        self, reader: Scorer, prompts: Prompts, given: Record, candidates: Sequence[Candidate]
+    ) -> tuple[list[Candidate], tuple[tuple[str, tuple[Piece, ...]], ...]]:
+        """Return the choices with the scores of their letters, and what `reader` reads for them."""
+        own = Predictions("the item", [given], [[0.0] * len(given.choices)])
+        [[scores]] = ask_letters(reader, own, "one", prompts, self.trainer).choices
+        prompt = prompts.letters(given, tuple(range(len(given.choices))))
+        pieces = scored_pieces(reader.log_likelihoods(), prompt)
+        rows = zip(candidates, prompt.choices, pieces, scores, strict=True)
+        found = [
+            replace(
+                candidate,
+                label=label,
+                label_pieces=of_label,
+                label_score=score,
+                is_best_label=score == max(scores),
+            )
+            for candidate, label, of_label, score in rows
+        ]
+        question = reader.log_likelihoods() if reader.is_in_chat else reader.vocabulary()
+        bare = replace(prompt, choices=prompt.choices[: int(reader.is_in_chat)], answer=0)
+        reads = input_pieces(question, bare)
+        return found, tuple((f"{name}, for a letter", text) for name, text in reads)
 
     def vocabulary_entries(
         self, vocabulary: Question, bare: Record, candidates: Sequence[Candidate]

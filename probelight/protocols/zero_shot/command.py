@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
-from probelight.io.package import shipped_path
 from probelight.io.ranges import Mirror, Names, NumShots, PathText
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, probe_names
@@ -19,7 +18,6 @@ from probelight.probes.prompts import (
     Chat,
     LetterSettings,
     PromptSettings,
-    Templates,
     orders_of,
 )
 from probelight.probes.record import Record, Setup, groups_of
@@ -59,6 +57,7 @@ from probelight.protocols.zero_shot.prompting import (
     examples_of,
     in_chat,
     mode_of,
+    prompt_config,
     prompts_of,
     refuse_cut,
     refuse_without_chat,
@@ -166,10 +165,7 @@ def zero_shot(
         )
     asked: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
     if is_put or asked:
-        texts = {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
-        templates = asdict(Templates.read(shipped_path(prompt.file)))
-        asked["prompt"] = {"shots": shots, "chat": chat, **texts, "templates": templates}
-        asked["prompt"] |= {"seed": prompt.seed} if shots else {}
+        asked["prompt"] = prompt_config(shots, chat, prompt)
     elif prompt != DEFAULT_PROMPT:
         raise UsageError("--prompt is of letters, examples and chats; give --scoring letter too")
     examples = (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import UsageError
-from probelight.probes.prompts import Prompts, Templates
+from probelight.io.package import shipped_path
+from probelight.probes.prompts import Chat, Prompts, PromptSettings, Templates
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData, load_probe
 from probelight.protocols.engine.settings import ModelSettings
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
     from probelight.models.scorer import Question, Scorer
 
 TRAIN = "train"
+
+
+def prompt_config(shots: int, chat: Chat, prompt: PromptSettings) -> dict[str, Any]:
+    """Return what a run's config says of how items are put to a model: no more than matters."""
+    found: dict[str, Any] = {"shots": shots, "chat": chat}
+    found |= {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
+    found |= {"seed": prompt.seed} if shots else {}
+    return {**found, "templates": asdict(Templates.read(shipped_path(prompt.file)))}
 
 
 def examples_of(data: ProbeData, split: str, mirror: str | None) -> ProbeData:

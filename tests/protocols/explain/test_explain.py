@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,13 +15,16 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
     T5ForConditionalGeneration,
 )
 
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.probes.importers.items import write_ai2
-from probelight.probes.record import Record
+from probelight.probes.prompts import Prompts, PromptSettings, Templates
+from probelight.probes.record import Record, Setup
 from probelight.probes.source import load_file
 from probelight.protocols import cli
 from probelight.protocols.engine.settings import ModelSettings
@@ -36,11 +40,20 @@ from probelight.protocols.explain.explanation import (
 from probelight.protocols.explain.model_view import explained
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.command import LoadedSet
+from probelight.protocols.zero_shot.prompting import prompt_config
 from probelight.results.row import Row
+from tests.fixtures.chats import chat_tokenizer
+from tests.fixtures.checkout import ROOT
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 MASKED = Record("1", "the grass is [MASK] .", ("green", "red"), 0)
 COMPARED = Record("2", "a cat is [MASK] than a dog .", ("smaller", "warm old"), 0)
+
+
+def told(model: ModelSettings, setup: Setup, record: Record, **asked: Any) -> Explained:
+    config = prompt_config(0, asked.get("chat", "never"), PromptSettings())
+    prompts = Prompts(Templates(**config["templates"]), setup)
+    return explained(model, prompts, config, record, QUIET)
 
 
 def by_rank(row: torch.Tensor) -> list[tuple[int, float]]:
@@ -66,14 +79,15 @@ def check_place(said: Explained, row: torch.Tensor, known: dict[int, int]) -> No
 
 @torch.no_grad()
 def test_a_masked_model_at_its_mask(tiny_model: Path) -> None:
-    said = explained(ModelSettings(str(tiny_model)), "mc_mlm", MASKED, QUIET)
+    said = told(ModelSettings(str(tiny_model)), "mc_mlm", MASKED)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     encoded = tokenizer("the grass is [MASK] .", return_tensors="pt")
     logits = AutoModelForMaskedLM.from_pretrained(tiny_model).eval()(**encoded).logits[0, 4]
     ids = tokenizer.convert_tokens_to_ids(["green", "red"])
 
-    [(name, pieces)] = said.reads
-    assert name == "reads"
+    (name, pieces), (of_letters, prompt) = said.reads
+    assert (name, of_letters) == ("reads", "reads, for a letter")
+    assert prompt[-2].text == tokenizer.mask_token
     assert [piece.text for piece in pieces] == "[CLS] the grass is [MASK] . [SEP]".split()
     assert [piece.id for piece in pieces] == encoded.input_ids[0].tolist()
     check_place(said, logits, dict(enumerate(ids)))
@@ -90,11 +104,11 @@ def test_a_masked_model_at_its_mask(tiny_model: Path) -> None:
 @torch.no_grad()
 def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str], Path]) -> None:
     folder = causal_folder("gpt2")
-    said = explained(ModelSettings(str(folder), kind="causal"), "mc_mlm", COMPARED, QUIET)
+    said = told(ModelSettings(str(folder), kind="causal"), "mc_mlm", COMPARED)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder).eval()
     ids = tokenizer("a cat is").input_ids
-    [(_, pieces)] = said.reads
+    pieces = dict(said.reads)["reads"]
     assert [piece.id for piece in pieces] == ids
     [entry] = tokenizer(" smaller").input_ids
     check_place(said, model(torch.tensor([ids])).logits[0, -1, : len(tokenizer)], {0: entry})
@@ -122,10 +136,11 @@ def test_an_encoder_decoder_model_shows_both_of_its_texts(curve_lm: Callable[[st
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = T5ForConditionalGeneration.from_pretrained(folder).eval()
     one = Record("5", "a w3 is [MASK] than a w4 .", ("red", "green"), 0)
-    said = explained(ModelSettings(str(folder), kind="seq2seq"), "mc_mlm", one, QUIET)
+    said = told(ModelSettings(str(folder), kind="seq2seq"), "mc_mlm", one)
     encoded = tokenizer("a w3 is <extra_id_0> than a w4 .", return_tensors="pt")
     given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
     reads = {name: [piece.id for piece in pieces] for name, pieces in said.reads}
+    del reads["reads, for a letter"], reads["decoder is given, for a letter"]
     assert reads == {"reads": encoded.input_ids[0].tolist(), "decoder is given": given}
     logits = model(**encoded, decoder_input_ids=torch.tensor([given])).logits[0, -1]
     [entry] = tokenizer("red", add_special_tokens=False).input_ids
@@ -137,7 +152,7 @@ def test_an_encoder_decoder_model_shows_both_of_its_texts(curve_lm: Callable[[st
 
 def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> None:
     split = Record("3", MASKED.stem, ("green", "yellowish green"), 0)
-    said = explained(ModelSettings(str(tiny_model)), "mc_mlm", split, QUIET)
+    said = told(ModelSettings(str(tiny_model)), "mc_mlm", split)
     assert [one.score for one in said.candidates] == [None, None]
     assert said.candidates[0].rank is not None
     assert said.candidates[1].log_likelihood is not None
@@ -145,7 +160,7 @@ def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> No
 
     SentenceChoice(str(tiny_model)).save_pretrained(tmp_path / "trained")
     asked = Record("4", "what colour is the grass", ("green", "red"), 0)
-    said = explained(ModelSettings(str(tmp_path / "trained")), "mc_qa", asked, QUIET)
+    said = told(ModelSettings(str(tmp_path / "trained")), "mc_qa", asked)
     assert said.row.mode == "fine_tuned"
     assert said.best == ()
     assert [bool(one.score) for one in said.candidates] == [True, True]
@@ -270,3 +285,44 @@ def test_models_are_side_by_side_where_there_is_room() -> None:
     assert "second" in heads
     assert shown(60, *models).count("scored by") == 2
     assert shown(120, *models).count("scored by") == 1
+
+
+@torch.no_grad()
+def test_letters_have_the_scores_of_the_raw_model() -> None:
+    folder = ROOT / "assets" / "dictionary-lm"
+    asked = Record("4", "which is larger ?", ("a cat", "a dog", "a cow"), 2)
+    said = told(ModelSettings("dictionary-lm"), "mc_qa", asked)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+    text = "Question: which is larger ?\nA. a cat\nB. a dog\nC. a cow\nAnswer: [MASK]"
+    encoded = tokenizer(text, return_tensors="pt")
+    logs = model(**encoded).logits[0, -2].log_softmax(0)
+    reads = dict(said.reads)["reads, for a letter"]
+    assert [piece.id for piece in reads] == encoded.input_ids[0].tolist()
+    entries = tokenizer.convert_tokens_to_ids(["a", "b", "c"])
+    scores = [float(logs[entry]) for entry in entries]
+    assert [one.label for one in said.candidates] == ["A", "B", "C"]
+    assert [[p.id for p in one.label_pieces] for one in said.candidates] == [[e] for e in entries]
+    assert [one.label_score for one in said.candidates] == pytest.approx(scores, abs=1e-4)
+    assert [one.is_best_label for one in said.candidates] == [s == max(scores) for s in scores]
+    page = io.StringIO()
+    print_explained("mine", asked, [said], Console(width=100, file=page))
+    assert f"A: a:{entries[0]}, {scores[0]:.4f} nats" in page.getvalue()
+
+
+def test_a_chat_is_shown_as_it_is_read(tmp_path: Path) -> None:
+    tokenizer = chat_tokenizer("bytes, BOS of both")
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    asked = Record("4", "which is larger ?", ("a cat", "a dog"), 1)
+    said = told(ModelSettings(str(tmp_path), kind="causal"), "mc_qa", asked, chat="auto")
+    user = {"role": "user", "content": "which is larger ?"}
+    options: dict[str, Any] = {"continue_final_message": True, "return_dict": False}
+    whole = tokenizer.apply_chat_template(
+        [user, {"role": "assistant", "content": "a cat"}], **options
+    )
+    assert [piece.id for piece in dict(said.reads)["reads"]] == whole
+    assert said.row.mode == "causal_likelihood, chat"
+    [entry] = tokenizer("A", add_special_tokens=False).input_ids
+    assert [piece.id for piece in said.candidates[0].label_pieces] == [entry]
