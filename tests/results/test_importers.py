@@ -11,7 +11,7 @@ import pytest
 
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import DataFile
-from probelight.results.importers import answers, hf_trainer, lm_eval, minicons, plain
+from probelight.results.importers import answers, hf_trainer, letters, lm_eval, minicons, plain
 from probelight.results.importers.answers import Answer, Gold, place_of, score_of, with_gold
 
 
@@ -447,3 +447,45 @@ def test_other_tasks_arrays_and_empty_files_are_refused(tmp_path: Path) -> None:
         lm_eval.read(samples(tmp_path, [sample()]))
     with pytest.raises(RecordError, match="it holds no sample"):
         lm_eval.read(samples(tmp_path))
+
+
+ONE = '{"id": 1, "text": "A cat is an", "order": ["animal", "plant"], "scores": {"A": -1, "B": -2}'
+OTHER = ONE.replace('["animal", "plant"]', '["plant", "animal"]')
+
+
+def test_labels_in_two_orders_are_one_item(tmp_path: Path) -> None:
+    second = OTHER.replace('"A": -1', '"A": -3') + ', "gold": "plant", "by": "me"}'
+    found = letters.read(written(tmp_path / "said.jsonl", f"{ONE}}}\n{second}\n"))
+    [answer] = found.answers
+    assert (answer.choices, answer.scores, answer.gold) == (("animal", "plant"), (-1, -2), 1)
+    assert [(of.order, of.scores) for of in answer.labelled] == [
+        (("animal", "plant"), (-1, -2)),
+        (("plant", "animal"), (-3, -2)),
+    ]
+    assert (found.name, found.notices) == ("said", ("keys that are not read: by",))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "said.jsonl:1: the file is empty"),
+        (f"{ONE}}}\n{ONE}}}", "said.jsonl:2: its item, which begins at .*:1, has this order"),
+        (f"{ONE}}}\n{OTHER.replace('plant', 'tree')}}}", ":2: its item has other choices at"),
+        (f"{ONE}}}\n{OTHER.replace('A cat', 'A dog')}}}", ":2: its item has another text at"),
+        (
+            f'{ONE}, "gold": "plant"}}\n{OTHER}, "gold": "animal"}}',
+            ":2: its item has another gold at",
+        ),
+        (ONE.replace("order", "ordre") + "}", "`order` is missing .did you mean 'ordre'"),
+        (ONE.replace('{"A": -1, "B": -2}', "[-1, -2]") + "}", "`scores` is a list; an object of"),
+        (ONE.replace(', "B": -2', "") + "}", "2 choices in `order`, but 1 labels"),
+        (ONE.replace("-2", "null") + "}", "the score of 'B' is None; a number is needed"),
+        (ONE.replace('"plant"', '"animal "') + "}", "two choices in `order` are the same"),
+        (ONE.replace('"plant"', "3") + "}", "a choice is a number; a text is needed"),
+        (ONE.replace('"id": 1, "text": "A cat is an", ', "") + "}", "neither `id` nor `text`"),
+        (f'{ONE}, "gold": "tree"}}', "the gold 'tree' is none of the candidates"),
+    ],
+)
+def test_odd_labels_are_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=said):
+        letters.read(written(tmp_path / "said.jsonl", text + "\n" * bool(text)))

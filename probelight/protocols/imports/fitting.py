@@ -13,8 +13,10 @@ from typing import Literal
 
 from probelight.io.errors import RecordError, nearest
 from probelight.metrics.scoring_rules import divided
+from probelight.probes.prompts import by_choice
 from probelight.probes.record import MASK, Record, Setup, validate, with_mask
 from probelight.probes.source import ProbeData, config_of
+from probelight.protocols.zero_shot.letters import LetterAnswers
 from probelight.results.importers.answers import Answer, Imported, at, plain
 
 KeptScores = Literal["as_given", "logarithm", "per_character"]
@@ -22,11 +24,17 @@ SHOWN = 3  # items that a message names
 
 
 def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
-    """Return the scores of a probe's items, and what the answers were fitted by.
+    """Return the scores of a probe's items, in the order of their choices; as `aligned`."""
+    answers, by = aligned(found, data)
+    return [list(answer.scores) for answer in answers], by
 
-    The scores of an item are in the order of its choices. Answers are fitted by their ids if the
-    probe has one of them (`ID@LINE` where ids repeat), else by question and candidates, white space
-    aside; those that name no candidates, by their order.
+
+def aligned(found: Imported, data: ProbeData) -> tuple[list[Answer], str]:
+    """Return the answer to each item of a probe, and what the answers were fitted by.
+
+    The scores of an answer are in the order of the item's choices. Answers are fitted by their ids
+    if the probe has one of them (`ID@LINE` where ids repeat), else by question and candidates,
+    white space aside; those that name no candidates, by their order.
 
     Raises:
         RecordError: If an answer fits no item or several, has other candidates or another gold,
@@ -47,7 +55,7 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
                 )
             if answer.gold not in (None, record.answer):
                 raise _other_gold(answer, record, answer.gold, record.answer)
-        return [list(answer.scores) for answer in found.answers], "order"
+        return [*found.answers], "order"
     ids = {of for record in records for of in (record.id, record.name)}
     by_id = any(answer.id in ids for answer in found.answers)
     called: dict[str, list[Record]] = defaultdict(list)
@@ -55,7 +63,7 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
         question = _question(record.stem, record.choices)
         for key in {record.id, record.name} if by_id else {question}:
             called[key].append(record)
-    fits: dict[str, tuple[list[float], str]] = {}
+    fits: dict[str, Answer] = {}
     for answer in found.answers:
         keys = [_question(text, answer.choices) for text in answer.texts]
         fitting = {
@@ -74,15 +82,15 @@ def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
         if record.name in fits:
             raise RecordError(
                 f"{answer.where}: the item {record.name} of {name} is answered at "
-                f"{fits[record.name][1]} too"
+                f"{fits[record.name].where} too"
             )
-        fits[record.name] = _in_its_order(answer, record), answer.where
+        fits[record.name] = replace(answer, scores=tuple(_in_its_order(answer, record)))
     if missing := [record.name for record in records if record.name not in fits]:
         raise RecordError(
             f"{found.files[0].path}: {len(missing)} of {len(records)} items of {name} are not "
             f"answered: {_names(missing)}"
         )
-    return [fits[record.name][0] for record in records], "ids" if by_id else "texts"
+    return [fits[record.name] for record in records], "ids" if by_id else "texts"
 
 
 def _question(text: str, choices: Iterable[str]) -> str:
@@ -221,11 +229,14 @@ def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answe
     for answer in answers:
         with at(answer.where):
             if what == "logarithm":
-                if wrong := [score for score in answer.scores if not 0 <= score <= 1]:
-                    raise RecordError(
-                        f"--scores logarithm: {wrong[0]:g} is no probability, from 0 to 1"
-                    )
-                scores = [math.log(score) if score else -math.inf for score in answer.scores]
+                scores = _logarithms(answer.scores)
+                labelled = (
+                    replace(each, scores=tuple(_logarithms(each.scores)))
+                    for each in answer.labelled
+                )
+                answer = replace(answer, labelled=tuple(labelled))
+            elif answer.labelled:
+                raise RecordError("--scores per_character: these are scores of labels")
             else:
                 sizes = [len(choice.strip()) for choice in answer.choices]
                 if 0 in (sizes or [0]):
@@ -235,3 +246,27 @@ def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answe
                 scores = divided(answer.scores, sizes)
         found.append(replace(answer, scores=tuple(scores)))
     return tuple(found)
+
+
+def _logarithms(scores: Sequence[float]) -> list[float]:
+    if wrong := [score for score in scores if not 0 <= score <= 1]:
+        raise RecordError(f"--scores logarithm: {wrong[0]:g} is no probability, from 0 to 1")
+    return [math.log(score) if score else -math.inf for score in scores]
+
+
+def letters_of(answers: Sequence[Answer], data: ProbeData) -> tuple[LetterAnswers, int]:
+    """Return the scores of labels by item and order, as `ask_letters` does.
+
+    The order of the item's choices comes first; also returned is how many items were not asked in
+    it, for which the first order of the file stands in.
+    """
+    labels, choices, lacking = [], [], 0
+    for answer, record in zip(answers, data.records, strict=True):
+        places = [*map(plain, record.choices)]
+        orders = [tuple(places.index(plain(text)) for text in of.order) for of in answer.labelled]
+        rows = list(zip(orders, (list(of.scores) for of in answer.labelled), strict=True))
+        rows.sort(key=lambda row: row[0] != tuple(range(len(places))))
+        lacking += rows[0][0] != tuple(range(len(places)))
+        labels.append([scores for _, scores in rows])
+        choices.append([by_choice(scores, order) for order, scores in rows])
+    return LetterAnswers(data.config.name, data.records, labels, choices, ()), lacking

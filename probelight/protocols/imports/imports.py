@@ -15,13 +15,15 @@ from typing import Any, NamedTuple
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Texts
+from probelight.metrics.scoring_rules import LETTER
 from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings
 from probelight.protocols.imports import fitting
 from probelight.protocols.zero_shot.command import PROTOCOL, LoadedSet, load_sets
-from probelight.protocols.zero_shot.measures import pair_notices, pair_rows, zero_shot_rows
-from probelight.results.importers import hf_trainer, lm_eval, minicons, plain
+from probelight.protocols.zero_shot.letters import LetterAnswers
+from probelight.protocols.zero_shot.measures import Panel, pair_notices, pair_rows, zero_shot_rows
+from probelight.results.importers import hf_trainer, letters, lm_eval, minicons, plain
 from probelight.results.importers.answers import Gold, Imported, with_gold
 from probelight.results.measured import (
     Predictions,
@@ -39,6 +41,7 @@ FORMATS: Mapping[str, Callable[[Path], Imported]] = {  # what reads a file of ea
     "minicons": minicons.read,
     "hf_trainer": hf_trainer.read,
     "plain": plain.read,
+    "letters": letters.read,
 }
 BY_CHANCE = 1e-3  # how likely an order must be by chance not to tell of ranks
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
@@ -70,7 +73,8 @@ def import_results(
 
     Args:
         format: lm_eval (--log_samples of lm-evaluation-harness), minicons (a table), hf_trainer
-            (NumPy files of Trainer.predict) or plain (JSON lines or a table).
+            (NumPy files of Trainer.predict), plain (JSON lines or a table) or letters (JSON lines:
+            scores of labels, in one or several orders of the choices).
         files: Files in that format, a run each; `FILE=MODEL` says whose answers one holds.
         output_dir: Folder of the results.
         probe: The probe whose items were answered, `name` or `name:split`; none takes the items
@@ -203,6 +207,7 @@ class Import(NamedTuple):
     files: tuple[FromFiles, ...]  # those that the numbers come from
     notices: tuple[str, ...]  # where the numbers come from, and about the files
     ranked: bool  # whether each item's choices are in the order of these scores
+    letters: LetterAnswers | None = None  # where the scores are of labels
 
 
 def import_of(
@@ -222,8 +227,12 @@ def import_of(
     scores_of_file, _ = fitting.fitted(found, items.data)
     ranked = _are_ranked(scores_of_file, free=not given and form != "lm_eval")
     kept = replace(found, answers=fitting.with_kept_scores(found.answers, scores))
-    kept_scores, fitted_by = fitting.fitted(kept, items.data)
-    records = items.data.records
+    answers, fitted_by = fitting.aligned(kept, items.data)
+    kept_scores: Sequence[Sequence[float]] = [answer.scores for answer in answers]
+    records, by_letter, lacking = items.data.records, None, 0
+    if form == "letters":
+        by_letter, lacking = fitting.letters_of(answers, items.data)
+        kept_scores = by_letter.by_rule[LETTER].scores
     config = {
         "protocol": PROTOCOL,
         "model": found.model,
@@ -247,8 +256,14 @@ def import_of(
         items=items,
         predictions=Predictions(items.name, records, kept_scores),
         files=(items.data, found, *([gold] if gold else [])),
-        notices=(origin, *items.data.notices, *found.notices),
+        notices=(
+            origin,
+            *([f"{lacking} items were not asked in the order of their file"] if lacking else []),
+            *items.data.notices,
+            *found.notices,
+        ),
         ranked=ranked,
+        letters=by_letter,
     )
 
 
@@ -291,9 +306,12 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
                 "scores: their positions are ranks, so that there is no majority, macro accuracy "
                 "or share by position"
             )
-    run.write_metrics(rows)
     groups = groups_of(predictions.records, data.config.group_by)
-    write_predictions(run, predictions.lines(groups))
+    panel = Panel(predictions, imported.letters.by_rule if imported.letters else {})
+    if imported.letters:
+        rows += [*imported.letters.rows(groups, row), *panel.rows(groups, row)]
+    run.write_metrics(rows)
+    write_predictions(run, panel.lines(groups))
     num_items = len(predictions.records)
     return RunRecord(
         protocol=PROTOCOL,

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@dataclass(frozen=True)
+class Labelled:
+    """The scores of labels, with the choices listed in one order."""
+
+    order: tuple[str, ...]  # the text of the choice at each label
+    scores: tuple[float, ...]  # of the labels
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """The scores of one item.
@@ -41,6 +49,7 @@ class Answer:
     scores: tuple[float, ...]  # one per choice, higher is better; -inf is the lowest
     gold: int | None = None  # index of the right choice; None where the file does not tell it
     paradigm: str = ""  # what a minimal pair is a pair of
+    labelled: tuple[Labelled, ...] = ()  # where labels were asked for: in each order
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def read_gold(path: Path) -> Gold:
     if delimiter_of(path):
         frame, _ = known_columns(path, read_table(path), NAMES, ())
     else:
-        frame = _lines(path, _names)
+        frame = _lines(path, names_of)
     found: dict[str, tuple[str, str]] = {}
     for row in frame.reindex(columns=[*NAMES]).astype(object).fillna("").itertuples():
         key = row.id or plain(row.text)
@@ -97,7 +97,7 @@ def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) 
     return pd.DataFrame([*rows.values()], index=[*rows], dtype=object)
 
 
-def _names(row: Mapping[str, Any]) -> dict[str, object]:
+def names_of(row: Mapping[str, Any]) -> dict[str, object]:
     """Return the id, text and gold of a JSON object, those that it has."""
     found: dict[str, object] = {}
     for ours, names in NAMES.items():
@@ -130,4 +130,4 @@ def _candidates(row: Mapping[str, Any]) -> dict[str, object]:
     if strange := [choice for choice in choices if not isinstance(choice, str)]:
         raise RecordError(f"a candidate is {kind_of(strange[0])}; a text is needed")
     unread = row.keys() - {*NAMES, "question", "scores", "candidates"}
-    return {**_names(row), "choice": choices, "score": scores, "unread": unread}
+    return {**names_of(row), "choice": choices, "score": scores, "unread": unread}

@@ -19,6 +19,7 @@ from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.imports.fitting import fitted, items_of_file, with_kept_scores
+from probelight.reports.sections import made_sections
 from probelight.results.importers.answers import Answer, Imported
 from probelight.results.load import load_results
 from probelight.results.predictions import read_item_lines
@@ -367,3 +368,54 @@ def test_what_is_kept() -> None:
 def test_what_cannot_be_kept_is_refused(words: str) -> None:
     with pytest.raises(RecordError, match=f"f:1: --scores {words}"):
         with_kept_scores([Answer(where="f:1", scores=(0.5, 1.5))], words.partition(":")[0])
+
+
+LABELS = """\
+{"id": "q2", "order": ["cat", "animal", "plant"], "scores": {"A": 0.7, "B": 0.2, "C": 0.1}}
+{"id": "q1", "order": ["plant", "animal"], "scores": {"A": 0.9, "B": 0.1}}
+{"id": "q1", "order": ["animal", "plant"], "scores": {"A": 0.6, "B": 0.4}}
+{"id": "q2", "order": ["animal", "plant", "cat"], "scores": {"A": 0.1, "B": 0.8, "C": 0.1}}
+{"id": "q2", "order": ["plant", "cat", "animal"], "scores": {"A": 0.5, "B": 0.3, "C": 0.2}}
+"""
+
+
+def test_labels_in_several_orders_give_the_table_of_letters(tmp_path: Path) -> None:
+    """By hand: q1 is right in the file's order and not in the other; q2 in two orders of three."""
+    (tmp_path / "said.jsonl").write_text(LABELS)
+    write_ai2(tmp_path / "kinds.jsonl", [CAT, OAK])
+    line = ["import", "letters", str(tmp_path / "said.jsonl"), "--model", "gpt-x"]
+    line += ["--data.path", str(tmp_path / "kinds.jsonl"), "--data.setup", "mc_mlm"]
+    line += ["--output_dir", str(tmp_path / "out"), "--scores", "logarithm"]
+    assert cli.main(line) == 0
+    [run] = load_results(tmp_path / "out").runs
+    rows = {(r.scoring, r.metric, r.subset_text): r.value for r in run.rows}
+    # q2 in its file's order is answered "cat" by its label A.
+    assert rows["letter", "accuracy", ""] == rows["", "accuracy", ""] == 0.5
+    assert rows["letter", "mean_order_accuracy", ""] == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert rows["letter", "all_orders_accuracy", ""] == 0
+    assert rows["letter", "unstable_share", ""] == 1
+    # q1: 0.9 x 0.4 for "plant" against 0.1 x 0.6; q2: 0.1 x 0.8 x 0.5 against 0.7 x 0.1 x 0.3.
+    assert rows["letter_debiased", "accuracy", ""] == 0.5
+    assert rows["letter", "label_share", "A"] == pytest.approx(4 / 5)
+    assert rows["letter", "label_share", "B"] == pytest.approx(1 / 5)
+    # Without a preference q1 gives A and B a half each in two orders, q2 a third in three.
+    even = [(2 / 2 + 3 / 3) / 5, (2 / 2 + 3 / 3) / 5, (3 / 3) / 5]
+    bias = (abs(0.8 - even[0]) + abs(0.2 - even[1]) + even[2]) / 2
+    assert rows["letter", "label_bias", ""] == pytest.approx(bias)
+    page = {
+        table.name
+        for section in made_sections(load_results(tmp_path / "out"))
+        for table in section.tables
+    }
+    assert {"zero_shot_letters", "zero_shot_rules", "zero_shot_calibration"} <= page
+    assert cli.main([*line[:-1], "per_character"]) == 1
+
+
+def test_an_order_of_the_file_that_was_not_asked_is_said(tmp_path: Path) -> None:
+    (tmp_path / "said.jsonl").write_text("".join(LABELS.splitlines(keepends=True)[:2]))
+    write_ai2(tmp_path / "kinds.jsonl", [CAT, OAK])
+    line = ["import", "letters", str(tmp_path / "said.jsonl"), "--model", "gpt-x"]
+    line += ["--data.path", str(tmp_path / "kinds.jsonl"), "--data.setup", "mc_mlm"]
+    assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 0
+    [run] = load_results(tmp_path / "out").runs
+    assert "1 items were not asked in the order of their file" in run.notices

@@ -1,0 +1,117 @@
+"""Log-probabilities of labels, of choices listed in one or several orders: JSON lines.
+
+    {"id": "1", "text": "A cat is an", "order": ["animal", "plant"], "scores": {"A": -0.1, "B": -2},
+     "gold": "animal"}
+    {"id": "1", "text": "A cat is an", "order": ["plant", "animal"], "scores": {"A": -1, "B": -0.6}}
+
+A line is an item in one order of its choices: `order` has their texts as the labels named them, and
+`scores` a number for each label, in the order of the labels. An item is named by `id`, or by its
+text and choices; its first line has the order of the file. `gold` is the text of the right choice,
+on any of its lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from probelight.io.documents import json_object, kind_of
+from probelight.io.errors import RecordError, nearest
+from probelight.io.files import DataFile, content_sha256, read_lines
+from probelight.results.importers.answers import (
+    Answer,
+    Imported,
+    Labelled,
+    at,
+    place_of,
+    plain,
+    score_of,
+)
+from probelight.results.importers.plain import names_of
+
+
+def read(path: Path) -> Imported:
+    """Read one file.
+
+    Raises:
+        RecordError: If a line is not as above, or two lines of an item contradict each other; the
+            message names file and line.
+    """
+    found: dict[tuple[str, ...], Answer] = {}
+    unread: set[str] = set()
+    for number, text in read_lines(path):
+        if text.strip():
+            with at(where := f"{path}:{number}"):
+                row = json_object(text)
+                answer = _answer(row, where)
+                unread |= row.keys() - {"id", "text", "question", "gold", "order", "scores"}
+                key = (answer.id,) if answer.id else (*answer.texts, *_sorted(answer.choices))
+                found[key] = _joined(found[key], answer) if key in found else answer
+    if not found:
+        raise RecordError(f"{path}:1: the file is empty; it holds no item")
+    return Imported(
+        (DataFile(str(path), content_sha256(path), len(found)),),
+        tuple(found.values()),
+        path.name.partition(".")[0],
+        notices=(f"keys that are not read: {', '.join(sorted(unread))}",) if unread else (),
+    )
+
+
+def _answer(row: Mapping[str, Any], where: str) -> Answer:
+    """Return the answer that a line alone makes."""
+    for key, kind in (("order", list), ("scores", dict)):
+        if key not in row:
+            raise RecordError(f"`{key}` is missing{nearest(key, list(row))}")
+        if not isinstance(row[key], kind):
+            needed = "a list of the choices" if kind is list else "an object of numbers by label"
+            raise RecordError(f"`{key}` is {kind_of(row[key])}; {needed} is needed")
+    order, by_label = row["order"], row["scores"]
+    if strange := [text for text in order if not isinstance(text, str)]:
+        raise RecordError(f"a choice is {kind_of(strange[0])}; a text is needed")
+    if len(order) < 2:
+        raise RecordError(f"{len(order)} choice(s) in `order`; at least 2 are needed")
+    if len(order) != len(by_label):
+        raise RecordError(
+            f"{len(order)} choices in `order`, but {len(by_label)} labels in `scores`"
+        )
+    if len({*map(plain, order)}) < len(order):
+        raise RecordError("two choices in `order` are the same")
+    scores = tuple(score_of(score, f"the score of {name!r}") for name, score in by_label.items())
+    names = names_of(row)
+    text, name, gold = (str(names.get(key, "")) for key in ("text", "id", "gold"))
+    if not text and not name:
+        raise RecordError("neither `id` nor `text` names the item")
+    return Answer(
+        where=where,
+        id=name,
+        texts=(text,) if "text" in names else (),
+        choices=tuple(order),
+        scores=scores,
+        gold=place_of(gold, order) if gold else None,
+        labelled=(Labelled(tuple(order), scores),),
+    )
+
+
+def _joined(first: Answer, other: Answer) -> Answer:
+    """Return an item with one more order; both lines must be of the same item."""
+    if _sorted(first.choices) != _sorted(other.choices):
+        raise RecordError(f"its item has other choices at {first.where}")
+    if first.texts and other.texts and plain(first.texts[0]) != plain(other.texts[0]):
+        raise RecordError(f"its item has another text at {first.where}")
+    [one] = other.labelled
+    if any([*map(plain, one.order)] == [*map(plain, known.order)] for known in first.labelled):
+        raise RecordError(f"its item, which begins at {first.where}, has this order already")
+    gold = first.gold
+    if other.gold is not None:
+        place = place_of(other.choices[other.gold], first.choices)
+        if gold not in (None, place):
+            raise RecordError(f"its item has another gold at {first.where}")
+        gold = place
+    labelled = (*first.labelled, one)
+    return replace(first, gold=gold, texts=first.texts or other.texts, labelled=labelled)
+
+
+def _sorted(choices: tuple[str, ...]) -> list[str]:
+    return sorted(map(plain, choices))
