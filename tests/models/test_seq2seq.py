@@ -36,8 +36,12 @@ from transformers import (
 from probelight.models import seq2seq as seq2seq_module
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.seq2seq import check, infilling_of, load
+from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.job import TrainerSettings
+from probelight.protocols.zero_shot.letters import ask_letters
+from probelight.results.measured import Predictions
 from tests.fixtures.answers import answers
 from tests.fixtures.tokenizers import t5_tokenizer
 
@@ -313,3 +317,23 @@ def test_mt5s_sentinels_are_words_of_its_vocabulary() -> None:
     config.decoder_start_token_id = None
     with pytest.raises(PretrainedError, match="decoder's start token"):
         infilling_of(MT5ForConditionalGeneration(config), tokenizer)
+
+
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_letters_have_the_scores_of_a_loop_over_the_raw_model(
+    family: str, seq2seq: Checkpoint
+) -> None:
+    folder = seq2seq(family)
+    short = {"choice": "{label} {text}", "mc_qa": "{question} {choices}", "chat_mc_mlm": ""}
+    templates = Templates(mc_mlm="", minimal_pair="", chat_mc_qa="", **short)
+    asked = Record("1", "is it red ?", ("dog", "cat"), 0)
+    own = Predictions("mine", [asked], [[0.0, 0.0]])
+    scorer = load(ModelSettings(str(folder)), "mc_mlm")
+    trainer = TrainerSettings(accelerator="cpu", progress_bar=False)
+    found = ask_letters(scorer, own, "cyclic", Prompts(templates, "mc_qa"), trainer)
+    for given, texts in zip(found.labels[0], (("dog", "cat"), ("cat", "dog")), strict=True):
+        stem = f"is it red ? A {texts[0]}\nB {texts[1]} [MASK]"
+        pieces = [by_hand(folder, Record("1", stem, (), 0), label) for label in "AB"]
+        is_entry = all(len(of_label) == (2 if family == "t5" else 1) for of_label in pieces)
+        expected = [of_label[0] if is_entry else sum(of_label) for of_label in pieces]
+        assert given == pytest.approx(expected, abs=1e-4)
