@@ -41,18 +41,6 @@ def candidate_ranks(scorer: Scorer) -> Question:
     return replace(vocabulary, answer=answer)
 
 
-def candidate_log_probabilities(scorer: Scorer) -> Question:
-    """Return the question for log-probabilities (B, K), in the whole vocabulary, of each choice."""
-    vocabulary = scorer.vocabulary()
-
-    def answer(batch: Batch) -> Tensor:
-        whole = vocabulary.answer(batch)  # (B, V)
-        chosen = whole.gather(1, batch["candidate_ids"].to(whole.device))  # (B, K)
-        return mask_choices(chosen.float().to(batch["choice_mask"].device), batch["choice_mask"])
-
-    return replace(vocabulary, answer=answer)
-
-
 GOES_ON = "##"  # before what reads like a word, and is none
 
 

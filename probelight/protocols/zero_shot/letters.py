@@ -76,16 +76,13 @@ def ask_letters(
 ) -> LetterAnswers:
     """Ask a model for the letters of the items that it answered, in each order of their choices.
 
-    A label's score is the log-probability of its one entry of the vocabulary; in a chat, and for a
-    model whose tokenizer splits one of the labels, that of all of its pieces. `scorer` answers
-    sentences.
+    A label's score is its log-likelihood in its place, as the rule `sum` has those of words.
+    `scorer` answers sentences.
 
     Raises:
         UsageError: If the model gives no log-likelihoods, or skips one of the prompts.
         RecordError: If an item has more choices than there are letters.
     """
-    from probelight.models.vocabulary import candidate_log_probabilities, entries_of
-
     orders_by_item = [orders_of(record, orders) for record in own.records]
     asked = [
         prompts.letters(record, order)
@@ -93,12 +90,7 @@ def ask_letters(
         for order in shown
     ]
     name = f"{own.name}, letters"
-    labels_used = dict.fromkeys(label for prompt in asked for label in prompt.choices)
-    places = [(asked[0].stem, label) for label in labels_used]
     question = scorer.log_likelihoods()
-    if not scorer.is_in_chat:
-        at_once = candidate_log_probabilities(scorer)
-        question = question if None in entries_of(at_once, places) else at_once
     if not scorer.is_in_chat:
         refuse_cut(question, asked, "letters and examples" if prompts.num_shots else "letters")
     answered = ask(scorer, question, {name: asked}, trainer)[name]
