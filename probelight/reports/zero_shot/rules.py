@@ -11,8 +11,9 @@ import pandas as pd
 from probelight.io.escaping import visible
 from probelight.metrics.scoring_rules import DEBIASED, LETTER, RULES
 from probelight.reports import table as kit
+from probelight.reports.estimates import verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL
+from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, listed
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
 from probelight.results.frames import with_columns
 from probelight.results.load import Results, UnreadableResultError
@@ -21,6 +22,7 @@ from probelight.results.predictions import PREDICTIONS, read_item_lines
 OWN = "own score"  # what the accuracies of all other tables go by
 ORDER = [OWN, *RULES, DEBIASED]
 MOST_EXAMPLES = 20
+MOST_VERDICTS = 6  # sets on which they differ that are named
 PLACE = ["model", "probe", "split"]
 
 
@@ -34,7 +36,12 @@ def rules_table(results: Results) -> Table | None:
     place = ["path", *PLACE]
     found = with_columns(found, flipped, {"value": "flipped_share"}, [*place, "rule"])
     found = with_columns(found, zero_shots(results), {"floor": "chance"}, place)
+    found = with_columns(found, zero_shots(results), {"majority_accuracy": "majority"}, place)
     found["_order"] = found.rule.map(ORDER.index)
+    found["verdict"] = [
+        verdict_of((row.ci_low, row.ci_high), row.chance, row.majority)
+        for row in found.itertuples()
+    ]
     by_rule = [kit.accuracy("accuracy %"), kit.share("flipped %", "flipped_share")]
     return kit.table(
         "zero_shot_rules",
@@ -47,7 +54,7 @@ def rules_table(results: Results) -> Table | None:
         "(Zhao et al. 2021). letter: the log-probability of the choice's letter, asked for by a "
         "prompt that lists all choices (Robinson et al. 2023). A rule that is the same as one "
         "before it by construction is not listed. To take the best of them on these very items is "
-        "a selection: decide on a rule beforehand, or on other items.",
+        f"a selection: decide on a rule beforehand, or on other items.{_other_verdicts(found)}",
         found.rename(columns={"value": "accuracy"}).sort_values(
             ["probe", "split", "model", "_order"]
         ),
@@ -62,6 +69,28 @@ def rules_table(results: Results) -> Table | None:
         values=[rule for rule in ORDER if rule in {*found.rule}],
         csv=f"model probe split rule {ACCURACY} {SIZE} chance flipped_share",
     )
+
+
+def _other_verdicts(found: pd.DataFrame) -> str:
+    """Return a sentence about the sets on which a rule's verdict is not that of the own score."""
+    sentences = []
+    for (probe, split, model), rows in found.groupby(["probe", "split", "model"], sort=False):
+        verdicts = dict(zip(rows.rule, rows.verdict, strict=True))
+        own = verdicts.pop(OWN)
+        others = {
+            verdict: [r for r in verdicts if verdicts[r] == verdict]
+            for verdict in verdicts.values()
+        }
+        others.pop(own, None)
+        if others:
+            where = " ".join(filter(None, (probe, split)))
+            parts = [f"{verdict} by {listed(rules)}" for verdict, rules in others.items()]
+            sentences.append(f"{model} on {where}: {own} by its own score, {', '.join(parts)}")
+    if not sentences:
+        return ""
+    more = len(sentences) - MOST_VERDICTS
+    shown = "; ".join(sentences[:MOST_VERDICTS]) + (f"; and {more} more" if more > 0 else "")
+    return f" Verdicts against chance differ: {shown}."
 
 
 def letters_table(results: Results) -> Table | None:
