@@ -379,13 +379,13 @@ def test_rules_with_another_verdict_are_named(tmp_path: Path) -> None:
     found = zero_shot_rows("p", 45, 50, 2, model="m")
     by_rule = [
         {**found[0], "scoring": rule, "metric": metric, "value": 0.5, "ci_low": low, "ci_high": 0.9}
-        for rule, low in (("sum", 0.7), ("pmi", 0.4), ("letter", 0.3))
+        for rule, low in (("sum", 0.7), ("mean_char", 0.4), ("pmi", 0.3))
         for metric in ("accuracy", "flipped_share")
     ]
     write_run(tmp_path, "a", [*found, *by_rule])
     assert tables(tmp_path)["zero_shot_rules"].note.endswith(
         "Verdicts against chance differ: m on p dev: above by its own score, not distinguishable "
-        "by pmi and letter."
+        "by mean_char and pmi."
     )
 
 
