@@ -57,7 +57,6 @@ MEDALS, NOT_JUDGED = of("curve.medals", "medals_table not_judged")
 ZERO_SHOT = (
     *of("zero_shot.scores", "zero_shot_table parts_table paradigms_table ranks_table"),
     *of("zero_shot.rules", "rules_table letters_table flips_table"),
-    *of("zero_shot.calibration", "calibration_table"),
 )
 CURVES = of("curve.tables", "summary_tables")
 ORIGINAL = of("inoculation.tables", "original_table")
@@ -87,6 +86,7 @@ SECTIONS = (
             *ZERO_SHOT,
             *of("zero_shot.scores", "predicted_shares_table"),
             *of("zero_shot.rules", "flipped_items_table"),
+            *of("zero_shot.calibration", "calibration_table"),
         ),
         of("zero_shot.figure", "zero_shot_figure calibration_figure"),
         ("zero_shot.scores:summary", "zero_shot.rules:unread"),
