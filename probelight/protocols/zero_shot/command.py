@@ -149,34 +149,23 @@ def zero_shot(
             f"--scoring {','.join(unfit)} puts other stems before the choices, and the items of "
             f"{whole[0]} are whole sentences; they take {', '.join(OF_THE_ITEM)}"
         )
-    if LETTER in rules:
-        for loaded in sets:
-            for record in loaded.data.records:
-                orders_of(record, letters.orders)
-    elif letters != DEFAULT_LETTERS:
-        raise UsageError("--letters are of the rule letter; give --scoring letter too")
-    is_put = bool(shots) or chat != "never"  # whether items are more than their own texts
-    if is_put and ranks:
+    asked = _asked(rules, letters, shots, chat, prompt)
+    if (shots or chat != "never") and ranks:
         raise UsageError("--ranks are of sentences as they are; leave out --shots and --chat")
-    if is_put and whole and LETTER not in rules:
+    if (shots or chat != "never") and whole and LETTER not in rules:
         raise UsageError(
             f"--shots and --chat: {whole[0]} has whole sentences, which are no answers; give "
             "--scoring letter, or leave them out"
         )
-    asked: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
-    if is_put or asked:
-        asked["prompt"] = prompt_config(shots, chat, prompt)
-    elif prompt != DEFAULT_PROMPT:
-        raise UsageError("--prompt is of letters, examples and chats; give --scoring letter too")
-    examples = (
-        {loaded.name: examples_of(loaded.data, loaded.split, mirror) for loaded in sets}
-        if shots
-        else {}
-    )
-    for loaded in sets if shots else ():
-        prompts = prompts_of(asked["prompt"], loaded.data, examples[loaded.name])
-        for record in loaded.data.records:
+    examples: dict[str, ProbeData] = {}
+    for loaded in sets:
+        if shots:
+            examples[loaded.name] = examples_of(loaded.data, loaded.split, mirror)
+        prompts = prompts_of(asked.get("prompt"), loaded.data, examples.get(loaded.name))
+        for record in loaded.data.records:  # refused before any of them is scored
             prompts.shots(record)
+            if LETTER in rules:
+                prompts.letters(record, orders_of(record, letters.orders)[0])
     first, *others = (model.config() for model in chosen)
     config = {
         "command": "zero-shot",
@@ -200,6 +189,28 @@ def zero_shot(
         table=PROTOCOL,
         check=partial(check_models, sets=sets),
     )
+
+
+def _asked(
+    rules: Sequence[str],
+    letters: LetterSettings,
+    shots: int,
+    chat: Chat,
+    prompt: PromptSettings,
+) -> dict[str, Any]:
+    """Return what a config says of how items are asked; refuse options that would do nothing."""
+    if LETTER not in rules and letters != DEFAULT_LETTERS:
+        raise UsageError("--letters are of the rule letter; give --scoring letter too")
+    if chat == "never" and (prompt.system or prompt.begin):
+        raise UsageError("--prompt.system and .begin are of a chat; give --chat auto too")
+    if not shots and prompt.seed != DEFAULT_PROMPT.seed:
+        raise UsageError("--prompt.seed is of the examples before an item; give --shots too")
+    if LETTER not in rules and chat == "never" and prompt.file != DEFAULT_PROMPT.file:
+        raise UsageError("--prompt.file is of letters and chats; give --scoring letter too")
+    found: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
+    if found or shots or chat != "never":
+        found["prompt"] = prompt_config(shots, chat, prompt)
+    return found
 
 
 def chosen_rules(scoring: Sequence[str]) -> list[str]:
