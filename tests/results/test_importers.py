@@ -466,6 +466,15 @@ def test_labels_in_two_orders_are_one_item(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "scores", ['{"B": -2, "A": -1}', '{" b": -2, "a": -1}', '{"2": -2, "1": -1}', "[-1, -2]"]
+)
+def test_labels_may_come_by_size(scores: str, tmp_path: Path) -> None:
+    text = ONE.replace('{"A": -1, "B": -2}', scores) + "}\n"
+    [answer] = letters.read(written(tmp_path / "said.jsonl", text)).answers
+    assert answer.labelled[0].scores == (-1, -2)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "said.jsonl:1: the file is empty"),
@@ -477,7 +486,8 @@ def test_labels_in_two_orders_are_one_item(tmp_path: Path) -> None:
             ":2: its item has another gold at",
         ),
         (ONE.replace("order", "ordre") + "}", "`order` is missing .did you mean 'ordre'"),
-        (ONE.replace('{"A": -1, "B": -2}', "[-1, -2]") + "}", "`scores` is a list; an object of"),
+        (ONE.replace('{"A": -1, "B": -2}', "7") + "}", "`scores` is a number; an object of"),
+        (ONE.replace('"A"', '"yes"') + "}", "the labels 'yes', 'B' are neither A, B, ... nor 1, 2"),
         (ONE.replace(', "B": -2', "") + "}", "2 choices in `order`, but 1 labels"),
         (ONE.replace("-2", "null") + "}", "the score of 'B' is None; a number is needed"),
         (ONE.replace('"plant"', '"animal "') + "}", "two choices in `order` are the same"),

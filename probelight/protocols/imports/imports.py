@@ -225,14 +225,18 @@ def import_of(
     """
     # The harness has the choices in the order of its documents.
     scores_of_file, _ = fitting.fitted(found, items.data)
-    ranked = _are_ranked(scores_of_file, free=not given and form != "lm_eval")
+    ranked = form != "letters" and _are_ranked(scores_of_file, free=not given and form != "lm_eval")
     kept = replace(found, answers=fitting.with_kept_scores(found.answers, scores))
     answers, fitted_by = fitting.aligned(kept, items.data)
     kept_scores: Sequence[Sequence[float]] = [answer.scores for answer in answers]
-    records, by_letter, lacking = items.data.records, None, 0
+    records, by_letter, lacking, fewer = items.data.records, None, 0, 0
     if form == "letters":
         by_letter, lacking = fitting.letters_of(answers, items.data)
         kept_scores = by_letter.by_rule[LETTER].scores
+        most = Counter[int]()  # orders of items, by their number of choices
+        for item in by_letter.labels:
+            most[len(item[0])] = max(most[len(item[0])], len(item))
+        fewer = sum(len(item) < most[len(item[0])] for item in by_letter.labels)
     config = {
         "protocol": PROTOCOL,
         "model": found.model,
@@ -259,6 +263,7 @@ def import_of(
         notices=(
             origin,
             *([f"{lacking} items were not asked in the order of their file"] if lacking else []),
+            *([f"{fewer} items were asked in fewer orders than others"] if fewer else []),
             *items.data.notices,
             *found.notices,
         ),

@@ -5,7 +5,8 @@
     {"id": "1", "text": "A cat is an", "order": ["plant", "animal"], "scores": {"A": -1, "B": -0.6}}
 
 A line is an item in one order of its choices: `order` has their texts as the labels named them, and
-`scores` a number for each label, in the order of the labels. An item is named by `id`, or by its
+`scores` a number for each label: A, B, ... or 1, 2, ..., in any order, as an API may have them by
+size; or a list in the order of `order`, whatever the labels. An item is named by `id`, or by its
 text and choices; its first line has the order of the file. `gold` is the text of the right choice,
 on any of its lines.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from probelight.io.documents import json_object, kind_of
@@ -61,24 +63,23 @@ def read(path: Path) -> Imported:
 
 def _answer(row: Mapping[str, Any], where: str) -> Answer:
     """Return the answer that a line alone makes."""
-    for key, kind in (("order", list), ("scores", dict)):
+    needed = {"order": "a list of the choices", "scores": "an object of numbers by label"}
+    for key, what in needed.items():
         if key not in row:
             raise RecordError(f"`{key}` is missing{nearest(key, list(row))}")
-        if not isinstance(row[key], kind):
-            needed = "a list of the choices" if kind is list else "an object of numbers by label"
-            raise RecordError(f"`{key}` is {kind_of(row[key])}; {needed} is needed")
-    order, by_label = row["order"], row["scores"]
+        if not isinstance(row[key], list | dict if key == "scores" else list):
+            raise RecordError(f"`{key}` is {kind_of(row[key])}; {what} is needed")
+    order, given = row["order"], row["scores"]
     if strange := [text for text in order if not isinstance(text, str)]:
         raise RecordError(f"a choice is {kind_of(strange[0])}; a text is needed")
     if len(order) < 2:
         raise RecordError(f"{len(order)} choice(s) in `order`; at least 2 are needed")
-    if len(order) != len(by_label):
-        raise RecordError(
-            f"{len(order)} choices in `order`, but {len(by_label)} labels in `scores`"
-        )
+    if len(order) != len(given):
+        raise RecordError(f"{len(order)} choices in `order`, but {len(given)} labels in `scores`")
     if len({*map(plain, order)}) < len(order):
         raise RecordError("two choices in `order` are the same")
-    scores = tuple(score_of(score, f"the score of {name!r}") for name, score in by_label.items())
+    by_label = _in_order(given) if isinstance(given, dict) else enumerate(given, start=1)
+    scores = tuple(score_of(score, f"the score of {name!r}") for name, score in by_label)
     names = names_of(row)
     text, name, gold = (str(names.get(key, "")) for key in ("text", "id", "gold"))
     if not text and not name:
@@ -91,6 +92,19 @@ def _answer(row: Mapping[str, Any], where: str) -> Answer:
         scores=scores,
         gold=place_of(gold, order) if gold else None,
         labelled=(Labelled(tuple(order), scores),),
+    )
+
+
+def _in_order(scores: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Return labels with their scores, from A, a or 1 on."""
+    for known in (ascii_uppercase, ascii_lowercase, [str(n + 1) for n in range(len(scores))]):
+        labels = [*known[: len(scores)]]
+        if {*labels} == {name.strip() for name in scores}:
+            by_name = {name.strip(): score for name, score in scores.items()}
+            return [(label, by_name[label]) for label in labels]
+    raise RecordError(
+        f"the labels {', '.join(map(repr, scores))} are neither A, B, ... nor 1, 2, ...; give "
+        "`scores` as a list in the order of `order`"
     )
 
 

@@ -419,3 +419,23 @@ def test_an_order_of_the_file_that_was_not_asked_is_said(tmp_path: Path) -> None
     assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 0
     [run] = load_results(tmp_path / "out").runs
     assert "1 items were not asked in the order of their file" in run.notices
+
+
+def test_a_model_that_always_says_a_is_not_taken_for_ranked_choices(tmp_path: Path) -> None:
+    said = []
+    for number in range(12):
+        order = [f"x{number}", f"y{number}"]
+        gold = order[number % 2]
+        for shown in (order, order[::-1])[: 1 + (number > 0)]:
+            scores = {"B": -2.0, "A": -0.1}
+            said.append({"id": str(number), "text": "Q?", "order": shown, "scores": scores})
+            said[-1]["gold"] = gold
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    line = ["import", "letters", str(tmp_path / "said.jsonl"), "--model", "gpt-x"]
+    assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 0
+    [run] = load_results(tmp_path / "out").runs
+    rows = {(r.scoring, r.metric): r.value for r in run.rows if r.subset is None}
+    assert rows["letter", "label_bias"] == pytest.approx(0.5)
+    assert rows["", "majority_accuracy"] == 0.5
+    assert not any("order of a model's scores" in notice for notice in run.notices)
+    assert "1 items were asked in fewer orders than others" in run.notices
