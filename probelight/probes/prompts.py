@@ -113,8 +113,8 @@ class Templates:
             for label, place in zip(LABELS, order, strict=False)
         ]
         template: str = getattr(self, setup)
-        question = record.stem.replace(MASK, BLANK).strip()
-        return template.format(question=question, choices="\n".join(listed))
+        text = template.format(question=record.stem.strip(), choices="\n".join(listed))
+        return text.replace(MASK, BLANK)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,10 @@ class Prompts:
             return record
         stem = record.stem if stem is None else stem
         if self.in_chat:
-            examples = [f"{self._message(e.stem)} {e.gold.strip()}" for e in self.shots(record)]
+            examples = [
+                f"{self._message(e.stem)} {e.gold.strip()}".replace(MASK, BLANK)
+                for e in self.shots(record)
+            ]
             return replace(record, stem=f"{BETWEEN.join([*examples, self._message(stem)])} {MASK}")
         examples = [
             e.stem.replace(MASK, e.gold.strip())
@@ -156,14 +159,17 @@ class Prompts:
             else f"{e.stem.rstrip()} {e.gold.strip()}"
             for e in self.shots(record)
         ]
+        examples = [example.replace(MASK, BLANK) for example in examples]  # the item has its own
         return replace(record, stem=BETWEEN.join([*examples, stem]))
 
     def letters(self, record: Record, order: Order) -> Record:
         """Return a sentence whose blank is at its end and takes a label; choices are in `order`."""
         assert self.templates is not None
         labels = tuple(LABELS[: len(order)])
-        places = [*range(self.num_shots)]
-        Random(self.seed).shuffle(places)
+        draw = Random(self.seed)
+        first = draw.randrange(len(LABELS))  # not always the first labels, of few examples
+        places = [*range(first, first + self.num_shots)]
+        draw.shuffle(places)
         parts = []
         for example, shuffled in zip(self.shots(record), places, strict=True):
             # Each label is right equally often, whatever the file's order.
@@ -179,7 +185,7 @@ class Prompts:
         )
 
     def shots(self, record: Record) -> tuple[Record, ...]:
-        """Return the examples before an item, none of its group.
+        """Return the examples before an item, none of its group or with its very words.
 
         Where all items share their choices, each of these is right equally often.
 
@@ -189,10 +195,10 @@ class Prompts:
         if not self.num_shots:
             return ()
         usual = self._drawn[: self.num_shots]
-        own = group_of(record, self.group_by)
-        if len(usual) == self.num_shots and all(group != own for group, _ in usual):
+        own = self._groups(record)
+        if len(usual) == self.num_shots and all(own.isdisjoint(groups) for groups, _ in usual):
             return tuple(example for _, example in usual)
-        others = self._in_turns([example for group, example in self._drawn if group != own])
+        others = self._in_turns([e for groups, e in self._drawn if own.isdisjoint(groups)])
         if len(others) < self.num_shots:
             raise UsageError(
                 f"--shots {self.num_shots}: the train split has {len(others)} items of other "
@@ -201,10 +207,15 @@ class Prompts:
         return tuple(others[: self.num_shots])
 
     @cached_property
-    def _drawn(self) -> list[tuple[str, Record]]:
+    def _drawn(self) -> list[tuple[frozenset[tuple[str, str]], Record]]:
         """All examples with their groups, in the order in which they are taken."""
         drawn = self._in_turns(nested_sample(self.train, self.seed))
-        return [(group_of(record, self.group_by), record) for record in drawn]
+        return [(self._groups(record), record) for record in drawn]
+
+    def _groups(self, record: Record) -> frozenset[tuple[str, str]]:
+        """Return what an item shares with those that it is not asked behind."""
+        words = "words", group_of(record, "stem")
+        return frozenset({words, ("group", group_of(record, self.group_by))})
 
     def _in_turns(self, records: Sequence[Record]) -> list[Record]:
         """Return items so that the right answers come in turns, where all share their choices."""
@@ -220,7 +231,9 @@ class Prompts:
         """Return the message that asks for words in a chat."""
         assert self.templates is not None
         if self.setup == "mc_qa":
-            return self.templates.chat_mc_qa.format(question=stem.replace(MASK, "").strip())
+            # A mask at the end says no more than that the answer comes next.
+            question = stem.strip().removesuffix(MASK).replace(MASK, BLANK).strip()
+            return self.templates.chat_mc_qa.format(question=question)
         return self.templates.chat_mc_mlm.format(question=stem.replace(MASK, BLANK).strip())
 
 

@@ -151,3 +151,41 @@ def test_a_draw_is_that_of_its_seed_and_not_of_the_order_of_the_file() -> None:
     assert shot_prompts(train=TRAIN[::-1]).shots(ASKED) == usual
     assert len({shot_prompts(seed=seed).shots(ASKED) for seed in range(8)}) > 1
     assert shot_prompts(num_shots=2).shots(ASKED) == usual[:2]
+
+
+def test_few_examples_do_not_always_have_the_first_labels() -> None:
+    choices = tuple("pqrst")
+    train = tuple(Record(str(n), f"Question {n}?", choices, n % 5) for n in range(20))
+    asked = Record("x", "And this?", choices, 0)
+    found = set()
+    for seed in range(30):
+        prompts = Prompts(Templates.read(PATH), "mc_qa", None, train, 2, seed)
+        *examples, _ = prompts.letters(asked, (0, 1, 2, 3, 4)).stem.split("\n\n")
+        labels = [text[-1] for text in examples]
+        assert len({*labels}) == 2
+        found |= {*labels}
+    assert found == {*"ABCDE"}
+
+
+def test_an_item_is_not_asked_behind_itself() -> None:
+    train = tuple(
+        Record(str(n), f"Is  snow {word}?", ("yes", "no"), 0)
+        for n, word in enumerate(["cold", "warm", "wet"])
+    )
+    asked = Record("another id", "is snow cold?", ("yes", "no"), 0)
+    for seed in range(5):
+        shown = Prompts(Templates.read(PATH), "mc_qa", None, train, 2, seed).shots(asked)
+        assert {example.id for example in shown} == {"1", "2"}
+
+
+def test_a_mask_in_a_text_is_not_taken_for_the_blank() -> None:
+    train = (Record("t", "What hides a word?", ("the [MASK] token", "a sign"), 0),)
+    asked = Record("d", "Is fire hot?", ("yes", "a [MASK]"), 0)
+    prompts = Prompts(Templates.read(PATH), "mc_qa", None, train, 1)
+    assert prompts.words(asked).stem == "What hides a word? the ____ token\n\nIs fire hot?"
+    assert prompts.letters(asked, (0, 1)).stem.count("[MASK]") == 1
+    chat = replace(prompts, in_chat=True)
+    assert chat.words(asked).stem.count("[MASK]") == 1
+    inside = Record("d", "A [MASK] is a young cat.", ("kitten", "pup"), 0)
+    assert replace(chat, num_shots=0).words(inside).stem == "A ____ is a young cat. [MASK]"
+    assert replace(chat, num_shots=0).words(inside, "N/A [MASK]").stem == "N/A [MASK]"
