@@ -126,8 +126,8 @@ class _ItemView:
         if likelihoods and pieces:
             sums = self.numbers(likelihoods, [record])[record.id]
             counts = likelihoods.num_tokens([record])[0] if likelihoods.num_tokens else []
-        # Before a whole sentence is none, and a trained head reads more than the answer.
-        has_space = bool(likelihoods and pieces and record.stem)
+        # Before a whole sentence is none, nor in a chat, and a trained head reads more.
+        has_space = bool(likelihoods and pieces and record.stem and not scorer.is_in_chat)
         scores = by_id.get(record.id, [])
         best = max(scores, default=math.nan) if not any(map(math.isnan, scores)) else math.nan
         return [
