@@ -126,7 +126,8 @@ class ContinuationEncoder(LikelihoodEncoder):
         if self.chat and kept < first:
             raise RecordError(
                 f"{record.where}: its chat has {len(ids)} tokens, more than max_length="
-                f"{self.max_length}; give --model.max_length {len(ids)} if the model takes so many"
+                f"{self.max_length}; give --model.max_length {len(ids)} or more if the model takes "
+                "so many"
             )
         start = kept == 0 and self.template.num_special == 0
         given = start_token(self.tokenizer) if start else ids[first - kept : first]

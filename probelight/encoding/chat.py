@@ -14,6 +14,10 @@ from jinja2.exceptions import TemplateError
 from probelight.io.errors import UsageError
 from probelight.probes.record import MASK
 
+# Some templates write the day, and numbers would change with it. This one is that of Llama 3's
+# template where it does not know the day.
+_ON_ONE_DAY = "{% macro strftime_now(form) %}26 Jul 2024{% endmacro %}"
+_OPENING = ("(", "[", "{", "<", '"', "'", "“", "‘", "«")  # no space comes behind these
 _ANSWER = "A"  # any that a template leaves as it is
 
 
@@ -40,7 +44,8 @@ class Chat:
         puts there (an empty train of thought) is given.
 
         Raises:
-            UsageError: If the template takes no such messages, or changes the answer.
+            UsageError: If the template takes no such messages, leaves one out, or changes the
+                answer.
         """
         before, mask, after = stem.rpartition(MASK)
         if mask and after.strip():
@@ -61,7 +66,8 @@ class Chat:
             asked = self._text([*messages, {"role": "assistant", "content": begin}])
         else:
             asked = self._text(messages, ends_with_user=True)
-        answer = f"{begin} {_ANSWER}" if begin else _ANSWER
+        gap = "" if begin.endswith(_OPENING) else " "
+        answer = f"{begin}{gap}{_ANSWER}" if begin else _ANSWER
         whole = self._text([*messages, {"role": "assistant", "content": answer}])
         if not whole.endswith(_ANSWER):
             raise UsageError(
@@ -69,6 +75,13 @@ class Chat:
                 "so that no choice can be scored there; leave out --chat"
             )
         opened = whole.removesuffix(_ANSWER)
+        for text in (self.system.strip(), message):
+            if text not in opened:
+                raise UsageError(
+                    f"the chat template of {self.tokenizer.name_or_path} leaves out "
+                    f"{text[:60]!r}; leave out --chat"
+                    + (", or --prompt.system" if text != message else "")
+                )
         is_asked = opened.startswith(asked) and not opened[len(asked) :].strip()
         return opened, len(asked) if is_asked else len(opened)
 
@@ -79,6 +92,7 @@ class Chat:
                 tokenize=False,
                 add_generation_prompt=ends_with_user,
                 continue_final_message=not ends_with_user,
+                chat_template=_ON_ONE_DAY + self.tokenizer.get_chat_template(),
             )
         except (TemplateError, ValueError) as error:
             roles = ", ".join(message["role"] for message in messages)

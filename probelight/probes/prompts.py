@@ -202,7 +202,8 @@ class Prompts:
         if len(others) < self.num_shots:
             raise UsageError(
                 f"--shots {self.num_shots}: the train split has {len(others)} items of other "
-                f"groups than {record.where}; give --shots {len(others)} or fewer"
+                f"groups than {record.where}; give "
+                + (f"--shots {len(others)} or fewer" if others else "none")
             )
         return tuple(others[: self.num_shots])
 
@@ -214,8 +215,9 @@ class Prompts:
 
     def _groups(self, record: Record) -> frozenset[tuple[str, str]]:
         """Return what an item shares with those that it is not asked behind."""
-        words = "words", group_of(record, "stem")
-        return frozenset({words, ("group", group_of(record, self.group_by))})
+        texts = [record.stem, *sorted(choice.strip() for choice in record.choices)]
+        words = " | ".join(texts).casefold().split()
+        return frozenset({("words", " ".join(words)), ("group", group_of(record, self.group_by))})
 
     def _in_turns(self, records: Sequence[Record]) -> list[Record]:
         """Return items so that the right answers come in turns, where all share their choices."""

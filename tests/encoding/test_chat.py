@@ -13,7 +13,7 @@ from probelight.io.errors import RecordError, UsageError
 from probelight.models.answering import answer
 from probelight.models.causal import CausalScorer
 from probelight.probes.record import Record
-from tests.fixtures.chats import KINDS, chat_tokenizer
+from tests.fixtures.chats import CHATML, KINDS, chat_tokenizer
 
 QUESTION = "which animal is larger ?"
 CHOICES = ("a cat", "the antelope", "A")
@@ -92,6 +92,24 @@ def test_what_a_template_does_not_take_is_named() -> None:
         Chat(tokenizer, "Be brief.").fill(QUESTION, "A")
     with pytest.raises(UsageError, match="in a chat the blank is at the end of the message"):
         Chat(tokenizer).fill("a [MASK] is here", "cat")
+
+
+def test_a_template_that_leaves_a_message_out_or_writes_the_day() -> None:
+    tokenizer = chat_tokenizer("bytes, no BOS at all")
+    tokenizer.chat_template = CHATML.replace("in messages", "in messages if m.role != 'system'")
+    with pytest.raises(UsageError, match=r"leaves out 'Be brief\.'; leave out --chat, or --prompt"):
+        Chat(tokenizer, "Be brief.").fill(QUESTION, "A")
+    tokenizer.chat_template = "{{ strftime_now('%d %b %Y') }}\n" + CHATML
+    assert Chat(tokenizer).fill(QUESTION, "A")[0].startswith("26 Jul 2024\n")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [("It is", "It is A"), ("It is (", "It is (A"), ("Answer:", "Answer: A")]
+)
+def test_a_beginning_ends_with_a_space_but_behind_a_bracket(begin: str, end: str) -> None:
+    text, first, last = Chat(chat_tokenizer("bytes, no BOS at all"), "", begin).fill(QUESTION, "A")
+    assert text.endswith(f"assistant\n{end}")
+    assert text[first:last].strip() == "A"
 
 
 def test_a_chat_is_not_cut_and_has_no_vocabulary() -> None:

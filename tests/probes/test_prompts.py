@@ -153,6 +153,15 @@ def test_a_draw_is_that_of_its_seed_and_not_of_the_order_of_the_file() -> None:
     assert shot_prompts(num_shots=2).shots(ASKED) == usual[:2]
 
 
+def test_questions_of_the_same_words_and_other_choices_are_examples() -> None:
+    train = tuple(
+        Record(str(n), "Which is right?", (f"{n} cats sleep", f"{n} cats sleeps"), 0)
+        for n in range(3)
+    )
+    asked = Record("x", "Which is right?", ("dogs bark", "dogs barks"), 0)
+    assert len(Prompts(Templates.read(PATH), "mc_qa", None, train, 3).shots(asked)) == 3
+
+
 def test_few_examples_do_not_always_have_the_first_labels() -> None:
     choices = tuple("pqrst")
     train = tuple(Record(str(n), f"Question {n}?", choices, n % 5) for n in range(20))

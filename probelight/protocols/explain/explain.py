@@ -27,7 +27,8 @@ from probelight.protocols.zero_shot.prompting import (
     examples_of,
     prompt_config,
     prompts_of,
-    refuse_without_chat,
+    refuse_unused,
+    template_sha256,
 )
 
 MOST_IDS = 5  # that a message names
@@ -85,9 +86,10 @@ def explain(
     # Only now: it imports torch and Lightning, which takes seconds.
     from probelight.protocols.explain.model_view import explained
 
+    refuse_unused(prompt, shots, chat, letters=True)
     asked = prompt_config(shots, chat, prompt)
-    for settings in chosen if chat == "always" else ():
-        refuse_without_chat(settings)
+    for settings in chosen:
+        template_sha256(settings, asked)  # which refuses models without a chat
     examples = examples_of(loaded.data, loaded.split, mirror) if shots else None
     prompts = prompts_of(asked, loaded.data, examples)
     quiet = replace(trainer, progress_bar=False)

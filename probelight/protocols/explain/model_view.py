@@ -62,7 +62,8 @@ def explained(
             scorer, prompts = chatting, replace(prompts, in_chat=True)
         record = prompts.words(record)
     view = _ItemView(scorer, record, trainer)
-    row = replace(model.row, mode=mode_of(scorer, prompts.num_shots))
+    num_shots = 0 if prompts.setup == "minimal_pair" else prompts.num_shots
+    row = replace(model.row, mode=mode_of(scorer.mode, scorer.is_in_chat, num_shots, asked))
     vocabulary = None if scorer.is_in_chat else view.attempt(scorer.vocabulary)
     candidates = view.scored_candidates()
     of_letters: tuple[tuple[str, tuple[Piece, ...]], ...] = ()

@@ -6,7 +6,7 @@ Nothing is guessed: an answer that fits no item, or several, is refused with its
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -270,3 +270,14 @@ def letters_of(answers: Sequence[Answer], data: ProbeData) -> tuple[LetterAnswer
         labels.append([scores for _, scores in rows])
         choices.append([by_choice(scores, order) for order, scores in rows])
     return LetterAnswers(data.config.name, data.records, labels, choices, ()), lacking
+
+
+def num_uneven(answers: Sequence[Answer]) -> int:
+    """Return how many items with several orders gave one label more often than another."""
+    number = 0
+    for answer in answers:
+        orders = [tuple(map(plain, of.order)) for of in answer.labelled]
+        places = Counter((text, place) for order in orders for place, text in enumerate(order))
+        is_even = len(places) == len(answer.choices) ** 2 and len({*places.values()}) == 1
+        number += len(orders) > 1 and not is_even
+    return number

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Names, NumShots, PathText
-from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
+from probelight.metrics.scoring_rules import DEBIASED, LETTER, OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, probe_names
 from probelight.probes.prompts import (
     Chat,
@@ -60,7 +60,8 @@ from probelight.protocols.zero_shot.prompting import (
     prompt_config,
     prompts_of,
     refuse_cut,
-    refuse_without_chat,
+    refuse_unused,
+    template_sha256,
 )
 from probelight.results.measured import near_tie_notices, score_notices
 from probelight.results.predictions import write_predictions
@@ -149,7 +150,12 @@ def zero_shot(
             f"--scoring {','.join(unfit)} puts other stems before the choices, and the items of "
             f"{whole[0]} are whole sentences; they take {', '.join(OF_THE_ITEM)}"
         )
-    asked = _asked(rules, letters, shots, chat, prompt)
+    if LETTER not in rules and letters != DEFAULT_LETTERS:
+        raise UsageError("--letters are of the rule letter; give --scoring letter too")
+    refuse_unused(prompt, shots, chat, LETTER in rules)
+    asked: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
+    if asked or shots or chat != "never":
+        asked["prompt"] = prompt_config(shots, chat, prompt)
     if (shots or chat != "never") and ranks:
         raise UsageError("--ranks are of sentences as they are; leave out --shots and --chat")
     if (shots or chat != "never") and whole and LETTER not in rules:
@@ -189,28 +195,6 @@ def zero_shot(
         table=PROTOCOL,
         check=partial(check_models, sets=sets),
     )
-
-
-def _asked(
-    rules: Sequence[str],
-    letters: LetterSettings,
-    shots: int,
-    chat: Chat,
-    prompt: PromptSettings,
-) -> dict[str, Any]:
-    """Return what a config says of how items are asked; refuse options that would do nothing."""
-    if LETTER not in rules and letters != DEFAULT_LETTERS:
-        raise UsageError("--letters are of the rule letter; give --scoring letter too")
-    if chat == "never" and (prompt.system or prompt.begin):
-        raise UsageError("--prompt.system and .begin are of a chat; give --chat auto too")
-    if not shots and prompt.seed != DEFAULT_PROMPT.seed:
-        raise UsageError("--prompt.seed is of the examples before an item; give --shots too")
-    if LETTER not in rules and chat == "never" and prompt.file != DEFAULT_PROMPT.file:
-        raise UsageError("--prompt.file is of letters and chats; give --scoring letter too")
-    found: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
-    if found or shots or chat != "never":
-        found["prompt"] = prompt_config(shots, chat, prompt)
-    return found
 
 
 def chosen_rules(scoring: Sequence[str]) -> list[str]:
@@ -309,6 +293,7 @@ def zero_shot_jobs(
     """
     jobs = []
     for model in models:
+        template = template_sha256(model, (asked or {}).get("prompt"))
         for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
             probe = loaded.data.config
             domain_stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
@@ -324,6 +309,7 @@ def zero_shot_jobs(
                 **({"domain_stem": domain_stem} if "pmi" in rules else {}),
                 **(asked or {}),
                 **({"examples": checksums(examples[loaded.name])} if examples else {}),
+                **({"chat_template": template} if template else {}),
             }
             name = f"zero-shot-{loaded.name}-{model.label}"
             jobs.append(Job(name, config, score_set, title=f"{loaded.name}, {model.label}"))
@@ -340,9 +326,7 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
         setup = loaded.config.setup
         sets_of.setdefault((model, setup), []).append(loaded.records)
         asked = job.config.get("prompt", {})
-        if asked.get("chat") == "always":
-            refuse_without_chat(model)
-        is_by_rule = bool(job.config.get("scoring") or asked)
+        is_by_rule = bool(job.config.get("scoring") or asked.get("shots"))
         if is_by_rule and model.kind == settings.TRANSFORMER and setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
 
@@ -388,7 +372,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         protocol=PROTOCOL,
         probe=loaded.config.name,
         control="standard",
-        mode=mode_of(scorer, 0 if pairs else prompts.num_shots),
+        mode=mode_of(scorer.mode, scorer.is_in_chat, 0 if pairs else prompts.num_shots, asked),
         num_train=0,
         split=split,
     )
@@ -410,18 +394,23 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     others = [rule for rule in rules if rule != LETTER]
     panel = measures.panel_of(scorer, predictions, others, prompts, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
+    reader, modes = scorer, dict[str, str]()
     if letters := config.get("letters"):
         reader = loaded_scorer(context, model, "mc_mlm")  # a letter is put in a blank
         reader = in_chat(reader, asked) or reader
         answers = ask_letters(reader, predictions, letters["orders"], prompts, context.trainer)
         by_rule = {**panel.by_rule, **answers.by_rule}
         panel = replace(panel, by_rule=by_rule, notices=panel.notices + answers.notices)
-        letter_row = replace(row, mode=mode_of(reader, prompts.num_shots))
-        rows += answers.rows(groups, letter_row)
-    rows += panel.rows(groups, row)
+        mode = mode_of(scorer.mode, reader.is_in_chat, prompts.num_shots, asked, letters=True)
+        modes = {LETTER: mode, DEBIASED: f"{mode}, {letters['orders']} orders"}
+        rows += answers.rows(groups, replace(row, mode=mode))
+    rows += panel.rows(groups, row, modes)
     if pairs:
         for rule, of_rule in panel.by_rule.items():
-            rows += measures.paradigm_rows(of_rule, group_by, replace(row, scoring=rule))
+            of_pairs = replace(row, scoring=rule, mode=modes.get(rule, row.mode))
+            rows += measures.paradigm_rows(of_rule, group_by, of_pairs)
+    if asked and asked["chat"] == "auto" and not (scorer.is_in_chat or reader.is_in_chat):
+        notices.append(f"{model.label} has no chat template, and was asked without a chat")
     notices += [notice for notice in panel.notices if notice not in notices]
     write_predictions(run, panel.lines(groups))
     return RunRecord(

@@ -146,17 +146,20 @@ class Panel:
     by_rule: Mapping[str, Predictions]
     notices: tuple[str, ...] = ()
 
-    def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
+    def rows(
+        self, groups: Sequence[str], row: Row, modes: Mapping[str, str] | None = None
+    ) -> list[Row]:
         """Return the accuracy by each rule, and the share of items that it answers differently.
 
-        An item's answer is the set of its best choices, several on a tie.
+        An item's answer is the set of its best choices, several on a tie. `modes` are those of
+        rules with another mode than the row's.
         """
         rows = []
         for rule, predictions in self.by_rule.items():
             flips = [float(a != b) for a, b in zip(predictions.best, self.own.best, strict=True)]
-            row = replace(row, scoring=rule)
-            rows.append(accuracy_row(predictions, groups, row))
-            rows.append(grouped_row(flips, groups, replace(row, metric="flipped_share")))
+            of_rule = replace(row, scoring=rule, mode=(modes or {}).get(rule, row.mode))
+            rows.append(accuracy_row(predictions, groups, of_rule))
+            rows.append(grouped_row(flips, groups, replace(of_rule, metric="flipped_share")))
         return rows
 
     def lines(self, groups: Sequence[str]) -> list[ItemLine]:
@@ -271,5 +274,5 @@ def panel_of(
         for rule, predictions in found.items()
         for notice in score_notices(predictions)
     ]
-    notices += answers[own.name].notices if own.name in answers else ()
+    notices += dict.fromkeys(notice for answer in answers.values() for notice in answer.notices)
     return Panel(own, found, tuple(notices))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import UsageError
@@ -24,7 +26,12 @@ def prompt_config(shots: int, chat: Chat, prompt: PromptSettings) -> dict[str, A
     found: dict[str, Any] = {"shots": shots, "chat": chat}
     found |= {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
     found |= {"seed": prompt.seed} if shots else {}
-    return {**found, "templates": asdict(Templates.read(shipped_path(prompt.file)))}
+    found["templates"] = asdict(Templates.read(shipped_path(prompt.file)))
+    usual = asdict(Templates.read(shipped_path(PromptSettings().file)))
+    if [prompt.system, prompt.begin, prompt.seed, found["templates"]] != ["", "", 0, usual]:
+        texts = json.dumps(found | {"shots": 0, "chat": ""}, sort_keys=True)
+        found["own"] = sha256(texts.encode()).hexdigest()[:6]
+    return found
 
 
 def examples_of(data: ProbeData, split: str, mirror: str | None) -> ProbeData:
@@ -52,16 +59,36 @@ def prompts_of(
     )
 
 
-def refuse_without_chat(model: ModelSettings) -> None:
-    """Raise UsageError for a model that cannot be asked in a chat."""
-    label = f"--chat always: {model.label}"
-    if model.kind != "causal":
-        raise UsageError(f"{label} is of kind {model.kind}; only causal models answer in a chat")
-    from probelight.models.loading import CAUSAL_LM, check_pretrained
+def refuse_unused(prompt: PromptSettings, shots: int, chat: Chat, letters: bool) -> None:
+    """Raise UsageError for settings of prompts that would do nothing."""
+    usual = PromptSettings()
+    if chat == "never" and (prompt.system or prompt.begin):
+        raise UsageError("--prompt.system and .begin are of a chat; give --chat auto too")
+    if not shots and prompt.seed != usual.seed:
+        raise UsageError("--prompt.seed is of the examples before an item; give --shots too")
+    if not letters and chat == "never" and prompt.file != usual.file:
+        raise UsageError("--prompt.file is of letters and chats; give --scoring letter too")
 
-    found = check_pretrained(CAUSAL_LM, model.name_or_path, model.revision, model.random_weights)
-    if not found.tokenizer.chat_template:
-        raise UsageError(f"{label}: its tokenizer has no chat template; give --chat auto or never")
+
+def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> str:
+    """Return the checksum of a model's chat template; empty where it is asked without a chat.
+
+    Raises:
+        UsageError: If a chat is wanted always, and the model has none.
+    """
+    if prompt is None or prompt["chat"] == "never":
+        return ""
+    template, problem = "", f"is of kind {model.kind}; only causal models answer in a chat"
+    if model.kind == "causal":
+        from probelight.models.loading import CAUSAL_LM, check_pretrained
+
+        name, random_weights = model.name_or_path, model.random_weights
+        found = check_pretrained(CAUSAL_LM, name, model.revision, random_weights).tokenizer
+        template = str(found.chat_template or "")
+        problem = "has a tokenizer without a chat template; give --chat auto or never"
+    if not template and prompt["chat"] == "always":
+        raise UsageError(f"--chat always: {model.label} {problem}")
+    return sha256(template.encode()).hexdigest() if template else ""
 
 
 def in_chat(scorer: Scorer, prompt: Mapping[str, Any] | None) -> Scorer | None:
@@ -71,10 +98,21 @@ def in_chat(scorer: Scorer, prompt: Mapping[str, Any] | None) -> Scorer | None:
     return scorer.in_chat(prompt["system"], prompt["begin"])
 
 
-def mode_of(scorer: Scorer, num_shots: int) -> str:
-    """Return how choices get their scores, with what is around the items."""
+def mode_of(
+    mode: str,
+    is_in_chat: bool,
+    num_shots: int,
+    prompt: Mapping[str, Any] | None = None,
+    *,
+    letters: bool = False,
+) -> str:
+    """Return how choices get their scores, with what is around the items.
+
+    Texts that are not the usual ones are named by a checksum.
+    """
     shots = f"{num_shots} shot{'s' * (num_shots > 1)}" if num_shots else ""
-    return ", ".join(filter(None, (scorer.mode, "chat" * scorer.is_in_chat, shots)))
+    own = prompt["own"] if prompt and "own" in prompt and (is_in_chat or shots or letters) else ""
+    return ", ".join(filter(None, (mode, "chat" * is_in_chat, shots, own and f"prompt {own}")))
 
 
 def refuse_cut(question: Question, records: Sequence[Record], shown: str) -> None:
@@ -90,12 +128,11 @@ def refuse_cut(question: Question, records: Sequence[Record], shown: str) -> Non
     long = [text for text in texts if len(text.encode()) > room]
     if not long:
         return
-    for text, ids in zip(
-        long, tokenizer(long, add_special_tokens=False, verbose=False).input_ids, strict=True
-    ):
-        if len(ids) > room:
-            needed = len(ids) + most - room
-            raise UsageError(
-                f"{texts[text].where}: with {shown} it has about {needed} tokens, and {most} "
-                f"are read; give --model.max_length {needed + 8} if the model takes so many"
-            )
+    found = tokenizer(long, add_special_tokens=False, verbose=False).input_ids
+    size, text = max((len(ids), text) for text, ids in zip(long, found, strict=True))
+    if size > room:
+        needed = size + most - room
+        raise UsageError(
+            f"{texts[text].where}: with {shown} it has about {needed} tokens, and {most} are read; "
+            f"give --model.max_length {needed + 8} if the model takes so many"
+        )

@@ -439,3 +439,15 @@ def test_a_model_that_always_says_a_is_not_taken_for_ranked_choices(tmp_path: Pa
     assert rows["", "majority_accuracy"] == 0.5
     assert not any("order of a model's scores" in notice for notice in run.notices)
     assert "1 items were asked in fewer orders than others" in run.notices
+    assert not any("letter_debiased" in notice for notice in run.notices)
+
+
+def test_orders_that_do_not_balance_the_labels_are_said(tmp_path: Path) -> None:
+    three = {"id": "1", "text": "Q?", "gold": "x", "scores": {"A": -1, "B": -2, "C": -3}}
+    orders = [["x", "y", "z"], ["y", "z", "x"]]
+    said = "".join(json.dumps(three | {"order": order}) + "\n" for order in orders)
+    (tmp_path / "said.jsonl").write_text(said)
+    line = ["import", "letters", str(tmp_path / "said.jsonl"), "--model", "gpt-x"]
+    assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 0
+    [run] = load_results(tmp_path / "out").runs
+    assert any(n.startswith("1 items: not every choice had every label") for n in run.notices)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.letters import ask_letters
+from probelight.results.load import load_results
 from probelight.results.measured import Predictions
 from probelight.results.row import Row
 from tests.fixtures.chats import chat_tokenizer
@@ -230,3 +233,44 @@ def test_a_chat_is_taken_where_there_is_one(tmp_path: Path) -> None:
             )
         by_rule = of_lm["by_rule"].iloc[number]
         assert by_rule["letter"].scores == pytest.approx(expected, abs=1e-4)
+
+
+def test_ways_of_asking_are_told_apart_by_their_mode(tmp_path: Path) -> None:
+    """Rules of minimal pairs too: `compare` keeps modes apart."""
+    train = [f"The cat number {n} sleeps ." for n in range(4)]
+    lines = [
+        json.dumps({"sentence_good": text, "sentence_bad": text.replace("sleeps", "sleep")})
+        for text in train
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines[1:]) + "\n")
+    (tmp_path / "dev.jsonl").write_text(lines[0] + "\n")
+    (tmp_path / "pairs.yaml").write_text(
+        "setup: minimal_pair\nnum_choices: 2\nchance: 0.5\nbase_url: .\n"
+        "files:\n  train: {path: train.jsonl}\n  dev: {path: dev.jsonl}\n"
+    )
+    text = (ROOT / "configs" / "prompt" / "default.yaml").read_text()
+    (tmp_path / "own.yaml").write_text(text.replace("is acceptable?", "is good?"))
+    found = {}
+    for name, options in {
+        "usual": ["--letters.orders", "cyclic"],
+        "own": ["--prompt.file", str(tmp_path / "own.yaml"), "--shots", "1"],
+    }.items():
+        line = ["zero-shot", "--probes", str(tmp_path / "pairs.yaml"), "--models", "dictionary-lm"]
+        out = tmp_path / name
+        assert cli.main([*line, "--scoring", "letter", "--output_dir", str(out), *options]) == 0
+        rows = read_results(out / "results.csv")
+        found[name] = {(r["scoring"], r["metric"]): r["mode"] for r in rows}
+    usual, own = found["usual"], found["own"]
+    words = "pseudo_log_likelihood"
+    assert usual["", "accuracy"] == own["", "accuracy"] == usual["letter", "accuracy"] == words
+    assert usual["letter_debiased", "accuracy"] == f"{words}, cyclic orders"
+    mode = own["letter", "accuracy"]
+    assert re.fullmatch(rf"{words}, 1 shot, prompt [0-9a-f]{{6}}", mode)
+    assert own["letter", "label_bias"] == own["letter", "flipped_share"] == mode
+
+
+def test_a_model_without_a_chat_is_said_to_be_asked_without(tmp_path: Path) -> None:
+    line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
+    assert cli.main([*line, "--chat", "auto", "--output_dir", str(tmp_path / "out")]) == 0
+    [run] = load_results(tmp_path / "out").runs
+    assert "dictionary-lm has no chat template, and was asked without a chat" in run.notices
