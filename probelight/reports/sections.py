@@ -89,7 +89,7 @@ SECTIONS = (
             *of("zero_shot.calibration", "calibration_table"),
         ),
         of("zero_shot.figure", "zero_shot_figure calibration_figure"),
-        ("zero_shot.scores:summary", "zero_shot.rules:unread"),
+        of("zero_shot.scores", "summary") + of("zero_shot.rules", "other_verdicts unread"),
         {"zero_shot": ZERO_SHOT},
     ),
     Section(

@@ -26,8 +26,8 @@ MOST_VERDICTS = 6  # sets on which they differ that are named
 PLACE = ["model", "probe", "split"]
 
 
-def rules_table(results: Results) -> Table | None:
-    """Make the table of accuracy by rule: rows are probes and models, columns are rules."""
+def rule_rows(results: Results) -> pd.DataFrame:
+    """Return a row for each rule of each model and set, with its verdict against chance."""
     rows = zero_shot_rows(results)
     rows = of_entries(results, rows[rows.is_whole].rename(columns={"scoring": "rule"}))
     rows = rows.replace({"rule": {"": OWN}})
@@ -42,6 +42,13 @@ def rules_table(results: Results) -> Table | None:
         verdict_of((row.ci_low, row.ci_high), row.chance, row.majority)
         for row in found.itertuples()
     ]
+    return found.rename(columns={"value": "accuracy"})
+
+
+def rules_table(results: Results) -> Table | None:
+    """Make the table of accuracy by rule: rows are probes and models, columns are rules."""
+    found = rule_rows(results)
+    differ = other_verdicts(results)
     by_rule = [kit.accuracy("accuracy %"), kit.share("flipped %", "flipped_share")]
     return kit.table(
         "zero_shot_rules",
@@ -54,10 +61,8 @@ def rules_table(results: Results) -> Table | None:
         "(Zhao et al. 2021). letter: the log-probability of the choice's letter, asked for by a "
         "prompt that lists all choices (Robinson et al. 2023). A rule that is the same as one "
         "before it by construction is not listed. To take the best of them on these very items is "
-        f"a selection: decide on a rule beforehand, or on other items.{_other_verdicts(found)}",
-        found.rename(columns={"value": "accuracy"}).sort_values(
-            ["probe", "split", "model", "_order"]
-        ),
+        f"a selection: decide on a rule beforehand, or on other items.{' ' * bool(differ)}{differ}",
+        found.sort_values(["probe", "split", "model", "_order"]),
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
@@ -71,10 +76,12 @@ def rules_table(results: Results) -> Table | None:
     )
 
 
-def _other_verdicts(found: pd.DataFrame) -> str:
+def other_verdicts(results: Results) -> str:
     """Return a sentence about the sets on which a rule's verdict is not that of the own score."""
     sentences = []
-    for (probe, split, model), rows in found.groupby(["probe", "split", "model"], sort=False):
+    for (probe, split, model), rows in rule_rows(results).groupby(
+        ["probe", "split", "model"], sort=False
+    ):
         verdicts = dict(zip(rows.rule, rows.verdict, strict=True))
         own = verdicts.pop(OWN)
         others = {
@@ -90,7 +97,7 @@ def _other_verdicts(found: pd.DataFrame) -> str:
         return ""
     more = len(sentences) - MOST_VERDICTS
     shown = "; ".join(sentences[:MOST_VERDICTS]) + (f"; and {more} more" if more > 0 else "")
-    return f" Verdicts against chance differ: {shown}."
+    return f"Verdicts against chance differ: {shown}."
 
 
 def letters_table(results: Results) -> Table | None:
