@@ -274,3 +274,17 @@ def test_a_model_without_a_chat_is_said_to_be_asked_without(tmp_path: Path) -> N
     assert cli.main([*line, "--chat", "auto", "--output_dir", str(tmp_path / "out")]) == 0
     [run] = load_results(tmp_path / "out").runs
     assert "dictionary-lm has no chat template, and was asked without a chat" in run.notices
+
+
+def test_a_changed_chat_template_is_another_run(tmp_path: Path) -> None:
+    tokenizer = chat_tokenizer("bytes, BOS of both")
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path / "lm")
+    numbers = []
+    for template in (tokenizer.chat_template, "{{ bos_token }}" + tokenizer.chat_template):
+        tokenizer.chat_template = template
+        tokenizer.save_pretrained(tmp_path / "lm")
+        line = ["zero-shot", "--models", str(tmp_path / "lm"), "--probes", "taxonomy_small:dev"]
+        assert cli.main([*line, "--chat", "always", "--output_dir", str(tmp_path / "out")]) == 0
+        numbers.append(len(load_results(tmp_path / "out").runs))
+    assert numbers == [1, 2]
