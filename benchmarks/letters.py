@@ -20,10 +20,11 @@ from benchmarks.causal_scoring import agreement
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import random_gpt2, write_random_model
 from benchmarks.results import report
+from probelight.io.package import shipped_path
 from probelight.models.causal import CausalScorer
 from probelight.models.masked import load
 from probelight.models.scorer import Scorer
-from probelight.probes.prompts import LABELS, Prompts, Templates, orders_of
+from probelight.probes.prompts import LABELS, Prompts, PromptSettings, Templates, orders_of
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.predictions import ask
@@ -50,7 +51,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
         RuntimeError: If the log-probabilities differ.
     """
     records = load_probe("hypernymy_small", "dev").records[: 4 if chosen.quick else chosen.items]
-    prompts = Prompts(Templates.read("configs/prompt/default.yaml"), "mc_qa")
+    prompts = Prompts(Templates.read(shipped_path(PromptSettings().file)), "mc_qa")
     scorer = _scorer(records, chosen)
     trainer = TrainerSettings(accelerator=chosen.device, progress_bar=False)
     own = Predictions("letters", records, [[0.0] * len(record.choices) for record in records])

@@ -91,8 +91,8 @@ class ContinuationEncoder(LikelihoodEncoder):
 
     def __init__(self, tokenizer: Any, max_length: int = 256, chat: Chat | None = None) -> None:
         self.chat = chat
-        template, padding = beginning_of(tokenizer), right_padding(tokenizer)
-        template = NO_SPECIAL_TOKENS if chat else template
+        template = NO_SPECIAL_TOKENS if chat else beginning_of(tokenizer)
+        padding = right_padding(tokenizer)
         super().__init__(tokenizer, max_length, template=template, padding=padding)
 
     def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:

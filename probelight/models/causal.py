@@ -96,13 +96,12 @@ class CausalScorer(LikelihoodScorer):
         self.max_length = min(max_length, longest_text(model.config.get_text_config()))
         self.answer_prefix = answer_prefix
         self.reader = NextTokens(model)
-        self.chat: Chat | None = None
 
     def in_chat(self, system: str = "", begin: str = "") -> CausalScorer | None:
         if not self.tokenizer.chat_template:
             return None
         found = copy(self)
-        found.chat, found.is_in_chat = Chat(self.tokenizer, system, begin), True
+        found.chat = Chat(self.tokenizer, system, begin)
         return found
 
     def likelihood_encoder(self) -> ContinuationEncoder:

@@ -18,6 +18,7 @@ from probelight.models.networks import Batch, mask_choices, model_fingerprint
 
 if TYPE_CHECKING:
     from probelight.encoding.candidates import MultiToken
+    from probelight.encoding.chat import Chat
     from probelight.encoding.encoded_set import ChoiceEncoder
     from probelight.encoding.infilling import InfillingEncoder
     from probelight.encoding.likelihood import LikelihoodEncoder
@@ -81,14 +82,19 @@ class Scorer(ABC):
         normalise: Whether `choice_scores` are the log-likelihoods, or their means per token; None
             where they are something else.
         kept: Of a scorer that jobs share: its weights, which stay on their device. None by default.
-        is_in_chat: Whether stems are the user's messages in a chat, as `in_chat` makes them.
+        chat: In which stems are the user's messages, as `in_chat` makes it. None by default.
     """
 
     network: nn.Module = nn.Identity()
     mode: str
     normalise: Normalise | None = None
     kept: KeptModel | None = None
-    is_in_chat: bool = False
+    chat: Chat | None = None
+
+    @property
+    def is_in_chat(self) -> bool:
+        """Whether stems are the user's messages in a chat."""
+        return self.chat is not None
 
     def in_chat(self, system: str = "", begin: str = "") -> Scorer | None:
         """Return the same scorer, whose choices are answers in the tokenizer's chat; None if none.

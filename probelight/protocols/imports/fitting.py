@@ -254,30 +254,33 @@ def _logarithms(scores: Sequence[float]) -> list[float]:
     return [math.log(score) if score else -math.inf for score in scores]
 
 
-def letters_of(answers: Sequence[Answer], data: ProbeData) -> tuple[LetterAnswers, int]:
+def letters_of(answers: Sequence[Answer], data: ProbeData) -> LetterAnswers:
     """Return the scores of labels by item and order, as `ask_letters` does.
 
-    The order of the item's choices comes first; also returned is how many items were not asked in
-    it, for which the first order of the file stands in.
+    The order of the item's choices comes first, or the first one of the file in its place. The
+    notices say where orders are missing.
     """
-    labels, choices, lacking = [], [], 0
+    labels: list[list[Sequence[float]]] = []
+    choices, lacking, uneven = [], 0, 0
+    most = Counter[int]()  # orders of an item, by its number of choices
     for answer, record in zip(answers, data.records, strict=True):
         places = [*map(plain, record.choices)]
         orders = [tuple(places.index(plain(text)) for text in of.order) for of in answer.labelled]
-        rows = list(zip(orders, (list(of.scores) for of in answer.labelled), strict=True))
+        rows = list(zip(orders, (of.scores for of in answer.labelled), strict=True))
         rows.sort(key=lambda row: row[0] != tuple(range(len(places))))
-        lacking += rows[0][0] != tuple(range(len(places)))
         labels.append([scores for _, scores in rows])
         choices.append([by_choice(scores, order) for order, scores in rows])
-    return LetterAnswers(data.config.name, data.records, labels, choices, ()), lacking
-
-
-def num_uneven(answers: Sequence[Answer]) -> int:
-    """Return how many items with several orders gave one label more often than another."""
-    number = 0
-    for answer in answers:
-        orders = [tuple(map(plain, of.order)) for of in answer.labelled]
-        places = Counter((text, place) for order in orders for place, text in enumerate(order))
-        is_even = len(places) == len(answer.choices) ** 2 and len({*places.values()}) == 1
-        number += len(orders) > 1 and not is_even
-    return number
+        lacking += rows[0][0] != tuple(range(len(places)))
+        most[len(places)] = max(most[len(places)], len(orders))
+        times = Counter(pair for order in orders for pair in enumerate(order))  # label and choice
+        is_even = len(times) == len(places) ** 2 and len({*times.values()}) == 1
+        uneven += len(orders) > 1 and not is_even
+    fewer = sum(len(item) < most[len(item[0])] for item in labels)
+    counted = {
+        "items were not asked in the order of their file": lacking,
+        "items were asked in fewer orders than others": fewer,
+        "items: not every choice had every label equally often, so that `letter_debiased` keeps a "
+        "part of what labels add": uneven,
+    }
+    notices = tuple(f"{number} {what}" for what, number in counted.items() if number)
+    return LetterAnswers(data.config.name, data.records, labels, choices, notices)

@@ -43,10 +43,6 @@ FORMATS: Mapping[str, Callable[[Path], Imported]] = {  # what reads a file of ea
     "plain": plain.read,
     "letters": letters.read,
 }
-UNEVEN = (
-    "not every choice had every label equally often, so that `letter_debiased` keeps a part of "
-    "what labels add"
-)
 BY_CHANCE = 1e-3  # how likely an order must be by chance not to tell of ranks
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
@@ -233,15 +229,10 @@ def import_of(
     kept = replace(found, answers=fitting.with_kept_scores(found.answers, scores))
     answers, fitted_by = fitting.aligned(kept, items.data)
     kept_scores: Sequence[Sequence[float]] = [answer.scores for answer in answers]
-    records, by_letter, lacking, fewer, uneven = items.data.records, None, 0, 0, 0
+    records, by_letter = items.data.records, None
     if form == "letters":
-        by_letter, lacking = fitting.letters_of(answers, items.data)
+        by_letter = fitting.letters_of(answers, items.data)
         kept_scores = by_letter.by_rule[LETTER].scores
-        most = Counter[int]()  # orders of items, by their number of choices
-        for item in by_letter.labels:
-            most[len(item[0])] = max(most[len(item[0])], len(item))
-        fewer = sum(len(item) < most[len(item[0])] for item in by_letter.labels)
-        uneven = fitting.num_uneven(answers)
     config = {
         "protocol": PROTOCOL,
         "model": found.model,
@@ -267,9 +258,7 @@ def import_of(
         files=(items.data, found, *([gold] if gold else [])),
         notices=(
             origin,
-            *([f"{lacking} items were not asked in the order of their file"] if lacking else []),
-            *([f"{fewer} items were asked in fewer orders than others"] if fewer else []),
-            *([f"{uneven} items: {UNEVEN}"] if uneven else []),
+            *(by_letter.notices if by_letter else ()),
             *items.data.notices,
             *found.notices,
         ),

@@ -154,11 +154,12 @@ def zero_shot(
         raise UsageError("--letters are of the rule letter; give --scoring letter too")
     refuse_unused(prompt, shots, chat, LETTER in rules)
     asked: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
-    if asked or shots or chat != "never":
+    is_put = bool(shots) or chat != "never"  # whether items are more than their own texts
+    if asked or is_put:
         asked["prompt"] = prompt_config(shots, chat, prompt)
-    if (shots or chat != "never") and ranks:
+    if is_put and ranks:
         raise UsageError("--ranks are of sentences as they are; leave out --shots and --chat")
-    if (shots or chat != "never") and whole and LETTER not in rules:
+    if is_put and whole and LETTER not in rules:
         raise UsageError(
             f"--shots and --chat: {whole[0]} has whole sentences, which are no answers; give "
             "--scoring letter, or leave them out"
@@ -394,21 +395,23 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     others = [rule for rule in rules if rule != LETTER]
     panel = measures.panel_of(scorer, predictions, others, prompts, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
-    reader, modes = scorer, dict[str, str]()
+    reader = scorer
     if letters := config.get("letters"):
         reader = loaded_scorer(context, model, "mc_mlm")  # a letter is put in a blank
         reader = in_chat(reader, asked) or reader
         answers = ask_letters(reader, predictions, letters["orders"], prompts, context.trainer)
-        by_rule = {**panel.by_rule, **answers.by_rule}
-        panel = replace(panel, by_rule=by_rule, notices=panel.notices + answers.notices)
         mode = mode_of(scorer.mode, reader.is_in_chat, prompts.num_shots, asked, letters=True)
-        modes = {LETTER: mode, DEBIASED: f"{mode}, {letters['orders']} orders"}
+        panel = replace(
+            panel,
+            by_rule={**panel.by_rule, **answers.by_rule},
+            notices=panel.notices + answers.notices,
+            modes={LETTER: mode, DEBIASED: f"{mode}, {letters['orders']} orders"},
+        )
         rows += answers.rows(groups, replace(row, mode=mode))
-    rows += panel.rows(groups, row, modes)
+    rows += panel.rows(groups, row)
     if pairs:
         for rule, of_rule in panel.by_rule.items():
-            of_pairs = replace(row, scoring=rule, mode=modes.get(rule, row.mode))
-            rows += measures.paradigm_rows(of_rule, group_by, of_pairs)
+            rows += measures.paradigm_rows(of_rule, group_by, panel.row_of(rule, row))
     if asked and asked["chat"] == "auto" and not (scorer.is_in_chat or reader.is_in_chat):
         notices.append(f"{model.label} has no chat template, and was asked without a chat")
     notices += [notice for notice in panel.notices if notice not in notices]

@@ -8,7 +8,7 @@ few stems without content.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -145,19 +145,21 @@ class Panel:
     own: Predictions
     by_rule: Mapping[str, Predictions]
     notices: tuple[str, ...] = ()
+    modes: Mapping[str, str] = field(default_factory=dict)  # of rules that ask in another way
 
-    def rows(
-        self, groups: Sequence[str], row: Row, modes: Mapping[str, str] | None = None
-    ) -> list[Row]:
+    def row_of(self, rule: str, row: Row) -> Row:
+        """Return a row of the run as one of a rule."""
+        return replace(row, scoring=rule, mode=self.modes.get(rule, row.mode))
+
+    def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
         """Return the accuracy by each rule, and the share of items that it answers differently.
 
-        An item's answer is the set of its best choices, several on a tie. `modes` are those of
-        rules with another mode than the row's.
+        An item's answer is the set of its best choices, several on a tie.
         """
         rows = []
         for rule, predictions in self.by_rule.items():
             flips = [float(a != b) for a, b in zip(predictions.best, self.own.best, strict=True)]
-            of_rule = replace(row, scoring=rule, mode=(modes or {}).get(rule, row.mode))
+            of_rule = self.row_of(rule, row)
             rows.append(accuracy_row(predictions, groups, of_rule))
             rows.append(grouped_row(flips, groups, replace(of_rule, metric="flipped_share")))
         return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,10 @@ def prompt_config(shots: int, chat: Chat, prompt: PromptSettings) -> dict[str, A
     found: dict[str, Any] = {"shots": shots, "chat": chat}
     found |= {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
     found |= {"seed": prompt.seed} if shots else {}
-    found["templates"] = asdict(Templates.read(shipped_path(prompt.file)))
-    usual = asdict(Templates.read(shipped_path(PromptSettings().file)))
-    if [prompt.system, prompt.begin, prompt.seed, found["templates"]] != ["", "", 0, usual]:
+    templates, usual = Templates.read(shipped_path(prompt.file)), PromptSettings()
+    found["templates"] = asdict(templates)
+    has_usual_texts = templates == Templates.read(shipped_path(usual.file))
+    if replace(prompt, file=usual.file) != usual or not has_usual_texts:
         texts = json.dumps(found | {"shots": 0, "chat": ""}, sort_keys=True)
         found["own"] = sha256(texts.encode()).hexdigest()[:6]
     return found
@@ -111,7 +112,7 @@ def mode_of(
     Texts that are not the usual ones are named by a checksum.
     """
     shots = f"{num_shots} shot{'s' * (num_shots > 1)}" if num_shots else ""
-    own = prompt["own"] if prompt and "own" in prompt and (is_in_chat or shots or letters) else ""
+    own = (prompt or {}).get("own", "") if is_in_chat or shots or letters else ""
     return ", ".join(filter(None, (mode, "chat" * is_in_chat, shots, own and f"prompt {own}")))
 
 

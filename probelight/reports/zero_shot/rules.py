@@ -26,6 +26,7 @@ MOST_VERDICTS = 6  # sets on which they differ that are named
 PLACE = ["model", "probe", "split"]
 
 
+@lru_cache(maxsize=2)
 def rule_rows(results: Results) -> pd.DataFrame:
     """Return a row for each rule of each model and set, with its verdict against chance."""
     rows = zero_shot_rows(results)
