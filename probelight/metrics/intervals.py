@@ -43,7 +43,7 @@ DIFFERENCES = (-1.0, 1.0)  # bounds of a difference of two
 LEVEL = 0.05  # of a 95% interval
 Z = NormalDist().inv_cdf(1 - LEVEL / 2)
 _HALVINGS = 40  # of a p-value, which is then exact to 1e-12
-_ADDED = 2.0  # answers added to the variance as whole groups
+ADDED = 2.0  # answers added to the variance as whole groups
 
 
 class Interval(NamedTuple):
@@ -132,12 +132,12 @@ class _Sum:
             return Interval(self.value, *bounds)
         upper = 1 - level / 2
         z = NormalDist().inv_cdf(upper)
-        added = _ADDED / (self.num_items * self._effective)
+        added = ADDED / (self.num_items * self._effective)
         squared = _t_quantile(self._freedom, upper) ** 2
         low, high = bounds
         width = high - low
         share = min(1.0, max(0.0, (self.value - low) / width))
-        spread = share * (1 - share) + _ADDED / self.num_items
+        spread = share * (1 - share) + ADDED / self.num_items
         as_sure_as = spread * (z * width) ** 2 / (self.squared_half(upper) + squared * added)
         ends = _score(share, as_sure_as, z)
         return Interval(self.value, low + width * ends[0], low + width * ends[1])

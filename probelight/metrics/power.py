@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from statistics import NormalDist
 
-_LEVEL, _FOUND = NormalDist().inv_cdf(1 - 0.05 / 2), NormalDist().inv_cdf(0.8)
+_LEVEL, FOUND = NormalDist().inv_cdf(1 - 0.05 / 2), NormalDist().inv_cdf(0.8)
 _SHARE = 0.5  # the lower accuracy of two models
 _STEPS = 60  # halvings: the answer is exact to the last digits of a float
 
@@ -25,7 +25,7 @@ def two_proportions(num_items: float) -> float:
         other = _SHARE + difference
         mean = (_SHARE + other) / 2
         spread = _LEVEL * math.sqrt(2 * mean * (1 - mean))
-        spread += _FOUND * math.sqrt(_SHARE * (1 - _SHARE) + other * (1 - other))
+        spread += FOUND * math.sqrt(_SHARE * (1 - _SHARE) + other * (1 - other))
         return (spread / difference) ** 2
 
     return _smallest(needed, num_items, 1 - _SHARE)
@@ -46,7 +46,7 @@ def paired(num_items: float, discordant: float = 0.3) -> float:
 
     def needed(difference: float) -> float:
         changed = max(discordant, difference)
-        spread = _LEVEL * math.sqrt(changed) + _FOUND * math.sqrt(changed - difference**2)
+        spread = _LEVEL * math.sqrt(changed) + FOUND * math.sqrt(changed - difference**2)
         return (spread / difference) ** 2
 
     return _smallest(needed, num_items, 1.0)

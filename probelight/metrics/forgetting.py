@@ -1,0 +1,207 @@
+"""Which items a model lost and gained between two measurements (Harmon et al. 2026).
+
+With b and a the scores of an item before and after, forgetting is the mean of b (1 - a), backward
+transfer the mean of (1 - b) a; their difference is the loss of accuracy. A model that guesses has
+both without any change of knowledge. If an item is either known or guessed evenly among its K real
+choices, and whether it is guessed, and the guesses, are independent before and after, then as many
+items as E = sum over K of n_K / N (1 - b_K)(1 - a_K) / (K - 1) are lost, and gained, by guessing
+alone, with b_K and a_K the accuracies of the items with K choices. The adjusted numbers are without
+E. They are never cut off at 0, which would bias them upwards.
+
+A model that repeats its guesses flips fewer items than E, and its adjusted numbers may be below 0.
+One that guesses the same items both times, each anew, flips more: up to the sum over K of
+n_K / N min(1 - b_K, 1 - a_K) / K. Forgetting beyond that is there whatever the guesses were.
+
+The adjusted numbers are no means over items. Their intervals are those of means of the items'
+influences, in which E is taken anew, to first order, for each group that is left out.
+`tests/metrics/test_forgetting.py` simulates how often they hold the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from probelight.metrics.comparisons import Runs, paired_difference
+from probelight.metrics.intervals import (
+    ADDED,
+    DIFFERENCES,
+    SHARES,
+    Floats,
+    Groups,
+    Interval,
+    Term,
+    Z,
+    accuracy_interval,
+    group_indices,
+    half_width,
+    num_groups,
+    sum_interval,
+)
+from probelight.metrics.power import FOUND
+
+LEAST_GROUPS = 40  # with fewer, intervals hold the truth less often than they say
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changed between two measurements of the same items.
+
+    Attributes:
+        lost: Items that were right before and are wrong after; ties count in part, and of several
+            seeds it is the mean.
+        gained: Items that were wrong before and are right after.
+        forgetting: Share of the items that were lost.
+        transfer: Share of the items that were gained (backward transfer).
+        guessing: Share to expect each of them to be if only guesses changed (E).
+        most_guessing: The same if whatever is guessed before or after is guessed both times.
+        adjusted_forgetting: `forgetting` without `guessing`.
+        adjusted_transfer: `transfer` without `guessing`.
+        least_forgetting: `forgetting` without `most_guessing`.
+        p_value: McNemar's exact test of lost against gained, by groups where there are any.
+        smallest: Adjusted forgetting that would have been found with probability 80%.
+        num_items: Items.
+        num_groups: Groups of them that intervals do not divide.
+    """
+
+    lost: float
+    gained: float
+    forgetting: Interval
+    transfer: Interval
+    guessing: float
+    most_guessing: float
+    adjusted_forgetting: Interval
+    adjusted_transfer: Interval
+    least_forgetting: Interval
+    p_value: float
+    smallest: float
+    num_items: int
+    num_groups: int
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are enough groups for intervals."""
+        return self.num_groups >= LEAST_GROUPS
+
+
+def changes(
+    before: Runs, after: Runs, num_choices: Sequence[int], groups: Groups | None = None
+) -> Changes:
+    """Return what was lost and gained, over all seeds after.
+
+    Args:
+        before: By seed, (N,) the score of each item; a single run is before all seeds.
+        after: By seed, (N,) the same after; a seed's own run before is compared where there are
+            several.
+        num_choices: (N,) real choices of each item, at least 2.
+        groups: (N,) the group of each item.
+
+    Raises:
+        ValueError: If the two are not of the same items and seeds, or an item has one choice.
+    """
+    if len(before) > 1 and before.keys() != after.keys():
+        raise ValueError(f"seeds {sorted(before)} before, but {sorted(after)} after")
+    first = next(iter(before.values()))
+    pairs = {seed: (before[seed] if len(before) > 1 else first, now) for seed, now in after.items()}
+    values = {seed: item_changes(was, now, num_choices) for seed, (was, now) in pairs.items()}
+
+    def interval(name: str, bounds: tuple[float, float]) -> Interval:
+        runs = {seed: of_seed[name] for seed, of_seed in values.items()}
+        if len(runs) == 1 and bounds == SHARES:
+            return accuracy_interval(next(iter(runs.values())), groups)
+        return sum_interval([Term(1.0, runs)], groups, bounds)
+
+    means = {name: float(np.mean([of[name] for of in values.values()])) for name in NAMES}
+    adjusted = {seed: of_seed["adjusted_forgetting"] for seed, of_seed in values.items()}
+    was, now = (np.mean([pair[place] for pair in pairs.values()], axis=0) for place in (0, 1))
+    return Changes(
+        lost=means["forgetting"] * len(first),
+        gained=means["transfer"] * len(first),
+        forgetting=interval("forgetting", SHARES),
+        transfer=interval("transfer", SHARES),
+        guessing=means["forgetting"] - means["adjusted_forgetting"],
+        most_guessing=means["forgetting"] - means["least_forgetting"],
+        adjusted_forgetting=interval("adjusted_forgetting", DIFFERENCES),
+        adjusted_transfer=interval("adjusted_transfer", DIFFERENCES),
+        least_forgetting=interval("least_forgetting", DIFFERENCES),
+        p_value=paired_difference(was, now, groups).p_value,
+        smallest=_smallest_found(adjusted, means["forgetting"] > 0, groups),
+        num_items=len(first),
+        num_groups=len(first) if groups is None else num_groups(groups),
+    )
+
+
+NAMES = (
+    "forgetting",
+    "transfer",
+    "adjusted_forgetting",
+    "adjusted_transfer",
+    "least_forgetting",
+)
+
+
+def item_changes(
+    before: ArrayLike, after: ArrayLike, num_choices: Sequence[int]
+) -> dict[str, Floats]:
+    """Return (N,) values by the names in `NAMES`, whose means are these numbers.
+
+    Args:
+        before: (N,) score of each item before.
+        after: (N,) the same after.
+        num_choices: (N,) real choices of each item.
+    """
+    was, now = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    choices = np.asarray(num_choices)
+    if not was.shape == now.shape == choices.shape or was.size == 0:
+        raise ValueError(f"not the same items: {was.size}, {now.size} and {choices.size}")
+    if (choices < 2).any():
+        raise ValueError("an item has fewer than two choices, so that nothing can be guessed")
+    guessing, most = np.empty_like(was), np.empty_like(was)
+    for number in np.unique(choices):
+        at = choices == number
+        wrong_before, wrong_after = 1 - was[at], 1 - now[at]
+        means = wrong_before.mean(), wrong_after.mean()
+        influence = wrong_before * means[1] + wrong_after * means[0] - means[0] * means[1]
+        guessing[at] = influence / (number - 1)
+        most[at] = (wrong_before if means[0] < means[1] else wrong_after) / number
+    lost, gained = was * (1 - now), (1 - was) * now
+    values = (lost, gained, lost - guessing, gained - guessing, lost - most)
+    return dict(zip(NAMES, values, strict=True))
+
+
+def of_counts(
+    both: int, lost: int, gained: int, neither: int
+) -> tuple[Mapping[int, Floats], Mapping[int, Floats]]:
+    """Return scores before and after of items of which only a table of counts is known."""
+    was = np.repeat([1.0, 1.0, 0.0, 0.0], [both, lost, gained, neither])
+    now = np.repeat([1.0, 0.0, 1.0, 0.0], [both, lost, gained, neither])
+    return {0: was}, {0: now}
+
+
+def _smallest_found(adjusted: Runs, lost: bool, groups: Groups | None) -> float:
+    """Return the share that, if lost in truth, has an interval above 0 with probability 80%.
+
+    A true loss of f adds f (1 - f) to the variance v of an item's value. It is found so often where
+    f is (z + z') times the root of (v + f (1 - f)) / n and of what intervals add to the variance.
+    Half an interval of h is that of n = z^2 v / h^2 independent items; where no item was lost,
+    nothing is known of how groups differ, and n is their effective number (Kish).
+    """
+    values = list(adjusted.values())
+    num_items = len(values[0])
+    half = half_width([Term(1.0, adjusted)], groups)
+    if math.isinf(half):
+        return math.inf
+    sizes = np.bincount(np.arange(num_items) if groups is None else group_indices(groups))
+    number = effective = num_items**2 / float((sizes**2).sum())
+    variance = float(np.mean([value.var() for value in values]))
+    if lost:
+        number = variance * (Z / half) ** 2
+    c = (Z + FOUND) ** 2
+    rest = c * (variance / number + ADDED / (num_items * effective))
+    share = c / number
+    found = (share + math.sqrt(share**2 + 4 * (1 + share) * rest)) / (2 * (1 + share))
+    return found if found < 1 else math.inf

@@ -1,0 +1,181 @@
+"""What was lost and gained: counts and p by plain Python, E by hand, coverage by simulation."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+
+from probelight.metrics.forgetting import changes, item_changes, of_counts
+from probelight.metrics.intervals import Floats
+
+DRAWN = 600  # standard error of a coverage of 0.95: 0.009
+
+
+def one(values: list[float]) -> dict[int, Floats]:
+    return {0: np.array(values)}
+
+
+def test_numbers_of_a_table_of_counts() -> None:
+    # 40 right both times, 10 lost, 6 gained, 44 wrong both times, of 5 choices.
+    before, after = of_counts(40, 10, 6, 44)
+    found = changes(before, after, [5] * 100)
+    assert (found.lost, found.gained) == pytest.approx((10, 6))
+    assert found.forgetting.value == pytest.approx(0.10)
+    assert found.transfer.value == pytest.approx(0.06)
+    # b = 0.50 and a = 0.46: E = 0.50 * 0.54 / 4
+    assert found.guessing == pytest.approx(0.0675)
+    assert found.adjusted_forgetting.value == pytest.approx(0.0325)
+    assert found.most_guessing == pytest.approx(0.50 / 5)  # of those wrong before, which are fewer
+    assert found.least_forgetting.value == pytest.approx(0.0)
+    assert found.adjusted_transfer.value == pytest.approx(-0.0075)  # not cut off at 0
+    # A fair coin for each of 16 flips, at least as uneven as 10 to 6, both ways.
+    p = sum(comb(16, n) for n in range(17) if abs(n - 8) >= 2) / 2**16
+    assert found.p_value == pytest.approx(p)
+    assert found.forgetting.low < 0.10 < found.forgetting.high
+    assert found.num_groups == 100
+
+
+def test_expected_guesses_are_of_items_of_as_many_choices() -> None:
+    # Two items of two choices, three of three; worked by hand from (1 - b)(1 - a) / (K - 1).
+    before, after = [1.0, 0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]
+    found = changes(one(before), one(after), [2, 2, 3, 3, 3])
+    expected = 2 / 5 * (1 / 2 * 1.0) / 1 + 3 / 5 * (2 / 3 * 1 / 3) / 2
+    assert found.guessing == pytest.approx(expected)
+    assert found.forgetting.value == pytest.approx(1 / 5)
+    assert found.transfer.value == pytest.approx(1 / 5)
+
+
+def test_ties_count_in_part() -> None:
+    found = changes(one([0.5, 1.0]), one([0.0, 0.5]), [2, 2])
+    assert found.lost == pytest.approx(0.5 * 1 + 1 * 0.5)
+    assert found.gained == pytest.approx(0.0 + 0.0)
+    difference = found.forgetting.value - found.transfer.value
+    assert difference == pytest.approx((1.5 - 0.5) / 2)
+
+
+def test_a_model_that_repeats_its_guesses_is_below_zero() -> None:
+    answers = [1.0, 0.0, 0.0, 0.0] * 25
+    found = changes(one(answers), one(answers), [4] * 100)
+    assert found.forgetting.value == 0
+    assert found.adjusted_forgetting.value == pytest.approx(-0.75 * 0.75 / 3)
+
+
+def test_seeds_are_averaged_each_with_its_own_expectation() -> None:
+    before = [1.0, 1.0, 0.0, 0.0]
+    after = {1: np.array([0.0, 1.0, 0.0, 0.0]), 2: np.array([1.0, 1.0, 1.0, 0.0])}
+    found = changes(one(before), after, [3] * 4)
+    assert found.lost == pytest.approx(0.5)
+    expected = (0.5 * 0.75 / 2 + 0.5 * 0.25 / 2) / 2
+    assert found.guessing == pytest.approx(expected)
+
+
+def test_influences_are_the_change_of_the_number_with_an_items_weight() -> None:
+    rng = np.random.default_rng(0)
+    choices = np.array([2, 2, 2, 4, 4, 4, 4, 4])
+    was, now = rng.integers(2, size=(2, 8)).astype(float)
+
+    def adjusted(weights: Floats) -> float:
+        total = weights.sum()
+        found = (weights * was * (1 - now)).sum() / total
+        for k in (2, 4):
+            w = weights * (choices == k)
+            wrong_before, wrong_after = ((w * (1 - x)).sum() / w.sum() for x in (was, now))
+            found -= w.sum() / total * wrong_before * wrong_after / (k - 1)
+        return float(found)
+
+    values = item_changes(was, now, choices.tolist())["adjusted_forgetting"]
+    even = np.ones(8)
+    for item in range(8):
+        step = np.eye(8)[item] * 1e-6
+        slope = (adjusted(even + step) - adjusted(even - step)) / 2e-6
+        assert (values[item] - values.mean()) / 8 == pytest.approx(slope, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "choices", "message"),
+    [
+        ([1.0], [1.0, 0.0], [2], "not the same items"),
+        ([1.0, 0.0], [1.0, 0.0], [2, 1], "fewer than two choices"),
+        ([], [], [], "not the same items"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    before: list[float], after: list[float], choices: list[int], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        changes(one(before), one(after), choices)
+
+
+def test_seeds_must_be_the_same_where_several_were_before() -> None:
+    scores = np.array([1.0, 0.0])
+    with pytest.raises(ValueError, match=r"seeds \[1, 2\] before, but \[3\] after"):
+        changes({1: scores, 2: scores}, {3: scores}, [2, 2])
+
+
+def drawn(
+    rng: np.random.Generator, num_groups: int, size: int, lost: float, num_seeds: int = 1
+) -> tuple[dict[int, Floats], dict[int, Floats], list[int]]:
+    """Draw items of five choices: groups differ in what is known, and in what is forgotten."""
+    sizes = [1 + n % size for n in range(num_groups)]
+    member = np.repeat(np.arange(num_groups), sizes)
+    known = rng.random(len(member)) < rng.beta(1.5, 1.5, num_groups)[member]
+    before = {0: np.where(known, 1.0, rng.random(len(member)) < 0.2)}
+    after = {}
+    share = rng.beta(lost * 8, (1 - lost) * 8, num_groups)[member] if lost else 0.0
+    for seed in range(num_seeds):
+        more = share * rng.uniform(0.5, 1.5) if num_seeds > 1 else share
+        kept = known & (rng.random(len(member)) >= more)
+        after[seed] = np.where(kept, 1.0, rng.random(len(member)) < 0.2)
+    return before, after, member.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("num_groups", "size", "lost", "seeds"),
+    [(40, 1, 0.1, 1), (40, 6, 0.1, 1), (40, 6, 0.0, 1), (100, 4, 0.2, 1), (40, 6, 0.1, 3)],
+)
+def test_intervals_hold_the_truth(num_groups: int, size: int, lost: float, seeds: int) -> None:
+    rng = np.random.default_rng(1)
+    names = ("forgetting", "adjusted_forgetting", "adjusted_transfer", "least_forgetting")
+    before, after, member = drawn(rng, 60_000 - 60_000 % size, size, lost)
+    whole = changes(before, after, [5] * len(member))
+    held = dict.fromkeys(names, 0)
+    for _ in range(DRAWN):
+        before, after, member = drawn(rng, num_groups, size, lost, seeds)
+        found = changes(before, after, [5] * len(member), member)
+        for name in names:
+            _, low, high = getattr(found, name)
+            held[name] += low <= getattr(whole, name).value <= high
+    for name in names:
+        assert held[name] / DRAWN >= 0.93, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("num_groups", "size"), list(product((100, 400), (1, 4))))
+def test_the_smallest_loss_is_found_four_times_of_five(num_groups: int, size: int) -> None:
+    rng = np.random.default_rng(2)
+    member = np.repeat(np.arange(num_groups), size)
+    choices = [1000] * len(member)  # so that next to nothing is guessed
+
+    def answers(lost: float) -> tuple[dict[int, Floats], dict[int, Floats]]:
+        # Whole groups, the worst case.
+        known = rng.random(num_groups)[member] < 0.5
+        kept = known & (rng.random(num_groups)[member] >= lost)
+        return {0: known.astype(float)}, {0: kept.astype(float)}
+
+    target = changes(*answers(0.0), choices, member).smallest
+    found = [
+        changes(*answers(target / 0.5), choices, member).adjusted_forgetting.low > 0
+        for _ in range(DRAWN)
+    ]
+    assert 0.7 <= np.mean(found) <= 0.98
+
+
+def test_no_loss_can_be_seen_in_one_group() -> None:
+    found = changes(one([1.0, 0.0]), one([1.0, 0.0]), [2, 2], ["a", "a"])
+    assert math.isinf(found.smallest)
+    assert not found.has_intervals
