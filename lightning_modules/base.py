@@ -113,14 +113,15 @@ class ChoiceModule(pl.LightningModule, ABC):
         step_items = data.step_items(batch_idx) if hasattr(data, "step_items") else None
         return loss_sum / (step_items or global_weight * parts) * parts * self.trainer.world_size
 
-    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
-        self._evaluate(batch, "val", dataloader_idx)
+    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
+        """Return the logits (B, K), for callbacks."""
+        return self._evaluate(batch, "val", dataloader_idx)
 
     def test_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
         self._evaluate(batch, "test", dataloader_idx)
 
-    def _evaluate(self, batch: Batch, stage: str, dataloader_idx: int) -> None:
-        logits = self(batch).float()
+    def _evaluate(self, batch: Batch, stage: str, dataloader_idx: int) -> Tensor:
+        logits: Tensor = self(batch).float()
         metrics = self.accuracies[stage]
         assert isinstance(metrics, nn.ModuleList)
         metric = metrics[dataloader_idx]
@@ -142,6 +143,7 @@ class ChoiceModule(pl.LightningModule, ABC):
                 add_dataloader_idx=False,
                 batch_size=len(batch["labels"]),
             )
+        return logits
 
     def predict_step(
         self, batch: Batch, batch_idx: int, dataloader_idx: int = 0

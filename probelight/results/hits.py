@@ -1,8 +1,9 @@
 """hits.json next to a result: the score of each item, for the intervals of a report.
 
     {"groups": [0, 0, 1], "hits": {CONTROL: {SEED: "011", OTHER_SEED: [0.0, 0.5, 1.0]}}}   a curve's
-    {"probe": {"items": ..., "groups": [0, 1], "before": "01", "after": [0.0, 0.5]},
-     "original": {...}}                                                             an inoculation's
+    {"probe": {"items": ..., "groups": [0, 1], "before": "01", "after": [0.0, 0.5],
+               "choices": [2, 3]},
+     "original": {...}, "other_NAME": {...}}                                        an inoculation's
 
 A text has a "0" or "1" per item; where there are ties, a list has the items' scores instead.
 """
@@ -38,6 +39,7 @@ class Side:
     scores: Mapping[str, tuple[float, ...]]  # of the items, "before" and "after"
     untouched: tuple[float, ...] = ()  # whether no relative is in the train file; empty if unknown
     clusters: tuple[int, ...] = ()  # index of each item's concept; empty if concepts are not whole
+    choices: tuple[int, ...] = ()  # real choices of each item; empty if not recorded
 
 
 def written_hits(scores: Sequence[float]) -> str | list[float]:
@@ -85,8 +87,10 @@ def read_sides(value: object, name: str) -> dict[str, Side]:
     if not isinstance(value, Mapping) or not all(isinstance(value.get(s), Mapping) for s in SIDES):
         raise ValueError(f"{name}: it has no `probe` and `original`")
     sides = {}
-    for side in SIDES:
-        written, place = value[side], f"{name}: {side}"
+    for side, written in value.items():
+        place = f"{name}: {side}"
+        if not isinstance(written, Mapping):
+            raise ValueError(f"{place}: no object")
         groups = _indices(written.get("groups"), f"{place}: groups")
         scores = {
             key: _scores(written.get(key), f"{place}: {key}", len(groups))
@@ -96,7 +100,11 @@ def read_sides(value: object, name: str) -> dict[str, Side]:
         untouched, clusters = scores.pop("untouched", ()), written.get("clusters")
         if clusters is not None:
             clusters = _indices(clusters, f"{place}: clusters", len(groups))
-        sides[side] = Side(str(written.get("items")), groups, scores, untouched, clusters or ())
+        choices = written.get("choices")
+        if choices is not None:
+            choices = _indices(choices, f"{place}: choices", len(groups))
+        items = str(written.get("items"))
+        sides[side] = Side(items, groups, scores, untouched, clusters or (), choices or ())
     return sides
 
 

@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 
+import numpy as np
+
 from probelight.metrics.choices import NEAR, best_of_each, is_near_tie, item_score
+from probelight.metrics.comparisons import Runs
+from probelight.metrics.forgetting import NAMES as CHANGE_NAMES
+from probelight.metrics.forgetting import changes
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
@@ -150,6 +155,43 @@ def grouped_row(item_scores: Sequence[float], groups: Sequence[Hashable], row: R
     value, low, high = accuracy_interval(item_scores, groups)
     found = replace(row, value=value, ci_low=low, ci_high=high, num_items=len(item_scores))
     return replace(found, num_groups=num_groups(groups))
+
+
+def change_rows(
+    before: Sequence[float] | Runs,
+    after: Sequence[float] | Runs,
+    num_choices: Sequence[int],
+    groups: Sequence[Hashable] | None,
+    row: Row,
+    prefix: str = "",
+) -> list[Row]:
+    """Return what was lost and gained (see `probelight.metrics.forgetting`).
+
+    `before` and `after` are (N,) scores of the items, or such scores by seed.
+    """
+    runs = [
+        given if isinstance(given, Mapping) else {0: np.array(given, dtype=np.float64)}
+        for given in (before, after)
+    ]
+    found = changes(runs[0], runs[1], num_choices, groups)
+    row = replace(row, num_items=found.num_items, num_groups=found.num_groups)
+    rows = []
+    for name in CHANGE_NAMES:
+        value, low, high = getattr(found, name)
+        one = replace(row, metric=prefix + name, value=value)
+        rows.append(replace(one, ci_low=low, ci_high=high) if found.has_intervals else one)
+    numbers = {
+        "lost": found.lost,
+        "gained": found.gained,
+        "guessing": found.guessing,
+        "changed_p": found.p_value,
+        "smallest_forgetting": found.smallest,
+    }
+    return rows + [
+        replace(row, metric=prefix + name, value=value)
+        for name, value in numbers.items()
+        if math.isfinite(value)
+    ]
 
 
 def subset_rows(

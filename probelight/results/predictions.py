@@ -69,6 +69,13 @@ class ItemLine:
         control: The control (curves, and inoculation under a control); empty where there is none,
             or the set names it.
         seed: Of the run that answered (curves); None where nothing was drawn.
+        before: The item's score before the training, or by the other model it is compared with.
+        forgetting_events: How often it turned from right to wrong from one epoch to the next
+            (dose and selection items of an inoculation, Toneva et al. 2019).
+        confidence: Mean probability of the gold choice over the epochs (dose items, Swayamdipta et
+            al. 2020).
+        variability: Its standard deviation over them.
+        correctness: Mean score over them.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -92,6 +99,11 @@ class ItemLine:
     by_rule: Mapping[str, RuleAnswer] | None = field(default=None, hash=False, metadata=_OPTIONAL)
     control: str = field(default="", metadata=_OPTIONAL)
     seed: int | None = field(default=None, metadata=_OPTIONAL)
+    before: float | None = field(default=None, metadata=_OPTIONAL)
+    forgetting_events: int | None = field(default=None, metadata=_OPTIONAL)
+    confidence: float | None = field(default=None, metadata=_OPTIONAL)
+    variability: float | None = field(default=None, metadata=_OPTIONAL)
+    correctness: float | None = field(default=None, metadata=_OPTIONAL)
 
     @property
     def name(self) -> str:

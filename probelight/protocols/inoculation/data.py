@@ -6,8 +6,8 @@ dose, and reported on items that nothing was chosen with.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from probelight.io.errors import UsageError
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.record import Record, group_of
-from probelight.probes.source import ProbeData, load_probe
+from probelight.probes.source import ProbeData, load_entry, load_probe
 from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
 from probelight.protocols.inoculation.settings import (
     MAX_EXTRA,
@@ -92,7 +92,7 @@ class ScoredSet(NamedTuple):
     """A set that is scored: the selection or the report items of one of the two tasks."""
 
     split: str  # SELECTION or REPORT
-    task: str  # PROBE or ORIGINAL
+    task: str  # PROBE, ORIGINAL, or OTHER and the name of another set
 
     @property
     def text(self) -> str:
@@ -101,7 +101,7 @@ class ScoredSet(NamedTuple):
 
 
 SELECTION, REPORT = "selection", "report"
-PROBE, ORIGINAL = "probe", "original"
+PROBE, ORIGINAL, OTHER = "probe", "original", "other_"
 SELECTED_PROBE, SELECTED_ORIGINAL = ScoredSet(SELECTION, PROBE), ScoredSet(SELECTION, ORIGINAL)
 REPORTED_PROBE, REPORTED_ORIGINAL = ScoredSet(REPORT, PROBE), ScoredSet(REPORT, ORIGINAL)
 
@@ -112,13 +112,15 @@ class Parts:
 
     probe: Splits
     original: Splits
+    others: Mapping[str, Splits] = field(default_factory=dict)  # other sets to report, by name
     control: str = STANDARD  # of the probe's items
     num_choices: int | None = None  # that the run is to pad its questions to
 
     @property
     def files(self) -> tuple[ProbeData, ...]:
-        """All files of both tasks."""
-        return self.probe.files + self.original.files
+        """All files."""
+        others = (file for splits in self.others.values() for file in splits.files)
+        return (*self.probe.files, *self.original.files, *others)
 
     @property
     def sets(self) -> dict[ScoredSet, Sequence[Record]]:
@@ -128,15 +130,22 @@ class Parts:
             SELECTED_ORIGINAL: self.original.selection,
             REPORTED_PROBE: self.probe.report,
             REPORTED_ORIGINAL: self.original.report,
+            **{ScoredSet(REPORT, OTHER + name): s.report for name, s in self.others.items()},
         }
 
     def of(self, task: str) -> Splits:
-        """Return the items of one of the two tasks."""
+        """Return the items of one of the two tasks, or of another set."""
+        if task.startswith(OTHER):
+            return self.others[task.removeprefix(OTHER)]
         return self.probe if task == PROBE else self.original
+
+    def control_of(self, task: str) -> str:
+        """Return the control that a task's items are under; empty for none."""
+        return self.control if task == PROBE and self.control != STANDARD else ""
 
     def posed(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
         """Return items as the model is given them: those of the probe under its control."""
-        if task != PROBE or self.control == STANDARD:
+        if not self.control_of(task):
             return records
         change, config = control_named(self.control).change, self.probe.files[0].config
         return [change(record, config, {}) for record in records]
@@ -148,6 +157,7 @@ def parts_of(context: RunContext, subject: Subject) -> Parts:
     return Parts(
         probe_splits(context, probe),
         original_splits(context, subject.original),
+        other_sets(context, tuple(probe.others)),
         probe.control,
         subject.original.num_choices,
     )
@@ -277,6 +287,22 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
         num_left_out=num_reported - len(reported),
         notices=tuple(parts.notices),
     )
+
+
+@kept(most=1)
+def other_sets(context: RunContext, entries: tuple[str, ...]) -> dict[str, Splits]:
+    """Return the items of other sets, all of which are reported, by their names."""
+    found: dict[str, Splits] = {}
+    for entry in entries:
+        data, _ = load_entry(entry, mirror=context.mirror)
+        name = data.config.name
+        if data.config.setup == "minimal_pair" or name in found:
+            reason = "has whole sentences, no questions" if name not in found else "is there twice"
+            raise UsageError(f"probe.others {entry}: {name} {reason}; leave it out")
+        records = (replace(r, meta={**r.meta, "source_set": name}) for r in data.records)
+        data = replace(data, records=tuple(records))
+        found[name] = Splits((), (), data.records, (), (), (data,), notices=data.notices)
+    return found
 
 
 def _selected(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores, candidate_of
+from probelight.callbacks.item_history import ItemHistory
 from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
 from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
@@ -39,6 +40,12 @@ from probelight.protocols.inoculation.data import (
     padded_num_choices,
     parts_of,
     training_items,
+)
+from probelight.protocols.inoculation.dynamics import (
+    DOSE,
+    dynamics_lines,
+    dynamics_rows,
+    is_dynamics,
 )
 from probelight.protocols.inoculation.original_task import completed, finished_run
 from probelight.protocols.inoculation.rows import (
@@ -67,7 +74,12 @@ from probelight.results.measured import (
     score_notices,
     tied_row,
 )
-from probelight.results.predictions import ItemLine, write_predictions
+from probelight.results.predictions import (
+    PREDICTIONS,
+    ItemLine,
+    read_item_file,
+    write_predictions,
+)
 from probelight.results.record import (
     RunRecord,
     changed_since,
@@ -101,10 +113,10 @@ class InoculationRun:
         """Score, train with the one setting there is, and report."""
         original_dir, setting = self.original_dir(), Setting(**self.config["setting"])
         before = self.before(original_dir)
-        history, notices = self.train(original_dir, setting, before)
+        history, dynamics, notices = self.train(original_dir, setting, before)
         keep_scores(self.run, before)  # somebody may have removed them in the meantime
         details = self.details(before)
-        record = self.report(setting, self.run.best_dir, history, before, details)
+        record = self.report(setting, self.run.best_dir, history, dynamics, before, details)
         return replace(record, notices=(*notices, *record.notices))
 
     def score_before(self) -> RunRecord:
@@ -138,13 +150,15 @@ class InoculationRun:
         """Train with one setting of several, scored on the selection items alone."""
         before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
         setting = Setting(**self.config["setting"])
-        history, notices = self.train(self.original_dir(), setting, before)
+        history, dynamics, notices = self.train(self.original_dir(), setting, before)
+        write_predictions(self.run, dynamics)
         details = replace(
             self.details(before), setting=self.config["setting"], history=tuple(history)
         )
+        row = self.row(CELL, setting)
         record = RunRecord(
             protocol=CELL,
-            rows=tuple(selection_rows(self.row(CELL, setting), before, history)),
+            rows=(*selection_rows(row, before, history), *dynamics_rows(row, dynamics)),
             notices=tuple(notices),
             details=(details,),
         )
@@ -163,10 +177,15 @@ class InoculationRun:
         best = best_candidate(candidates)
         before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
         details = replace(self.details(before), chosen=best, candidates=tuple(sorted(candidates)))
+        chosen, dynamics = finished_run(self.run, best), list[ItemLine]()
+        if (path := chosen.path / PREDICTIONS).exists():  # not of cells of earlier versions
+            check_artifact(chosen.path, PREDICTIONS)
+            dynamics += filter(is_dynamics, read_item_file(path))
         return self.report(
             Setting(**candidates[best].setting),
-            finished_run(self.run, best).best_dir,
+            chosen.best_dir,
             [dict(scores) for scores in candidates[best].history],
+            dynamics,
             before,
             details,
         )
@@ -194,23 +213,27 @@ class InoculationRun:
 
     def train(
         self, original_dir: Path, setting: Setting, before: Scored
-    ) -> tuple[list[Scores], list[str]]:
-        """Inoculate with a dose, keep the best epoch, and return all epochs' scores and notices."""
+    ) -> tuple[list[Scores], list[ItemLine], list[str]]:
+        """Inoculate with a dose and keep the best epoch.
+
+        Returns all epochs' scores, the lines of the items that they were scored on, and notices.
+        """
         parts = self.parts
         module = Inoculation(load_module(parts, original_dir), learning_rate=setting.learning_rate)
         items = training_items(parts, setting)
-        items[: setting.dose] = parts.posed(PROBE, items[: setting.dose])
-        watched, start = {}, {}
+        dose = items[: setting.dose]
+        items[: setting.dose] = posed = parts.posed(PROBE, dose)
+        watched, start = {DOSE: posed}, {}
         for (split, task), records in parts.sets.items():
             if split == SELECTION:
                 watched[task] = parts.posed(task, records)
                 start[f"val/{task}_accuracy"] = before[ScoredSet(split, task)].accuracy
-        keep = AggregateCheckpoint(self.run.best_dir)
+        keep, items_by_epoch = AggregateCheckpoint(self.run.best_dir), ItemHistory()
         cost = InoculationCost(start, cost_interpretable(parts.original, before[REPORTED_ORIGINAL]))
         plan = FitPlan(
             setting,
             seed=setting.seed,
-            callbacks=[cost, LearningCurve(setting.batch_size, len(items)), keep],
+            callbacks=[cost, LearningCurve(setting.batch_size, len(items)), items_by_epoch, keep],
             description=(
                 f"inoculation with {setting.dose} examples of {self.probe_name} "
                 f"(add-some {setting.extra}), {setting.epochs} epochs"
@@ -218,30 +241,40 @@ class InoculationRun:
             summary=lambda: cost.summary(keep.best),
         )
         problems, encoded = fit_choices(module, items, watched, self.run, plan, self.context)
-        return keep.history, [*problems, *(f"training items: {notice}" for notice in encoded)]
+        assert keep.best is not None
+        epochs, chosen = items_by_epoch.epochs, int(keep.best["epoch"])
+        lines = dynamics_lines(parts, dose, before, epochs, chosen)
+        notices = [*problems, *(f"training items: {notice}" for notice in encoded)]
+        return keep.history, lines, notices
 
     def report(
         self,
         setting: Setting,
         checkpoint: Path,
         history: Sequence[Scores],
+        dynamics: Sequence[ItemLine],
         before: Scored,
         details: InoculationDetails,
     ) -> RunRecord:
         """Score an inoculated model on the report items and return the record of the run.
 
-        `history` has the selection scores of each epoch; `details`, which are completed, say what
-        the model in `checkpoint` was chosen from.
+        `history` has the selection scores of each epoch, `dynamics` the items that they are of;
+        `details`, which are completed, say what the model in `checkpoint` was chosen from.
         """
         reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
         before_reported = {one: before[one] for one in reported}
         scorer = TrainedScorer(load_module(self.parts, checkpoint))
         fingerprint = scorer.fingerprint()
         after = score(self.context, self.parts, scorer, reported)
-        lines = self.prediction_lines(before_reported, "_before") + self.prediction_lines(after)
-        write_predictions(self.run, lines)
+        lines = self.prediction_lines(before_reported, "_before")
+        started = [line.correct for line in lines]
+        lines += [
+            replace(line, before=score)
+            for line, score in zip(self.prediction_lines(after), started, strict=True)
+        ]
+        write_predictions(self.run, [*lines, *dynamics])
         row = self.row(INOCULATION, setting)
-        rows = selection_rows(row, before, history)
+        rows = [*selection_rows(row, before, history), *dynamics_rows(row, dynamics)]
         rows += report_rows(row, self.parts, before, after, history)
         self.run.write_lines(HITS, [reported_hits(self.parts, before, after)])
         old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
@@ -277,8 +310,7 @@ class InoculationRun:
         lines = []
         for one, predictions in scored.items():
             groups = self.parts.of(one.task).groups(predictions.records)
-            under_control = self.parts.control != STANDARD and one.task == PROBE
-            control = self.parts.control if under_control else ""
+            control = self.parts.control_of(one.task)
             records = self.parts.posed(one.task, predictions.records)
             lines += [
                 replace(line, set=f"{one.text}{ending}", control=control)

@@ -18,6 +18,7 @@ from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import accuracy_interval, group_indices
 from probelight.protocols.inoculation.data import (
     ORIGINAL,
+    OTHER,
     PROBE,
     REPORT,
     REPORTED_ORIGINAL,
@@ -33,6 +34,7 @@ from probelight.results.hits import written_hits
 from probelight.results.measured import (
     Predictions,
     chance_rows,
+    change_rows,
     grouped_row,
     members,
     proportion_row,
@@ -116,6 +118,27 @@ def report_rows(
     untouched = members(untouched_of(parts.original.not_in_train(old.records)))
     for subset, items in [*(sets.items() if len(sets) > 1 else ()), *untouched.items()]:
         rows += _cost_rows(replace(row, subset=subset), parts.original, old, new, items)
+    for one, now in after.items():
+        was, splits = before[one], parts.of(one.task)
+        data_sets = sets if one.task == ORIGINAL and len(sets) > 1 else {}
+        untouched = members(untouched_of(splits.not_in_train(now.records)))
+        subsets: list[tuple[Subset | None, Sequence[int]]]
+        subsets = [(None, range(len(now.records))), *data_sets.items(), *untouched.items()]
+        for subset, items in subsets:
+            rows += change_rows(
+                [was.item_scores[i] for i in items],
+                [now.item_scores[i] for i in items],
+                [len(now.records[i].choices) for i in items],
+                splits.groups([now.records[i] for i in items]),
+                replace(row, subset=subset),
+                f"{one.task}_",
+            )
+        if one.task.startswith(OTHER):
+            groups = splits.groups(now.records)
+            for ending, scored in {"_before": was, "": now}.items():
+                named = replace(row, metric=f"{one.task}_accuracy{ending}")
+                rows.append(grouped_row(scored.item_scores, groups, named))
+            rows += chance_rows(now, row, f"_{one.task}")
     return rows
 
 
@@ -128,14 +151,15 @@ def cost_interpretable(data: Splits, before: Predictions) -> bool:
 def reported_hits(parts: Parts, before: Scored, after: Scored) -> dict[str, Any]:
     """Return what hits.json holds: each reported item's score before and after, and its group."""
     sides: dict[str, Any] = {}
-    for task in (PROBE, ORIGINAL):
-        was, now = before[ScoredSet(REPORT, task)], after[ScoredSet(REPORT, task)]
+    for one, now in after.items():
+        task, was = one.task, before[one]
         names = json.dumps([record.name for record in now.records])
         sides[task] = {
             "items": hashlib.sha256(names.encode()).hexdigest()[:16],
             "groups": group_indices(parts.of(task).groups(now.records)).tolist(),
             "before": written_hits(was.item_scores),
             "after": written_hits(now.item_scores),
+            "choices": [len(record.choices) for record in now.records],
         }
     probe = after[REPORTED_PROBE]
     clusters = _whole_clusters(parts, probe)

@@ -115,6 +115,8 @@ class InoculatedProbe(ranges.Settings):
         split_seed: Seeds the selection split, which all seeds of an inoculation share.
         control: "standard", or "choice_only": the same items without their questions, in the dose
             and in what is measured. It shows what a model gains from the choices alone.
+        others: Other sets that are scored before and after, as `name` or `name:split`, to see what
+            the dose changed in them.
     """
 
     name: str
@@ -126,6 +128,7 @@ class InoculatedProbe(ranges.Settings):
     selection: Literal["train", "paper"] = "train"
     split_seed: ranges.Seed = 0
     control: str = STANDARD
+    others: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,11 +146,9 @@ class InoculatedProbe(ranges.Settings):
             )
 
     def config(self) -> dict[str, Any]:
-        """Return plain values, without `control` at its default, so that runs keep their keys."""
-        values = asdict(self)
-        if self.control == STANDARD:
-            del values["control"]
-        return values
+        """Return plain values, without newer settings at their defaults: runs keep their keys."""
+        newer = {"control": STANDARD, "others": []}
+        return {k: v for k, v in asdict(self).items() if k not in newer or v != newer[k]}
 
 
 @dataclass(frozen=True)
