@@ -73,7 +73,7 @@ def report_scores(record: RunRecord) -> dict[str, float]:
     return {
         f"report/{row.metric}": row.value
         for row in record.rows
-        if row.split != "selection"
+        if row.split not in ("selection", "dose")
         and not row.subset
         and not row.perturbation
         and not (no_cost and row.metric == COST)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -119,8 +120,8 @@ def changes(
     adjusted = {seed: of_seed["adjusted_forgetting"] for seed, of_seed in values.items()}
     was, now = (np.mean([pair[place] for pair in pairs.values()], axis=0) for place in (0, 1))
     return Changes(
-        lost=means["forgetting"] * len(first),
-        gained=means["transfer"] * len(first),
+        lost=fmean(float(of["forgetting"].sum()) for of in values.values()),
+        gained=fmean(float(of["transfer"].sum()) for of in values.values()),
         forgetting=interval("forgetting", SHARES),
         transfer=interval("transfer", SHARES),
         guessing=means["forgetting"] - means["adjusted_forgetting"],
@@ -198,7 +199,7 @@ def _smallest_found(adjusted: Runs, lost: bool, groups: Groups | None) -> float:
     sizes = np.bincount(np.arange(num_items) if groups is None else group_indices(groups))
     number = effective = num_items**2 / float((sizes**2).sum())
     variance = float(np.mean([value.var() for value in values]))
-    if lost:
+    if lost and variance > 1e-12 and half > 1e-9:
         number = variance * (Z / half) ** 2
     c = (Z + FOUND) ** 2
     rest = c * (variance / number + ADDED / (num_items * effective))

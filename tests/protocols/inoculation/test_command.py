@@ -37,6 +37,8 @@ def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None
     hits: dict[str, dict[str, float]] = {}
     for row in read_predictions(finished, "inoculate-*"):
         assert len(row["scores"]) == 5
+        if not row["set"].startswith("report"):
+            continue
         assert row["prediction"] == row["scores"].index(max(row["scores"]))
         assert row["correct"] == (row["prediction"] == row["answer"])
         hits.setdefault(row["set"], {})[row["id"]] = row["correct"]
@@ -160,12 +162,12 @@ def test_under_a_control_the_model_sees_the_choices_alone(
     assert run(config, tmp_path / "control", tmp_path) == 0
     [(stems, empty)] = trained
     assert stems == [""] * config["dose"]
-    assert empty == {"probe": {True}, "original": {False}}
+    assert empty == {"dose": {True}, "probe": {True}, "original": {False}}
     ours = read_predictions(tmp_path / "control", "inoculate-*-choice_only-*")
     theirs = read_predictions(finished, "inoculate-*")
-    assert len(ours) == len(theirs) == 88
+    assert len(ours) == len(theirs)
     for one, standard in zip(ours, theirs, strict=True):
-        of_probe = one["set"].startswith("report_probe")
+        of_probe = one["set"] == "dose" or "_probe" in one["set"]
         assert one["question"] == ("" if of_probe else standard["question"])
         assert one.get("control", "") == ("choice_only" if of_probe else "")
         for key in ("set", "id", "choices", "answer", "interval_group"):

@@ -1,0 +1,100 @@
+"""Training dynamics and forgetting events, by hand; other sets that are scored along."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
+from probelight.protocols.inoculation.data import Parts, ScoredSet, Splits
+from probelight.protocols.inoculation.dynamics import dynamics_lines, dynamics_rows
+from probelight.results.measured import Predictions
+from probelight.results.row import Row
+from tests.fixtures.rows import read_predictions, read_results
+from tests.protocols.inoculation.conftest import run
+
+RIGHT, WRONG, TIE = [math.log(0.8), math.log(0.2)], [math.log(0.4), math.log(0.6)], [0.0, 0.0]
+
+
+def record(name: str, place: int) -> Record:
+    return Record(str(place), f"{name} {place}?", ("a", "b"), 0, {"source_set": name}, place)
+
+
+def splits(name: str) -> Splits:
+    data = ProbeData(ProbeConfig(name, "mc_qa", 2, 0.5), (), (), ())
+    return Splits((), (), (), (), (data,))
+
+
+def test_confidence_variability_and_events_by_hand() -> None:
+    parts = Parts(splits("probe"), splits("original"))
+    probe, original, dose = ([record(n, 1)] for n in ("probe", "original", "probe"))
+    before = {
+        ScoredSet("selection", "probe"): Predictions("p", probe, [RIGHT]),
+        ScoredSet("selection", "original"): Predictions("o", original, [WRONG]),
+    }
+    epochs = {
+        1: {"dose": {0: WRONG}, "probe": {0: WRONG}, "original": {0: RIGHT}},
+        2: {"dose": {0: RIGHT}, "probe": {0: RIGHT}, "original": {0: TIE}},
+        3: {"dose": {0: TIE}, "probe": {0: WRONG}, "original": {0: WRONG}},
+    }
+    lines = dynamics_lines(parts, dose, before, epochs, chosen=2)
+    assert [line.set for line in lines] == ["dose", "selection_probe", "selection_original"]
+    first, second, third = lines
+    assert first.scores == pytest.approx(RIGHT, abs=1e-6)  # of the chosen epoch
+    assert first.confidence == pytest.approx((0.4 + 0.8 + 0.5) / 3, abs=1e-6)
+    mean = 1.7 / 3
+    squares = ((0.4 - mean) ** 2 + (0.8 - mean) ** 2 + (0.5 - mean) ** 2) / 3
+    assert first.variability == pytest.approx(math.sqrt(squares), abs=1e-6)
+    assert first.correctness == pytest.approx((0 + 1 + 0.5) / 3)
+    # The dose is not looked at before: wrong, right, tie. The others begin with what was before.
+    events = [line.forgetting_events for line in lines]
+    assert events == [1, 2, 2]
+    assert third.confidence is None
+    rows = {row.metric: row for row in dynamics_rows(Row(), lines)}
+    assert rows["dose_confidence"].value == first.confidence
+    assert rows["original_forgetting_events"].value == 2
+    assert rows["original_forgetting_events"].split == "selection"
+    assert rows["probe_forgotten_share"].value == 1
+
+
+def test_other_sets_are_scored_before_and_after(
+    inoculation_config: dict[str, Any], tiny_probes: Path, tmp_path: Path
+) -> None:
+    config = dict(inoculation_config)
+    other = f"{tiny_probes / 'first.yaml'}:train"
+    config["probe"] = {**config["probe"], "others": [other]}
+    assert run(config, tmp_path / "out", tmp_path) == 0
+    lines = [
+        line
+        for line in read_predictions(tmp_path / "out", "inoculate-*")
+        if line["set"] == "report_other_first"
+    ]
+    rows = {
+        row["metric"]: float(row["value"])
+        for row in read_results(tmp_path / "out" / "results.csv")
+        if row["split"] == "report" and not row["subset"] and row["protocol"] == "inoculation"
+    }
+    assert len(lines) == 80
+    lost = sum(line.get("before", 0.0) * (1 - line["correct"]) for line in lines)
+    assert rows["other_first_lost"] == pytest.approx(lost)
+    accuracy = fmean(line["correct"] for line in lines)
+    assert rows["other_first_accuracy"] == pytest.approx(accuracy)
+    hits = next((tmp_path / "out").glob("runs/inoculate-*/hits.json"))
+    assert len(json.loads(hits.read_text())["other_first"]["choices"]) == 80
+
+
+def test_another_set_is_there_once(
+    inoculation_config: dict[str, Any], tiny_probes: Path, tmp_path: Path, capsys: Any
+) -> None:
+    config = dict(inoculation_config)
+    entry = str(tiny_probes / "first.yaml")
+    config["probe"] = {**config["probe"], "others": [f"{entry}:train", f"{entry}:test"]}
+    assert run(config, tmp_path / "out", tmp_path) == 2
+    assert "first is there twice; leave it out" in capsys.readouterr().err
