@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from probelight.io.errors import ProbelightError
-    from probelight.protocols.calls import compare, curve, inoculate, load, zero_shot
+    from probelight.protocols.calls import compare, curve, forgetting, inoculate, load, zero_shot
     from probelight.protocols.score import Model, Scores, load_model, load_probe, score
     from probelight.reports.notebook import Results
 
@@ -24,6 +24,7 @@ __all__ = [
     "Scores",
     "compare",
     "curve",
+    "forgetting",
     "inoculate",
     "load",
     "load_model",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 _MODULES = {
     "io.errors": ("ProbelightError",),
-    "protocols.calls": ("compare", "curve", "inoculate", "load", "zero_shot"),
+    "protocols.calls": ("compare", "curve", "forgetting", "inoculate", "load", "zero_shot"),
     "protocols.score": ("Model", "Scores", "load_model", "load_probe", "score"),
     "reports.notebook": ("Results",),
 }

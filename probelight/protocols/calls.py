@@ -236,6 +236,34 @@ def compare(
     return made.results()
 
 
+def forgetting(
+    before: Results | str | Path,
+    *after: Results | str | Path,
+    output_dir: str | Path | None = None,
+    probes: Any = (),
+    num_choices: int | None = None,
+) -> Results:
+    """Count the items that were lost and gained between two measurements (Harmon et al. 2026).
+
+    Args:
+        before: Results, their folder, a column of a table as "scores.csv:base", or a count of items
+            that were right both times, lost, gained and wrong both times, as "40,10,6,44".
+        *after: What was measured after, one or several; nothing with a count.
+        output_dir: Folder of the results; a temporary one by default.
+        probes: Probes to read of folders; all that both have by default.
+        num_choices: Choices of each item, of counts and tables.
+
+    Raises:
+        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
+    """
+    from probelight.protocols.forgetting import forgetting as command
+
+    given = [str(r.folder if isinstance(r, Results) else r) for r in (before, *after)]
+    with _called(output_dir, "forgetting", None) as (made, _):
+        command(given, made.folder, _as_list(probes), num_choices)
+    return made.results()
+
+
 class _Made:
     """A folder that a call makes, with what it was given in memory."""
 

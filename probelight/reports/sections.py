@@ -63,6 +63,7 @@ ORIGINAL = of("inoculation.tables", "original_table")
 DOSES = of(
     "inoculation.tables", "seeds_table replay_table inoculation_table inoculation_parts_table"
 )
+FORGOTTEN = of("forgetting", "changes_table")
 STEPS = of("steps", "steps_tables")
 NEARER, UNIGRAMS, FITS = of("analyses", "taxonomy_distance_table unigrams_table fits_table")
 AUDIT = of("audit", "audit_table rules_table words_table")
@@ -145,6 +146,14 @@ SECTIONS = (
         ),
         of("inoculation.tables", "summary"),
         {"original": ORIGINAL, "inoculation": (*ORIGINAL, *DOSES)},
+    ),
+    Section(
+        "forgetting",
+        "Lost and gained, item by item",
+        ("inoculation", "forgetting"),
+        (*FORGOTTEN, *of("forgetting", "concepts_table items_table")),
+        summary=of("forgetting", "summary"),
+        printed={"inoculation": FORGOTTEN, "forgetting": FORGOTTEN},
     ),
     Section(
         "concepts",

@@ -84,4 +84,14 @@ class ComparisonDetails(Details):
     num_pairs: int  # comparisons that the p-values were adjusted for
 
 
+@dataclass(frozen=True, kw_only=True)
+class ForgettingDetails(Details):
+    """What was lost and gained between two measurements."""
+
+    key: ClassVar = "forgetting"
+
+    before: str  # what was measured before, as tables call it; the run's model is after
+    num_seeds: int = 1  # runs after
+
+
 DETAILS: Mapping[str, type[Details]] = {kind.key: kind for kind in Details.__subclasses__()}

@@ -53,6 +53,7 @@ PROTOCOLS = {
     "sweep status": ("inoculation.sweep:status", "what is done, running, waiting, failed"),
     "report": ("report:report", "tables, figures and one page from result files"),
     "compare": ("compare.compare:compare", "is the difference between models real, and how large?"),
+    "forgetting": ("forgetting:forgetting", "which items were lost and gained in between?"),
     "import": (
         "imports.imports:import_results",
         "other programs' results on items as runs of ours",

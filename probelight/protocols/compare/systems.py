@@ -49,6 +49,7 @@ class RunScores:
     seed: int | None = None  # None where nothing was drawn
     sample: object = None  # equal for runs of one seed that were trained on one; None if unknown
     scores: Mapping[Item, float]
+    lines: Mapping[Item, ItemLine]  # what was answered
     groups: Groups | None  # (N,) the group of each item, in their order; None: each is its own
     ungrouped: bool  # whether its items have groups that were not recorded
 
@@ -184,19 +185,20 @@ def _run_scores(
         groups = None
     grouped = accuracy is not None and accuracy.num_groups not in (None, accuracy.num_items)
     times: Counter[tuple[object, ...]] = Counter()
-    scores: dict[Item, float] = {}
+    by_item: dict[Item, ItemLine] = {}
     for line in lines:
         # How many empty answers pad a question depends on the model, not on the item.
         item = line.id, line.question, tuple(filter(None, line.choices)), line.answer
         times[item] += 1
-        scores[*item, times[item]] = line.correct
+        by_item[*item, times[item]] = line
     return RunScores(
         key=key,
         path=run.path,
         model=run.model,
         setting=setting,
         origin=run.model_sha256 or run.key,
-        scores=scores,
+        scores={item: line.correct for item, line in by_item.items()},
+        lines=by_item,
         groups=None if groups is None else group_indices(groups),
         ungrouped=groups is None and grouped,
     )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from probelight.io.escaping import visible
 from probelight.reports.estimates import WHOLE
 from probelight.reports.words import count, rate, way
-from probelight.results.details import InoculationDetails
+from probelight.results.details import ForgettingDetails, InoculationDetails
 from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError
 from probelight.results.predictions import (
     PREDICTIONS,
@@ -31,6 +31,7 @@ from probelight.results.row import Row
 
 MOST_IN_PAGE = 15_000_000  # bytes of all parts; beyond that they are files next to the page
 FOLDER = "items"
+DOSE = "dose"  # the set of the items that an inoculation trained on
 NOTES = ("group", "hops", "distractor_type", "distractor_hops")
 Notes = tuple[str | int | None, ...]  # one of each of `NOTES`; None where no run knew it
 
@@ -149,6 +150,8 @@ def read_probes(results: Results) -> tuple[dict[str, ProbeItems], tuple[str, ...
     silent: Counter[str] = Counter()
     unread: list[str] = []
     for run in results.runs:
+        if run.protocol == "inoculation_cell":  # the items of the chosen one are in the report's
+            continue
         sets: dict[str, list[ItemLine | ContextLine]] = {}
         try:
             for item in read_item_lines(results, run):
@@ -230,6 +233,10 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
             parts = [*trained, row.mode]
         case "original":
             parts = ["after the original task"]
+        case "forgetting":
+            compared = run.detail(ForgettingDetails)
+            was = f"before: {compared.before}" if compared else "before"
+            parts = [was if is_before else f"after: {run.model}", seed_text]
         case _ if is_before:
             parts = ["before inoculation"]
         case "inoculation":
@@ -243,6 +250,7 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
             parts = [protocol.replace("_", " "), name, seed_text]
     parts.append("" if control in WHOLE else control.replace("_", " "))
     parts.append("selection items" if name.startswith("selection") else "")
+    parts.append("dose items" if name == DOSE else "")
     label, probe = ", ".join(filter(None, parts)), task or run.probe or name
     return Sheet(run, f"{run.key}/{name}", probe, label, size, is_before, control, seed or 0)
 

@@ -46,7 +46,7 @@ def test_confidence_variability_and_events_by_hand() -> None:
     }
     lines = dynamics_lines(parts, dose, before, epochs, chosen=2)
     assert [line.set for line in lines] == ["dose", "selection_probe", "selection_original"]
-    first, second, third = lines
+    first, _, third = lines
     assert first.scores == pytest.approx(RIGHT, abs=1e-6)  # of the chosen epoch
     assert first.confidence == pytest.approx((0.4 + 0.8 + 0.5) / 3, abs=1e-6)
     mean = 1.7 / 3

@@ -107,9 +107,7 @@ def test_every_question_is_scored_with_its_distinct_choices(
     inoculation_config: dict[str, Any], mixed: Path
 ) -> None:
     out = inoculate(inoculation_config, mixed, None)
-    said = [
-        row for row in read_predictions(out, "inoculate-*") if row["set"].startswith("report")
-    ]
+    said = [row for row in read_predictions(out, "inoculate-*") if row["set"].startswith("report")]
     own = {record.id: record.choices for record in asked("mixed", 24, MIXED, 2)}
     own |= {record.id: record.choices for record in asked("four", 24, (4,), 4)}
     assert len(said) == 4 * 24

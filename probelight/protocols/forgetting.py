@@ -1,0 +1,304 @@
+"""`train.py forgetting`: which items were lost and gained between measurements.
+
+What was answered before and after is read from folders of results, as `compare` reads them, from
+two columns of a table, or is a count of items alone. Each pair becomes a run of the command's
+folder, with the answers to both in its predictions.jsonl.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from probelight.io.errors import RecordError, UsageError, nearest
+from probelight.io.escaping import visible
+from probelight.io.files import read_table
+from probelight.io.ranges import Names, NumChoices
+from probelight.metrics.comparisons import Runs
+from probelight.metrics.forgetting import of_counts
+from probelight.metrics.intervals import group_indices, num_groups, runs_interval
+from probelight.protocols.cli.command import Command, command
+from probelight.protocols.compare.blocks import Block, check_items, named
+from probelight.protocols.compare.systems import BEFORE, System, scores_of, systems_of
+from probelight.results.details import ForgettingDetails
+from probelight.results.load import UnreadableResultError, distinct_ends, load_results
+from probelight.results.measured import change_rows
+from probelight.results.predictions import ItemLine, write_predictions
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder
+
+PROTOCOL = "forgetting"
+_COUNTS = re.compile(r"\d+(,\d+){3}")
+_COLUMN = re.compile(r"(?P<path>.+\.(?:csv|tsv)(?:\.gz)?):(?P<name>[^:]+)")
+_SCORES = {"true": 1.0, "false": 0.0}
+
+
+@command(
+    Command(
+        example="train.py forgetting runs/before runs/after --output_dir runs/forgotten",
+        shown="measured output_dir probes num_choices",
+        positional=True,
+    )
+)
+def forgetting(
+    measured: list[str],
+    output_dir: Path | None = None,
+    probes: Names = (),
+    num_choices: NumChoices | None = None,
+) -> None:
+    """Counts the items that were lost and gained between two measurements.
+
+    With what guessing alone would lose and gain, intervals by groups and seeds, and the smallest
+    loss that could have been seen (Harmon et al. 2026).
+
+    Args:
+        measured: What was measured before, then what after, one or several: folders of results
+            (zero-shot, curve, inoculation, original task, import); columns of a table of scores
+            from 0 to 1, as FILE.csv:COLUMN, whose columns group and num_choices are read too; or
+            one count of items that were right both times, lost, gained and wrong both times, as
+            40,10,6,44.
+        output_dir: Folder of the results and their page; none only prints the tables.
+        probes: Probes, or original tasks, to read of folders; all that both have by default.
+        num_choices: Choices of each item, of counts and tables.
+
+    Raises:
+        UsageError: If there is nothing to compare with, or the items are not the same.
+        RecordError: If a table is malformed.
+    """
+    from probelight.protocols.report import page_line
+    from probelight.reports.build import build_report
+    from probelight.reports.terminal import print_tables
+
+    pairs = [*_pairs_of(measured, probes, num_choices)]
+    with TemporaryDirectory(prefix="probelight-") as temporary:
+        config = {"command": PROTOCOL, "measured": [pair.checksum for pair in pairs]}
+        folder = CommandFolder(Path(temporary) if output_dir is None else output_dir, config)
+        for pair in pairs:
+            _write_run(folder, pair)
+        folder.write_results()
+        print_tables(folder.path, PROTOCOL)
+        if output_dir is not None:
+            print(page_line(build_report(folder.path)))
+    if output_dir is None:
+        print("nothing was kept; --output_dir FOLDER keeps the results and makes their page")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same items, measured before and after."""
+
+    probe: str
+    split: str
+    before: str  # what was measured, for tables
+    after: str
+    was: Runs  # by seed, (N,) scores
+    now: Runs
+    num_choices: Sequence[int]  # of each item
+    groups: Sequence[int] | None = None
+    lines: tuple[ItemLine, ...] = ()  # the answers before and after, where they are known
+
+    @property
+    def checksum(self) -> str:
+        """What decides the numbers."""
+        runs = [{k: list(map(float, v)) for k, v in run.items()} for run in (self.was, self.now)]
+        about = [self.probe, self.split, self.before, self.after]
+        text = json.dumps([about, runs, [*self.num_choices], self.groups])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _pairs_of(
+    measured: Sequence[str], probes: Sequence[str], num_choices: int | None
+) -> Iterator[Pair]:
+    """Yield what is to be compared, of folders, columns or counts."""
+    first, *others = measured
+    if _COUNTS.fullmatch(first):
+        if others or num_choices is None:
+            needed = "no other one" if others else "--num_choices K too"
+            raise UsageError(f"{first}: a count of items takes {needed}")
+        counts = [int(number) for number in first.split(",")]
+        if not sum(counts):
+            raise UsageError(f"{first}: no items")
+        was, now = of_counts(*counts)
+        yield Pair("counts", "", "before", "after", was, now, [num_choices] * sum(counts))
+        return
+    if not others:
+        raise UsageError("give what was measured before, and then what was measured after")
+    if columns := [_COLUMN.fullmatch(entry) for entry in measured if _COLUMN.fullmatch(entry)]:
+        if len(columns) < len(measured):
+            raise UsageError("give columns of tables, as FILE.csv:COLUMN, or folders, not both")
+        yield from _of_columns([(Path(c["path"]), c["name"]) for c in columns if c], num_choices)
+        return
+    if num_choices is not None:
+        raise UsageError("--num_choices is of counts and tables; runs know their items' choices")
+    yield from _of_folders([Path(entry) for entry in measured], probes)
+
+
+def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) -> Iterator[Pair]:
+    """Yield the pairs of the first column with each other one; rows of all files are the items."""
+    values: list[list[float]] = []
+    for path, name in columns:
+        table = read_table(path)
+        if name not in table.columns:
+            there = ", ".join(map(str, table.columns))
+            raise RecordError(
+                f"{path}:1: no column {name!r}{nearest(name, [*table.columns])}; there is {there}"
+            )
+        values.append([_score(text, f"{place}: {name}") for place, text in table[name].items()])
+        if len(values[-1]) != len(values[0]):
+            raise RecordError(
+                f"{path}: {len(values[-1])} items, but {len(values[0])} in {columns[0][0]}"
+            )
+    first = read_table(columns[0][0])
+    choices: list[int] = [num_choices or 0] * len(first)
+    if num_choices is None:
+        if "num_choices" not in first.columns:
+            raise UsageError("--num_choices K, or a column num_choices, says what is guessed among")
+        for number, (place, text) in enumerate(first["num_choices"].items()):
+            if not text.isdecimal() or int(text) < 2:
+                raise RecordError(f"{place}: num_choices is {text!r}, no number from 2 on")
+            choices[number] = int(text)
+    groups = None
+    if "group" in first.columns:
+        groups = group_indices([*first["group"]]).tolist()
+    for (path, name), after in zip(columns[1:], values[1:], strict=True):
+        was, now = {0: np.array(values[0])}, {0: np.array(after)}
+        yield Pair(path.stem, "", columns[0][1], name, was, now, choices, groups)
+
+
+def _score(text: str, place: str) -> float:
+    try:
+        score = _SCORES.get(text.strip().lower())
+        score = float(text) if score is None else score
+    except ValueError:
+        score = -1.0
+    if not 0 <= score <= 1:
+        raise RecordError(f"{place} is {text!r}; give the score of each item, from 0 to 1")
+    return score
+
+
+def _of_folders(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair]:
+    """Yield each system of the later folders with that of the first one, on the same items."""
+    names = distinct_ends(str(folder.resolve()) for folder in folders)
+    by_folder = []
+    for folder in folders:
+        results, name = load_results(folder), visible(names[str(folder.resolve())])
+        try:
+            systems, _ = systems_of([*scores_of(results, name, mixed=True)])
+        except UnreadableResultError as error:
+            raise UnreadableResultError(f"{folder}: {error}") from error
+        # What inoculations began with is no measurement of their own.
+        by_folder.append([one for one in systems if one.first.key.answered != BEFORE])
+    known = sorted({one.first.key.probe for systems in by_folder for one in systems})
+    for probe in probes:
+        if probe not in known:
+            there = ", ".join(known) or "nothing"
+            raise UsageError(
+                f"--probes {probe}: no such set was answered{nearest(probe, known)}; there is "
+                f"{there}"
+            )
+    first, *later = by_folder
+    num_found = 0
+    for of_folder in later:
+        for after in of_folder:
+            probe = after.first.key.probe
+            if probes and probe not in probes:
+                continue
+            before = _before(first, after)
+            if before is None:
+                continue
+            num_found += 1
+            yield _of_systems(before, after)
+    if not num_found:
+        of_each = (", ".join(sorted({s.first.key.probe for s in one})) for one in by_folder)
+        held = "; ".join(
+            f"{folder} has {names or 'no answers to items'}"
+            for folder, names in zip(folders, of_each, strict=True)
+        )
+        raise UsageError(f"nothing was answered both before and after: {held}")
+
+
+def _before(systems: Sequence[System], after: System) -> System | None:
+    """Return the system that answered a system's set before; of several that of its model."""
+    found = [one for one in systems if one.first.key.probe == after.first.key.probe]
+    same = [one for one in found if one.first.model == after.first.model]
+    found = same if len(found) > 1 and same else found
+    if len(found) > 1:
+        which = "; ".join(
+            ", ".join(filter(None, (one.first.model, *one.first.setting.values()))) for one in found
+        )
+        raise UsageError(
+            f"{found[0].first.folder}: {after.first.key.probe} was answered by several models or "
+            f"settings, of which one must be before: {which}; give a folder with one of them"
+        )
+    return next(iter(found), None)
+
+
+def _of_systems(before: System, after: System) -> Pair:
+    block = Block(after.first.key, (), (), (before, after))
+    check_items(block)
+    items, groups = block.items, block.groups
+    name_before, name_after = named([block])[0]
+    was, now = (system.scores(items) for system in (before, after))
+    if len(was) > 1 and was.keys() != now.keys():
+        raise UsageError(
+            f"{block.title}: seeds {sorted(was)} before, but {sorted(now)} after; give the same "
+            "ones, or one before"
+        )
+    lines: list[ItemLine] = []
+    probe, split = after.first.key.probe, after.first.key.split
+    start = np.mean(list(was.values()), axis=0)
+    for system, ending in ((before, "_before"), (after, "")):
+        for run in system.runs:
+            for item, score in zip(items, start, strict=True):
+                line = replace(run.lines[item], set=f"{probe}{ending}", seed=run.seed)
+                lines.append(line if ending else replace(line, before=float(score)))
+    choices = [len(item[2]) for item in items]
+    return Pair(
+        probe,
+        split,
+        name_before,
+        name_after,
+        was,
+        now,
+        choices,
+        None if groups is None else groups.tolist(),
+        tuple(lines),
+    )
+
+
+def _write_run(folder: CommandFolder, pair: Pair) -> None:
+    """Write the run of a pair, if it is not there yet."""
+    config = {"protocol": PROTOCOL, "pair": pair.checksum}
+    run = folder.run(f"{PROTOCOL}-{pair.probe}-{pair.after}", config)
+    if run.result() is not None:
+        return
+    row = Row(protocol=PROTOCOL, model=pair.after, probe=pair.probe, split=pair.split)
+    row = replace(row, num_items=len(pair.num_choices))
+    rows = []
+    for name, runs in (("accuracy_before", pair.was), ("accuracy", pair.now)):
+        value, low, high = runs_interval(runs, pair.groups)
+        rows.append(replace(row, metric=name, value=value, ci_low=low, ci_high=high))
+    rows += change_rows(pair.was, pair.now, pair.num_choices, pair.groups, row)
+    run.write_metrics(rows)
+    if pair.lines:
+        write_predictions(run, pair.lines)
+    groups = len(pair.num_choices) if pair.groups is None else num_groups(pair.groups)
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            model=pair.after,
+            probe=pair.probe,
+            rows=tuple(rows),
+            counts={"items": len(pair.num_choices), "groups": groups},
+            seeds=tuple(seed for seed in pair.now if len(pair.now) > 1),
+            details=(ForgettingDetails(before=pair.before, num_seeds=len(pair.now)),),
+        )
+    )

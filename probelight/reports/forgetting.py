@@ -1,0 +1,352 @@
+"""What was lost and gained, item by item: in each inoculation, and between two measurements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from probelight.metrics.forgetting import LEAST_GROUPS, Changes, changes
+from probelight.metrics.scoring_rules import log_normalised
+from probelight.reports import table as tables
+from probelight.reports import words
+from probelight.reports.estimates import Estimate, named
+from probelight.reports.inoculation.runs import Dose, doses, with_and_without_replay, with_controls
+from probelight.reports.table import Cell, Column, Table, text, whole
+from probelight.results.details import ForgettingDetails, InoculationDetails
+from probelight.results.frames import results_frame
+from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.predictions import ItemLine, read_item_lines
+
+NUMBERS = ("forgetting", "transfer", "adjusted_forgetting", "adjusted_transfer", "least_forgetting")
+COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "changed_p")
+OTHER = "other_"  # begins the name of a set that is neither probe nor original task
+MOST_ITEMS = 6  # that are shown of each sort
+MOST_CONCEPTS = 8
+MOST_SENTENCES = 4
+ASSUMED = (
+    "By guessing: what would be lost, and gained, if every item were known or guessed evenly among "
+    "its choices, independently before and after (Harmon et al. 2026). Adjusted: without that, and "
+    "never cut off at 0; a model that repeats its guesses is below it. If the same items were "
+    "guessed both times, guessing loses more."
+)
+
+
+@lru_cache(maxsize=2)
+def changed(results: Results) -> pd.DataFrame:
+    """Return a row for each set of items and what was measured after, over all of its seeds."""
+    rows = [*_of_inoculations(results), *_of_pairs(results)]
+    return tables.framed(rows)
+
+
+def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
+    every = with_controls(results)
+    by_extra = {
+        (dose.series, dose.dose): found
+        for found in with_and_without_replay(results)
+        for dose in list(found.values())[:1]
+    }
+    for line in doses(every).values():
+        for dose in line:
+            extras = by_extra.get((dose.series, dose.dose), {})
+            for of_extra in extras.values() or [dose]:
+                yield from _of_dose(of_extra)
+
+
+def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
+    sides = [run.run.sides for run in dose.runs]
+    for task in sides[0]:
+        found = [of_run[task] for of_run in sides if task in of_run]
+        same = {(side.items, side.groups, side.choices) for side in found}
+        if len(found) < len(sides) or len(same) > 1 or not found[0].choices:
+            continue  # of other items, or of runs from before choices were recorded
+        was, now = (
+            {run.seed or 0: pd.Series(side.scores[time]).to_numpy(float)
+             for run, side in zip(dose.runs, found, strict=True)}
+            for time in ("before", "after")
+        )  # fmt: skip
+        details = dose.runs[0].run.detail(InoculationDetails) or InoculationDetails()
+        names = {"probe": dose.series.probe, "original": details.original_task}
+        extras = ", ".join(sorted({run.extra for run in dose.runs} - {"none"}))
+        kinds = {"probe": "probe", "original": "original task"}
+        yield {
+            "set": names.get(task, task.removeprefix(OTHER)),
+            "of": kinds.get(task, "another set"),
+            "model": dose.series.model,
+            "control": dose.series.control,
+            "before": "before inoculation",
+            "dose": dose.dose,
+            "extra": extras,
+            "num_seeds": len(dose.runs),
+            **_numbers(changes(was, now, found[0].choices, found[0].groups)),
+            "_after": " ".join(filter(None, (f"k = {words.count(dose.dose)}", extras))),
+            "_about": words.dotted(kinds.get(task, "another set"), dose.series.about),
+            "_runs": [run.run.key for run in dose.runs],
+        }
+
+
+def _numbers(found: Changes) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for name in NUMBERS:
+        value, *ends = getattr(found, name)
+        low, high = ends if found.has_intervals else (None, None)
+        record |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
+    values = (found.lost, found.gained, found.guessing, found.smallest, found.p_value)
+    record |= dict(zip(COUNTS, values, strict=True))
+    return record | {"num_items": found.num_items, "num_groups": found.num_groups}
+
+
+def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
+    rows = results_frame(results).query("protocol == 'forgetting'")
+    for path, of_run in rows.groupby("path", sort=False):
+        run = results.by_path[str(path)]
+        details = run.detail(ForgettingDetails)
+        if details is None:
+            continue
+        by_metric = {row.metric: row for row in of_run.itertuples()}
+        record: dict[str, Any] = {
+            name: by_metric[name].value if name in by_metric else None for name in COUNTS
+        }
+        for name in NUMBERS:
+            estimate = Estimate.of(by_metric[name])
+            record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
+        yield {
+            "set": run.probe,
+            "of": "",
+            "model": run.model,
+            "control": "",
+            "before": details.before,
+            "dose": None,
+            "extra": "",
+            "num_seeds": details.num_seeds,
+            **record,
+            "num_items": run.counts.get("items"),
+            "num_groups": run.counts.get("groups"),
+            "_after": run.model,
+            "_about": words.dotted(by_metric["forgetting"].split, f"before: {details.before}"),
+            "_runs": run.key,
+        }
+
+
+def verdict(row: Any) -> str:
+    """Return whether anything was forgotten, in a few words."""
+    if words.missing(row.adjusted_forgetting_ci_low):
+        return f"too few groups (under {LEAST_GROUPS})"
+    if row.adjusted_forgetting_ci_low > 0:
+        if row.least_forgetting_ci_low > 0:
+            return "forgotten"
+        return "forgotten, unless the same items were guessed both times"
+    seen = row.smallest_forgetting
+    if words.missing(seen) or seen >= 1:
+        return "none shown, and none could have been"
+    items = words.count(round(seen * row.num_items))
+    return f"none shown; {words.percent(seen)}% ({items} items) would have been"
+
+
+def changes_table(results: Results) -> Table | None:
+    """Make the table of items lost and gained, with and without what guessing explains."""
+    found = changed(results)
+    if found.empty:
+        return None
+    return tables.table(
+        "forgetting",
+        "Lost and gained, item by item",
+        "Lost: items that were right before and are wrong after; gained: the other way round "
+        "(means over seeds), with McNemar's exact test of one against the other, by groups. "
+        f"{ASSUMED} Would have been: the smallest adjusted loss that these items, groups and seeds "
+        "show with probability 80%. Intervals are by groups and over seeds, from "
+        f"{LEAST_GROUPS} groups on.",
+        found.assign(verdict=[verdict(row) for row in found.itertuples()]),
+        [
+            text("items of", "set", "_about"),
+            text("after", "_after"),
+            whole("seeds", "num_seeds"),
+            tables.size(),
+            Column("lost / gained", _flips),
+            tables.accuracy("lost %", "forgetting", group="of the items"),
+            tables.share("by guessing %", "guessing", group="of the items"),
+            tables.gap("lost", "adjusted_forgetting", group="adjusted, points"),
+            tables.gap("gained", "adjusted_transfer", group="adjusted, points"),
+            text("forgotten?", "verdict"),
+        ],
+    )
+
+
+def _flips(row: Any) -> Cell:
+    flips = (f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (row.lost, row.gained))
+    return Cell(" / ".join(flips), f"p {words.probability(row.changed_p)}")
+
+
+class Changed(NamedTuple):
+    """An item that was answered before and after, by one run."""
+
+    set: str
+    run: str
+    after: str
+    was: ItemLine
+    now: ItemLine
+
+
+@lru_cache(maxsize=2)
+def answers(results: Results) -> tuple[Changed, ...]:
+    """Return the items that were answered before and after, of all runs that can be read."""
+    found = []
+    chosen = {cell.run.path: cell for cell in with_controls(results) if cell.chosen}
+    for run in results.runs:
+        if run.path not in chosen and run.protocol != "forgetting":
+            continue
+        try:
+            lines = read_item_lines(results, run)
+        except UnreadableResultError:
+            continue  # the section of all items says so
+        before: dict[tuple[str, str, int | None], ItemLine] = {}
+        for line in lines:
+            if line.set.endswith("_before"):
+                before[line.set, line.name, line.seed] = line
+        cell = chosen.get(run.path)
+        label = run.model if cell is None else f"{run.model}, k = {words.count(cell.dose)}"
+        for line in lines:
+            key = f"{line.set}_before", line.name
+            was = before.get((*key, line.seed), before.get((*key, None)))
+            if line.before is not None and was is not None:
+                found.append(Changed(_set_of(run, line), run.key, label, was, line))
+    return tuple(found)
+
+
+def _set_of(run: Run, line: ItemLine) -> str:
+    details = run.detail(InoculationDetails)
+    name = line.set.removeprefix("report_")
+    if details is None or name == "probe":
+        return run.probe
+    return details.original_task if name == "original" else name.removeprefix(OTHER)
+
+
+def concepts_table(results: Results) -> Table | None:
+    """Make the table of the concepts that lost the most; the csv file has all."""
+    rows = [
+        {
+            "set": one.set,
+            "after": one.after,
+            "concept": one.now.group,
+            "num_answers": 1,
+            "lost": (one.now.before or 0.0) * (1 - one.now.correct),
+            "gained": (1 - (one.now.before or 0.0)) * one.now.correct,
+        }
+        for one in answers(results)
+        if one.now.group
+    ]
+    if not rows:
+        return None
+    names = ["set", "after", "concept"]
+    found = pd.DataFrame(rows).groupby(names, as_index=False, sort=False).sum()
+    found["forgetting"] = found.lost / found.num_answers
+    found["transfer"] = found.gained / found.num_answers
+    found = found.sort_values(["set", "after", "lost", "gained"], ascending=[1, 1, 0, 1])
+    shown = found[found.lost > 0].groupby(["set", "after"], sort=False).head(MOST_CONCEPTS)
+    if shown.empty:
+        return None
+    return tables.table(
+        "forgotten_concepts",
+        "The concepts that lost the most",
+        "Answers of all seeds to the questions about one concept, and how many of them were lost "
+        "and gained. The csv file has all concepts.",
+        found,
+        [
+            text("items of", "set"),
+            text("after", "after"),
+            text("concept", "concept"),
+            whole("answers", "num_answers"),
+            tables.number("lost", "lost", "{:,.4g}".format),
+            tables.number("gained", "gained", "{:,.4g}".format),
+            tables.share("lost %", "forgetting"),
+        ],
+        shown=shown,
+    )
+
+
+def items_table(results: Results) -> Table | None:
+    """Make the table of items that were lost and gained most surely; the csv file has all."""
+    rows = []
+    for one in answers(results):
+        change = one.now.correct - (one.now.before or 0.0)
+        if not change or one.was.prediction is None or one.now.prediction is None:
+            continue
+        p_was, p_now = (_probability(line, line.prediction) for line in (one.was, one.now))
+        gold_was, gold_now = (_probability(line, line.answer) for line in (one.was, one.now))
+        choices = one.now.choices
+        rows.append(
+            {
+                "set": one.set,
+                "after": one.after,
+                "run": one.run,
+                "seed": one.now.seed,
+                "id": one.now.id,
+                "position": one.now.position,
+                "change": "lost" if change < 0 else "gained",
+                "question": one.now.question,
+                "choices": " / ".join(filter(None, choices)),
+                "gold": choices[one.now.answer],
+                "answer_before": choices[one.was.prediction],
+                "answer_after": choices[one.now.prediction],
+                "probability_before": p_was,
+                "probability_after": p_now,
+                "gold_before": gold_was,
+                "gold_after": gold_now,
+                "_moved": abs((gold_now or 0.0) - (gold_was or 0.0)),
+                "_runs": one.run,
+            }
+        )
+    if not rows:
+        return None
+    found = pd.DataFrame(rows).sort_values("_moved", ascending=False, kind="stable")
+    once = found.drop_duplicates(["set", "after", "change", "id", "position"])
+    shown = once.groupby(["set", "after", "change"], sort=True).head(MOST_ITEMS)
+    shown = shown.sort_values(["set", "after", "change"], ascending=[True, True, False])
+    return tables.table(
+        "changed_items",
+        "Items that were lost and gained",
+        "Those whose right answer's probability among the choices moved the most, and what the "
+        "model answered, with how probable. The csv file has all, and “Every item” below their "
+        "choices.",
+        found,
+        [
+            text("items of", "set", "after"),
+            text("change", "change"),
+            tables.prose("question", "question"),
+            text("right answer", "gold"),
+            Column("before", lambda r: _answer(r, "before"), "left"),
+            Column("after", lambda r: _answer(r, "after"), "left"),
+        ],
+        shown=shown,
+    )
+
+
+def _answer(row: Any, time: str) -> Cell:
+    probability = getattr(row, f"probability_{time}")
+    shown = "" if words.missing(probability) else f"{words.percent(probability)}%"
+    return Cell(getattr(row, f"answer_{time}"), shown)
+
+
+def _probability(line: ItemLine, place: int | None) -> float | None:
+    scores = [float("-inf") if score is None else score for score in line.scores]
+    if place is None or max(scores) == float("-inf"):
+        return None
+    return math.exp(log_normalised(scores)[place])
+
+
+def summary(results: Results) -> str:
+    """Return of each set how many items were lost and gained, and the verdict."""
+    found = changed(results)
+    sentences = []
+    for _, row in found.head(MOST_SENTENCES).iterrows():
+        lost, gained = _flips(row).text.split(" / ")
+        sentences.append(
+            f"Of {words.count(row.num_items)} items of {row.set} {lost} were lost and {gained} "
+            f"gained ({row._after}); forgotten: {verdict(row)}."
+        )
+    if (rest := len(found) - MOST_SENTENCES) > 0:
+        sentences.append(f"The table has {rest} more.")
+    return " ".join(sentences)
