@@ -139,10 +139,15 @@ SECTIONS = (
         "inoculation",
         "Inoculation",
         ("original", "before", "inoculation"),
-        (*ORIGINAL, *DOSES, *of("inoculation.pareto", "pareto_table")),
+        (
+            *(*ORIGINAL, *DOSES),
+            *of("inoculation.pareto", "pareto_table"),
+            *of("inoculation.dynamics", "dynamics_table"),
+        ),
         (
             *of("inoculation.figures", "inoculation_figure trajectory_figure"),
             *of("inoculation.pareto", "pareto_figure"),
+            *of("inoculation.dynamics", "data_map_figure"),
         ),
         of("inoculation.tables", "summary"),
         {"original": ORIGINAL, "inoculation": (*ORIGINAL, *DOSES)},
