@@ -228,6 +228,12 @@ def num_groups(groups: Groups) -> int:
     return len(np.unique(groups)) if isinstance(groups, np.ndarray) else len(set(groups))
 
 
+def num_effective(groups: Groups) -> float:
+    """Return Kish's effective number of groups: of independent items that tell as much."""
+    sizes = np.bincount(group_indices(groups))
+    return len(groups) ** 2 / float((sizes**2).sum())
+
+
 def group_indices(groups: Groups) -> NDArray[np.int64]:
     """Return (N,) the index of each item's group, from 0 without gaps."""
     if isinstance(groups, np.ndarray):

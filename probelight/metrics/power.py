@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from statistics import NormalDist
 
 _LEVEL, FOUND = NormalDist().inv_cdf(1 - 0.05 / 2), NormalDist().inv_cdf(0.8)
@@ -41,18 +42,24 @@ def paired(num_items: float, discordant: float = 0.3) -> float:
         discordant: Share of the items that one model has right and the other wrong, between 0 and
             1; at least the difference itself.
     """
+    return _smallest(partial(paired_items, discordant=discordant), num_items, 1.0)
+
+
+def paired_items(difference: float, discordant: float = 0.3) -> float:
+    """Return how many items show such a difference between two models on the same items.
+
+    Args:
+        difference: Of their accuracies, above 0 and up to 1.
+        discordant: As in `paired`.
+    """
     if not 0 < discordant < 1:
         raise ValueError(f"discordant={discordant} must be between 0 and 1")
-
-    def needed(difference: float) -> float:
-        changed = max(discordant, difference)
-        spread = _LEVEL * math.sqrt(changed) + FOUND * math.sqrt(changed - difference**2)
-        return (spread / difference) ** 2
-
-    return _smallest(needed, num_items, 1.0)
+    changed = max(discordant, difference)
+    spread = _LEVEL * math.sqrt(changed) + FOUND * math.sqrt(changed - difference**2)
+    return (spread / difference) ** 2
 
 
-def effective_items(num_items: int, num_seeds: int, correlation: float) -> float:
+def effective_items(num_items: float, num_seeds: int, correlation: float) -> float:
     """Return how many items a mean over seeds that answer the same items counts for.
 
     Args:

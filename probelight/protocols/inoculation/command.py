@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from rich.console import Console
+
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
@@ -35,6 +37,7 @@ from probelight.protocols.inoculation.data import (
     Splits,
     first_stage_splits,
     keyed_num_choices,
+    measured_sets,
     original_splits,
     parts_of,
     training_items,
@@ -61,6 +64,7 @@ from probelight.protocols.jobs.job import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.run import print_plan, run_command
+from probelight.protocols.jobs.status import detectable_table
 from probelight.results.record import RunRecord, data_files
 from probelight.results.run_folder import RunFolder
 
@@ -144,6 +148,9 @@ def inoculate(
         print(brief(notice))
     if dry_run:
         print_plan(jobs, Path(output_dir), trainer.accelerator)
+        name = parts.probe.files[0].config.name
+        sets = {name: parts.probe, original.name: parts.original, **parts.others}
+        Console().print(detectable_table(measured_sets(sets, num_seeds=1)))
         return None
     config = {
         "command": "inoculate",

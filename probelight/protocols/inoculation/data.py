@@ -305,6 +305,16 @@ def other_sets(context: RunContext, entries: tuple[str, ...]) -> dict[str, Split
     return found
 
 
+def measured_sets(sets: Mapping[str, Splits], num_seeds: int) -> list[tuple[str, list[str], int]]:
+    """Return name, groups of the items and seeds of what is selected and reported on."""
+    return [
+        (f"{name} {split}", splits.groups(items), num_seeds)
+        for name, splits in sets.items()
+        for split, items in ((SELECTION, splits.selection), (REPORT, splits.report))
+        if items
+    ]
+
+
 def _selected(
     probe: InoculatedProbe, train: ProbeData, parts: _Division
 ) -> tuple[list[Record], list[Record]]:

@@ -30,8 +30,10 @@ from probelight.protocols.engine.settings import AUTO, ModelSettings
 from probelight.protocols.inoculation.command import SubjectJobs
 from probelight.protocols.inoculation.data import (
     Parts,
+    measured_sets,
     num_balancing,
     original_splits,
+    other_sets,
     probe_splits,
 )
 from probelight.protocols.inoculation.settings import (
@@ -167,13 +169,9 @@ def plan(
         sets = {
             row.probe.name: probe_splits(context, row.probe),
             row.original: original_splits(context, grid.originals[row.original]),
+            **other_sets(context, tuple(row.probe.others)),
         }
-        item_sets += [
-            (f"{name} {split}", len(items), len(row.seeds))
-            for name, splits in sets.items()
-            for split, items in (("selection", splits.selection), ("report", splits.report))
-            if items
-        ]
+        item_sets += measured_sets(sets, len(row.seeds))
     Console().print(detectable_table(item_sets))
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")

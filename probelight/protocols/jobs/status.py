@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from rich.text import Text
 
 from probelight.io.escaping import brief, visible
 from probelight.io.package import program
-from probelight.metrics.power import effective_items, paired, two_proportions
+from probelight.metrics.intervals import num_effective
+from probelight.metrics.power import effective_items, paired, paired_items, two_proportions
 from probelight.protocols.jobs.fencing import last_driver
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.plan import (
@@ -284,6 +286,7 @@ COPIES_IN_MEMORY = 4  # weights, gradients, AdamW's two moments
 COPIES_OF_STATES = 6  # while a job trains: two states of weights and moments
 
 DISCORDANT = 0.3  # share of items that two settings answer differently
+WANTED = (0.05, 0.02)  # losses of which the table says how many items they need
 
 
 def expected_device(accelerator: str) -> str:
@@ -392,29 +395,37 @@ def _size(num_bytes: float) -> str:
     return f"{num_bytes:.1f} GB"
 
 
-def detectable_table(rows: Iterable[tuple[str, int, int]]) -> Table:
+def detectable_table(rows: Iterable[tuple[str, Sequence[Hashable], int]]) -> Table:
     """Return the smallest differences in accuracy that can be detected, per set of items.
 
-    Each of `rows` has a set's name, its number of items and the number of seeds.
+    Each of `rows` has a set's name, the group of each of its items, and the number of seeds.
     """
-    title = "smallest difference in accuracy that can be shown, in percentage points"
+    title = "smallest loss or gain in accuracy that can be shown, in percentage points"
     table = Table(title=title, title_justify="left")
-    for column in ("items", "number", "same items", "other items", "mean of seeds"):
-        table.add_column(column, justify="left" if column == "items" else "right")
-    for name, num_items, num_seeds in dict.fromkeys(rows):
-        same_items, other_items = paired(num_items, DISCORDANT), two_proportions(num_items)
+    wanted = [f"n for {100 * loss:.0f}" for loss in WANTED]
+    heads = ("items", "n", "worth", "same", "others", "seeds", *wanted)
+    for column in heads:
+        is_name = column == "items"
+        side = "left" if is_name else "right"
+        table.add_column(column, justify=side, overflow="fold", no_wrap=not is_name)
+    for name, num_items, worth, num_seeds in dict.fromkeys(
+        (name, len(groups), num_effective(groups), seeds) for name, groups, seeds in rows
+    ):
+        same_items, other_items = paired(worth, DISCORDANT), two_proportions(worth)
         points = ["-" if d > 1 else f"{100 * d:.1f}" for d in (same_items, other_items)]
         of_means = ""
         if num_seeds > 1:
-            best = paired(effective_items(num_items, num_seeds, correlation=0.0), DISCORDANT)
+            best = paired(effective_items(worth, num_seeds, correlation=0.0), DISCORDANT)
             of_means = ("-" if best > 1 else f"{100 * best:.1f}") + f" ({num_seeds})"
-        table.add_row(name, str(num_items), *points, of_means)
+        needed = [math.ceil(paired_items(loss, DISCORDANT) * num_items / worth) for loss in WANTED]
+        counts = (f"{number:,}" for number in needed)
+        table.add_row(name, f"{num_items:,}", f"{worth:,.0f}", *points, of_means, *counts)
     table.caption = (
-        "between two models on the same items, on as many other items each, and between their "
-        "means over seeds (in brackets how many) at best, were an item's outcomes independent "
-        f"between them; 80% power, alpha 0.05; {DISCORDANT:.0%} of the items answered differently; "
-        "questions about one concept count as independent here, so with several of them more is "
-        "needed"
+        "between two models, or before and after, on the same items; on as many others each; and "
+        "between means over seeds (in brackets how many) at best, were an item's outcomes "
+        f"independent between them; 80% power, alpha 0.05; {DISCORDANT:.0%} of the items answered "
+        "differently. Worth: independent items that tell as much, were all items of a group "
+        "answered alike (Kish). n for 5: items, grouped as these are, that would show 5 points"
     )
     table.caption_justify = "left"
     return table

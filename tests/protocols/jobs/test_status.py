@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -383,16 +384,24 @@ def test_the_smallest_differences_are_those_of_power_in_points(
 ) -> None:
     # (1.95996 sqrt(0.3) + 0.84162 sqrt(0.29))^2 / 0.01 = 233.1 items find a tenth on the same
     # items; by Fleiss's table 388 find it on others; three seeds are at best 78 x 3 = 234 items.
-    tests = [("a", 234, 1), ("b", 388, 1), ("a", 234, 1), ("c", 78, 3), ("few", 3, 2)]
+    sizes = [("a", 234, 1), ("b", 388, 1), ("a", 234, 1), ("c", 78, 3), ("few", 3, 2)]
+    tests = [(name, [*range(number)], seeds) for name, number, seeds in sizes]
+    # Two groups of 234 items are as good as two items.
+    tests.append(("pair", [0] * 234 + [1] * 234, 1))
     table = detectable_table(tests)
     rows = zip(*(map(str, column.cells) for column in table.columns), strict=True)
     found = {name: [*cells] for name, *cells in rows}
-    assert list(found) == ["a", "b", "c", "few"]
-    assert found["a"][:2] == ["234", "10.0"]
-    assert found["a"][3] == ""
-    assert found["b"][2] == "10.0"
-    assert found["c"][3] == "10.0 (3)"
-    assert found["few"][:3] == ["3", "-", "-"]
+    assert list(found) == ["a", "b", "c", "few", "pair"]
+    assert found["a"][:3] == ["234", "234", "10.0"]
+    assert found["a"][4] == ""
+    assert found["b"][3] == "10.0"
+    assert found["c"][4] == "10.0 (3)"
+    assert found["few"][:4] == ["3", "3", "-", "-"]
+    assert found["pair"][:3] == ["468", "2", "-"]
+    # For 5 points (1.959964 sqrt(0.3) + 0.841621 sqrt(0.2975))^2 / 0.0025 = 939.5 independent ones.
+    needed = (1.959964 * math.sqrt(0.3) + 0.841621 * math.sqrt(0.2975)) ** 2 / 0.0025
+    assert found["a"][5] == "940"
+    assert int(found["pair"][5].replace(",", "")) == pytest.approx(needed * 234, rel=1e-5)
     Console(width=120).print(table)
     shown = " ".join(capsys.readouterr().out.split())
     assert "80% power, alpha 0.05; 30% of the items answered differently" in shown
