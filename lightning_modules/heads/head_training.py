@@ -110,13 +110,18 @@ def _runs_at_once(
     return max(1, int(budget // (copies * numbers * heads.weight.element_size())))
 
 
+def sample_of(num_items: int, size: int, seed: int) -> np.ndarray:
+    """Return the item indices (size,) of a run's sample, in an order that is nested in size."""
+    return np.random.default_rng([seed, 0]).permutation(num_items)[:size]
+
+
 def sample_orders(num_items: int, size: int, epochs: int, seed: int) -> np.ndarray:
     """Return item indices (epochs, size) of a run: nested in size, shuffled anew in each epoch.
 
     The first `size` of one seeded permutation are the sample, so that the 62 are among the 125;
     controls use the same rows and seeds as standard (Talmor et al. 2020).
     """
-    sample = np.random.default_rng([seed, 0]).permutation(num_items)[:size]
+    sample = sample_of(num_items, size, seed)
     shuffles = np.random.default_rng([seed, size])
     return np.stack([shuffles.permutation(sample) for _ in range(epochs)])
 

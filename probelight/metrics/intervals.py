@@ -223,6 +223,18 @@ def half_width(terms: Sequence[Term], groups: Groups | None = None) -> float:
     return math.inf if total.num_groups == 1 else math.sqrt(total.squared_half(1 - LEVEL / 2))
 
 
+def mean_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> Interval:
+    """Return the mean over items and seeds of values without bounds, and its interval.
+
+    Args:
+        runs: By seed, (N,) the value of each item.
+        groups: (N,) the group of each item.
+    """
+    value = float(np.mean(list(runs.values())))
+    half = half_width([Term(1.0, runs)], groups)
+    return Interval(value, value - half, value + half)
+
+
 def num_groups(groups: Groups) -> int:
     """Return how many different groups there are."""
     return len(np.unique(groups)) if isinstance(groups, np.ndarray) else len(set(groups))

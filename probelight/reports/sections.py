@@ -59,6 +59,7 @@ ZERO_SHOT = (
     *of("zero_shot.rules", "rules_table letters_table flips_table"),
 )
 CURVES = of("curve.tables", "summary_tables")
+EFFORT = of("curve.information", "code_table information_table")
 ORIGINAL = of("inoculation.tables", "original_table")
 DOSES = of(
     "inoculation.tables", "seeds_table replay_table inoculation_table inoculation_parts_table"
@@ -106,10 +107,10 @@ SECTIONS = (
         "curves",
         "Learning curves",
         ("curve",),
-        (*CURVES, MEDALS, *of("curve.tables", "against_table parts_table curve_table")),
+        (*CURVES, MEDALS, *EFFORT, *of("curve.tables", "against_table parts_table curve_table")),
         of("curve.figures", "models_figure control_figures"),
-        (*of("curve.scores", "summary"), NOT_JUDGED),
-        {"curve": (*CURVES, MEDALS)},
+        (*of("curve.scores", "summary"), NOT_JUDGED, *of("curve.information", "summary")),
+        {"curve": (*CURVES, MEDALS, *EFFORT)},
     ),
     Section(
         "analyses",

@@ -76,6 +76,9 @@ class ItemLine:
             al. 2020).
         variability: Its standard deviation over them.
         correctness: Mean score over them.
+        pvi: Pointwise V-information in bits, against the same head trained without stems (curves
+            with the control choice_only, Ethayarajh et al. 2022).
+        conditional_pvi: The same against the head trained under the control no_language.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -104,6 +107,8 @@ class ItemLine:
     confidence: float | None = field(default=None, metadata=_OPTIONAL)
     variability: float | None = field(default=None, metadata=_OPTIONAL)
     correctness: float | None = field(default=None, metadata=_OPTIONAL)
+    pvi: float | None = field(default=None, metadata=_OPTIONAL)
+    conditional_pvi: float | None = field(default=None, metadata=_OPTIONAL)
 
     @property
     def name(self) -> str:

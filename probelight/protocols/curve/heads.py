@@ -6,8 +6,10 @@ head knows nothing of how likely the model finds a text with a candidate in it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -21,17 +23,25 @@ from probelight.lightning_modules.heads.feature_head import FrozenFeatures
 from probelight.lightning_modules.heads.head_training import (
     HeadPlan,
     PlateauPlan,
+    sample_of,
     sample_orders,
     train_stack,
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
+from probelight.metrics.information import answer_bits, guessed_bits
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import Scorer
 from probelight.probes.record import Record
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import CurveData
-from probelight.protocols.curve.rows import Measurement, by_seed, early_stopping, write_point
+from probelight.protocols.curve.rows import (
+    Measurement,
+    Portion,
+    by_seed,
+    early_stopping,
+    write_point,
+)
 from probelight.protocols.curve.settings import PROTOCOL, CurveSettings
 from probelight.protocols.engine.models import (
     kept_model,
@@ -235,6 +245,7 @@ class CurveProbe:
         checksum: Callable[[Any], str] = model_fingerprint,
     ) -> None:
         self.settings = settings
+        self.sizes = data.sizes or tuple(settings.sizes)
         self.kind = kind
         self.records = _records(data, settings)
         # Tokens are the same for all draws of the weights.
@@ -278,7 +289,8 @@ class CurveProbe:
             epochs = train_stack(heads, train, orders, plan, held_out)
         measured = []
         tables = heads.scores(evaluation)
-        for (control, seed), epoch, table in zip(cells, epochs, tables, strict=True):
+        codes = self._codes(heads, train, cells, size) if size else [[]] * len(cells)
+        for (control, seed), epoch, table, code in zip(cells, epochs, tables, codes, strict=True):
             records = self.records[control, "evaluation"]
             scores = [
                 row[: len(record.choices)].tolist()
@@ -286,8 +298,45 @@ class CurveProbe:
             ]
             predictions = Predictions(f"{control}-seed{seed}", records, scores)
             own_seed = seed if size or not self.one_start else None
-            measured.append(Measurement(control, own_seed, epoch, predictions))
+            measured.append(Measurement(control, own_seed, epoch, predictions, code=code))
         return measured
+
+    def _codes(
+        self,
+        heads: StackedHeads,
+        train: Sequence[CachedItems],
+        cells: Sequence[tuple[str, int]],
+        size: int,
+    ) -> list[list[Portion]]:
+        """Return what it takes to send the next portion of each run's sample (Voita & Titov 2020).
+
+        The next portion is what the sample of the next size adds. The first one is sent as guesses.
+        """
+        later = [other for other in self.sizes if other > size]
+        end = min(later, default=size)
+        codes: list[list[Portion]] = [[] for _ in cells]
+        samples = [
+            items.at(torch.from_numpy(sample_of(len(items), end, seed)))
+            for items, (_, seed) in zip(train, cells, strict=True)
+        ]
+        if size == min(self.sizes):
+            for code, items in zip(codes, samples, strict=True):
+                guessed = guessed_bits(items.choice_mask[:size].sum(dim=1).tolist())
+                code.append(Portion("first", guessed, guessed, size))
+        if not later:
+            return codes
+        added = [items.at(torch.arange(size, end)) for items in samples]
+        for code, items, table in zip(codes, added, heads.scores(added), strict=True):
+            bits = [
+                answer_bits([*compress(row, exists)], gold)
+                for row, exists, gold in zip(
+                    table.tolist(), items.choice_mask.tolist(), items.labels.tolist(), strict=True
+                )
+            ]
+            if math.isfinite(sent := math.fsum(bits)):
+                guessed = guessed_bits(items.choice_mask.sum(dim=1).tolist())
+                code.append(Portion("code", sent, guessed, len(bits)))
+        return codes
 
     def _plan(self, mode: HeadMode) -> HeadPlan:
         """Return how heads are trained: by epochs, or a baseline's until it stops."""

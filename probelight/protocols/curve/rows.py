@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
 
 from probelight.io.atomic import write_text_atomic
 from probelight.metrics.choices import majority_accuracy
-from probelight.probes.controls import CONTROLS, STANDARD
+from probelight.metrics.information import pvi
+from probelight.metrics.intervals import mean_interval, num_groups
+from probelight.probes.controls import CHOICE_ONLY, CONTROLS, STANDARD
 from probelight.probes.record import Record, groups_of
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.settings import PROTOCOL
@@ -37,6 +43,19 @@ HITS = "hits.json"
 MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set of choices
 
 
+class Portion(NamedTuple):
+    """Answers of train items that an online code sends together."""
+
+    name: str  # "first" is sent as even guesses, any other one by the "code" of a head
+    bits: float
+    guessed_bits: float  # of even guesses
+    num_items: int
+
+
+INFORMATION = {"pvi": CHOICE_ONLY, "conditional_pvi": "no_language"}  # against which control
+V_INFORMATION = {"pvi": "v_information", "conditional_pvi": "conditional_v_information"}
+
+
 @dataclass(frozen=True)
 class Measurement:
     """The scores of one model on the measured rows."""
@@ -46,6 +65,7 @@ class Measurement:
     epoch: int  # the epoch reported
     predictions: Predictions
     on_sample: Predictions | None = None  # on the rows that the whole network was trained on
+    code: Sequence[Portion] = ()  # what is sent with its head
 
 
 def by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
@@ -84,11 +104,18 @@ def write_point(
     `mode` is "mlp", "linear" or "full", or the mode of a scorer, which is not trained.
     `with_levels` adds chance and the majority's accuracy, which a curve has once.
     """
-    lines = (
-        replace(line, control=point.control, seed=point.seed)
-        for point in measured
-        for line in point.predictions.lines(data.groups)
-    )
+    bits = _information(measured) if size else {}
+    lines = []
+    for point in measured:
+        columns = bits.get(id(point), {})
+        for place, line in enumerate(point.predictions.lines(data.groups)):
+            line = replace(line, control=point.control, seed=point.seed)
+            if columns:
+                pvi_of = {name: column[place] for name, column in columns.items()}
+                line = replace(
+                    line, pvi=pvi_of.get("pvi"), conditional_pvi=pvi_of.get("conditional_pvi")
+                )
+            lines.append(line)
     write_predictions(run, lines, always=("control", "seed"))
     hits: dict[str, dict[str, str | list[float]]] = {}
     for point in measured:  # in the order of the rows; the zero-shot point is seed 0
@@ -117,6 +144,16 @@ def write_point(
             seed=point.seed,
         )
         rows += [accuracy_row(predictions, groups, trained), tied_row(predictions, trained)]
+        for name, values in bits.get(id(point), {}).items():
+            value, low, high = mean_interval({0: np.array(values)}, groups)
+            named = replace(trained, metric=V_INFORMATION[name], value=value)
+            named = replace(named, num_items=len(values), num_groups=num_groups(groups))
+            has_interval = math.isfinite(high)
+            rows.append(replace(named, ci_low=low, ci_high=high) if has_interval else named)
+        for sent in point.code:
+            for ending, value in (("_bits", sent.bits), ("_guessed_bits", sent.guessed_bits)):
+                named = replace(trained, metric=sent.name + ending, value=value)
+                rows.append(replace(named, num_items=sent.num_items))
         if (sample := point.on_sample) is not None:
             sampled = groups_of(sample.records, data.train_config.group_by)
             named = replace(trained, metric="train_accuracy")
@@ -158,6 +195,25 @@ def write_point(
         source=source_of(model),
         hits_file=HITS,
     )
+
+
+def _information(measured: Sequence[Measurement]) -> dict[int, dict[str, list[float]]]:
+    """Return, by point, the bits of each item against the heads of the same seed under controls.
+
+    None of a control that was not trained, or where a score is not a number.
+    """
+    found: dict[int, dict[str, list[float]]] = {}
+    points = {(point.control, point.seed): point.predictions for point in measured}
+    for point in measured:
+        for name, control in INFORMATION.items():
+            null, own = points.get((control, point.seed)), point.predictions
+            if point.control != STANDARD or null is None:
+                continue
+            pairs = zip(own.records, own.scores, null.scores, strict=True)
+            values = [round(pvi(x, empty, record.answer), 6) for record, x, empty in pairs]
+            if all(map(math.isfinite, values)):
+                found.setdefault(id(point), {})[name] = values
+    return found
 
 
 def choice_sets(records: Sequence[Record]) -> list[Subset | None]:

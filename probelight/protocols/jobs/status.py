@@ -406,8 +406,12 @@ def detectable_table(rows: Iterable[tuple[str, Sequence[Hashable], int]]) -> Tab
     heads = ("items", "n", "worth", "same", "others", "seeds", *wanted)
     for column in heads:
         is_name = column == "items"
-        side = "left" if is_name else "right"
-        table.add_column(column, justify=side, overflow="fold", no_wrap=not is_name)
+        table.add_column(
+            column,
+            justify="left" if is_name else "right",
+            overflow="fold",
+            no_wrap=not is_name,
+        )
     for name, num_items, worth, num_seeds in dict.fromkeys(
         (name, len(groups), num_effective(groups), seeds) for name, groups, seeds in rows
     ):

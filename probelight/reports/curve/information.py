@@ -1,0 +1,219 @@
+"""How much effort a model's knowledge takes, and how much information its features hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probelight.metrics.intervals import mean_interval
+from probelight.reports import table as tables
+from probelight.reports import words
+from probelight.reports.estimates import WHOLE, Estimate, named
+from probelight.reports.table import Cell, Column, Table, text, whole
+from probelight.results.frames import results_frame
+from probelight.results.load import Results, UnreadableResultError
+from probelight.results.predictions import read_item_lines
+
+CURVE = ["model", "probe", "mode", "split"]
+BITS = {"v_information": "pvi", "conditional_v_information": "conditional_pvi"}
+OVER_CONFIDENT = "over-confident"
+
+
+def code_table(results: Results) -> Table | None:
+    """Make the table of online code lengths (Voita & Titov 2020), by model and control."""
+    rows = results_frame(results).query("protocol == 'curve'")
+    names = ["first_bits", "code_bits", "first_guessed_bits", "code_guessed_bits"]
+    rows = rows[rows.metric.isin(names)]
+    if rows.empty:
+        return None
+    records = []
+    for key, of_curve in rows.groupby([*CURVE, "control"], sort=False):
+        by_seed = {}
+        for seed, of_seed in of_curve.groupby("seed"):
+            sums = of_seed.groupby("metric").value.sum().reindex(names)
+            first = of_seed[of_seed.metric == "first_bits"]
+            last = of_seed[of_seed.metric == "code_bits"]
+            # A code needs all its portions: each begins where the one before ends.
+            ends = [int(n) for n in (*first.num_items, *last.sort_values("num_train").num_items)]
+            starts = [0, *(int(n) for n in last.num_train.sort_values())]
+            if len(first) == 1 and len(last) and [*np.cumsum([0, *ends[:-1]])] == starts:
+                by_seed[seed] = (
+                    float(sums.iloc[:2].sum()),
+                    float(sums.iloc[2:].sum()),
+                    sum(ends),
+                )
+        if not by_seed:
+            continue
+        lengths, guessed, sent = zip(*by_seed.values(), strict=True)
+        shares = [even / length for length, even in zip(lengths, guessed, strict=True)]
+        records.append(
+            {
+                **dict(zip([*CURVE, "control"], key, strict=True)),
+                "num_seeds": len(by_seed),
+                "num_sent": sent[0],
+                "code_length": fmean(lengths),
+                "code_length_min": min(lengths),
+                "code_length_max": max(lengths),
+                "guessed_bits": fmean(guessed),
+                "compression": fmean(shares),
+                "compression_min": min(shares),
+                "compression_max": max(shares),
+                "_control": "as it is asked" if key[4] in WHOLE else key[4].replace("_", " "),
+                "_runs": [*of_curve.run.unique()],
+            }
+        )
+    return tables.table(
+        "code_length",
+        "How much effort does it take? Online code length",
+        "What it takes to send the answers of the largest sample to someone who has the texts: the "
+        "first portion as even guesses, each later one by the head that was trained on all before "
+        "it (Voita & Titov 2020). Compression: bits of even guesses over that; 1.00 or less is no "
+        "better than guessing. Mean over seeds, which draw the order, with the lowest and the "
+        "highest. With random weights it is what the architecture alone gives.",
+        records,
+        [
+            text("probe", "probe", "split"),
+            text("model", "model", "mode"),
+            text("control", "_control"),
+            whole("answers", "num_sent"),
+            tables.number("even guesses, bits", "guessed_bits", "{:,.0f}".format),
+            Column("code, bits", lambda row: _span(row, "code_length", "{:,.0f}".format)),
+            Column("compression", lambda row: _span(row, "compression", "{:.2f}".format)),
+        ],
+    )
+
+
+def _span(row: Any, name: str, form: Any) -> Cell:
+    low, high = (getattr(row, f"{name}_{end}") for end in ("min", "max"))
+    return Cell(form(getattr(row, name)), f"{form(low)}–{form(high)}" if low != high else "")
+
+
+@lru_cache(maxsize=2)
+def information(results: Results) -> pd.DataFrame:
+    """Return a row per curve and N with V-information, over seeds and items, and the accuracy.
+
+    `over_confident`: since the N before it the accuracy has risen and V-information fallen.
+    """
+    return tables.framed(list(_points(results)))
+
+
+def _points(results: Results) -> Iterator[dict[str, Any]]:
+    rows = results_frame(results).query("protocol == 'curve'")
+    is_whole = (rows.subset == "") & rows.control.isin(WHOLE)
+    measured = rows[is_whole & rows.metric.isin([*BITS, "accuracy"]) & (rows.num_train > 0)]
+    informed = measured[measured.metric == "v_information"]
+    for key, of_curve in measured.groupby(CURVE, sort=False):
+        before: dict[str, Any] | None = None
+        of_sizes = of_curve[of_curve.run.isin(informed.run)].groupby("num_train")
+        for size, of_size in of_sizes:
+            bits = _bits(results, {*of_size.path})
+            if not bits["v_information"]:
+                continue
+            record: dict[str, Any] = {
+                **dict(zip(CURVE, key, strict=True)),
+                "num_train": size,
+                "num_seeds": of_size.seed.nunique(),
+                "accuracy": float(of_size[of_size.metric == "accuracy"].value.mean()),
+                "num_items": int(of_size.num_items.iloc[0]),
+                "_runs": [*of_size.run.unique()],
+            }
+            for name, (runs, groups) in ((n, b) for n, b in bits.items() if b):
+                estimate = Estimate(*mean_interval(runs, groups))
+                record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
+            # As it is printed: what is equal there has not changed.
+            rises = before and round(record["accuracy"], 3) > round(before["accuracy"], 3)
+            change = 0.0
+            if before:
+                change = round(record["v_information"], 2) - round(before["v_information"], 2)
+            yield record | {"over_confident": bool(rises and change < 0)}
+            before = record
+
+
+def _bits(results: Results, paths: set[str]) -> dict[str, Any]:
+    """Return, by metric, the bits of each item by seed, and the items' groups; () if none."""
+    found: dict[str, dict[int, list[float]]] = {name: {} for name in BITS}
+    groups: tuple[int, ...] | None = None
+    for path in sorted(paths):
+        run = results.by_path[path]
+        groups = run.hits.groups if run.hits else groups
+        try:
+            lines = read_item_lines(results, run)
+        except UnreadableResultError:
+            continue  # the section of all items says so
+        for line in lines:
+            for name, column in BITS.items():
+                if (value := getattr(line, column)) is not None:
+                    found[name].setdefault(line.seed or 0, []).append(value)
+    return {
+        name: ({seed: np.array(bits) for seed, bits in runs.items()}, groups) if runs else ()
+        for name, runs in found.items()
+    }
+
+
+def information_table(results: Results) -> Table | None:
+    """Make the table of V-information by N, next to the accuracy."""
+    found = information(results)
+    if found.empty:
+        return None
+    return tables.table(
+        "v_information",
+        "How much information? V-information",
+        "Bits per item by which the head makes the right answer likelier than one that was trained "
+        "without the stems (control choice only), on the measured items; conditional: than one "
+        "trained under the no-language control (Ethayarajh et al. 2022). Intervals are by groups "
+        "and over seeds. Below 0 the head is surer of wrong answers than a guess would be. Called "
+        "over-confident where the accuracy rises while V-information falls.",
+        found.assign(_verdict=found.over_confident.map({True: OVER_CONFIDENT, False: ""})),
+        [
+            text("probe", "probe", "split"),
+            text("model", "model", "mode"),
+            whole("N", "num_train"),
+            whole("seeds", "num_seeds"),
+            tables.share("accuracy %", "accuracy"),
+            _bits_column("V-information, bits", "v_information"),
+            _bits_column("conditional, bits", "conditional_v_information"),
+            text("", "_verdict"),
+        ],
+    )
+
+
+def _bits_column(label: str, name: str) -> Column:
+    def show(row: Any) -> Cell:
+        columns = (name, f"{name}_ci_low", f"{name}_ci_high")
+        value, low, high = (getattr(row, column, None) for column in columns)
+        if words.missing(value):
+            return Cell(words.ABSENT)
+        ends = "" if words.missing(low) else f"{_signed(low)} to {_signed(high)}"
+        return Cell(_signed(value), ends)
+
+    return Column(label, show)
+
+
+def _signed(bits: float | None) -> str:
+    text = f"{bits or 0.0:+.2f}"
+    return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
+
+
+def summary(results: Results) -> str:
+    """Return which models are over-confident: surer with more training, and not better informed."""
+    sentences = []
+    found = information(results)
+    for key, of_curve in () if found.empty else found.groupby(CURVE, sort=False):
+        points = of_curve.to_dict("records")
+        for before, now in pairwise(points):
+            if now["over_confident"]:
+                sentences.append(
+                    f"{key[0]} is over-confident on {key[1]} ({key[2]}): from N = "
+                    f"{words.count(before['num_train'])} to {words.count(now['num_train'])} its "
+                    f"accuracy rises from {words.percent(before['accuracy'])} to "
+                    f"{words.percent(now['accuracy'])} and its V-information falls from "
+                    f"{_signed(before['v_information'])} to {_signed(now['v_information'])} bits."
+                )
+                break
+    return " ".join(sentences)
