@@ -25,6 +25,7 @@ from probelight.probes.record import MASK, GroupBy, Setup
 CONFIG_DIR = CONFIGS / "probe"
 EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ of the repository
 KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it decides the answer
+STANDARD_WORDING = "standard"
 MAX_PATTERN = 2_000  # characters of a regular expression
 MAX_REPEATS = 10_000  # product of its counted repetitions, which compiling writes out
 MATCH_SECONDS = 1.0  # of processor time for one stem, which takes some microseconds,
@@ -103,6 +104,8 @@ class ProbeConfig:
         leave_out: Split name to lines (or rows of the Hub) that cannot be used.
         ids_repeat: Whether ids of its released files may repeat.
         variants: Variants that its records allow, by name; see `probelight.probes.controls`.
+        phrasings: Other wordings of a stem, by name: a text with {1}, {2}, ... for its arguments,
+            from the left, and {kept}.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -129,6 +132,7 @@ class ProbeConfig:
     leave_out: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     ids_repeat: bool = False
     variants: Mapping[str, VariantConfig] = field(default_factory=dict)
+    phrasings: Mapping[str, str] = field(default_factory=dict)
 
     def find_arguments(self, stem: str, spent: dict[str, float] | None = None) -> Arguments | None:
         """Return the template that fits a whole stem, white space aside, with its arguments.
@@ -292,9 +296,19 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
     if config.group_by == "arguments" and not config.arguments:
         yield "`group_by` is `arguments`, so `arguments` must say how to find them"
     if config.setup == "minimal_pair":
-        parts = ("candidates", "arguments", "key_words", "nonsense", "variants")
+        parts = ("candidates", "arguments", "key_words", "nonsense", "variants", "phrasings")
         for key in filter(partial(getattr, config), parts):
             yield f"`{key}` is not of minimal pairs, which are whole sentences"
+    if config.phrasings and not config.arguments:
+        yield "`phrasings` put in the arguments, so `arguments` must say how to find them"
+    for name, text in config.phrasings.items():
+        place, num_masks = f"`phrasings.{name}`", text.count(MASK)
+        if config.setup == "mc_mlm" and num_masks != 1:
+            yield f"{place} has {num_masks} {MASK}; it needs exactly one"
+        if not re.fullmatch(r"(?:[^{}]|\{(?:[1-9]|kept)\})*", text) or "{" not in text:
+            yield f"{place} must have its arguments as {{1}}, {{2}}, ..., and no other braces"
+        if name == STANDARD_WORDING:
+            yield f"{place}: that is the wording of the files; give it another name"
     if not config.splits:
         yield "`files` is missing, and there is no `hub` either"
     places = {"": config.arguments}

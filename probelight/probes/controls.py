@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from probelight.io.errors import ConfigError, RecordError, nearest
-from probelight.probes.catalog import Arguments, ProbeConfig
+from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
+from probelight.probes.catalog import KEPT, Arguments, ProbeConfig
 from probelight.probes.record import MASK, Record
 from probelight.probes.source import ProbeData
 
@@ -145,6 +145,43 @@ def _changed(record: Record, stem: str, choices: tuple[str, ...]) -> Record:
     if stem == record.stem:
         raise RecordError(f"{record.where}: the control leaves {record.stem!r} as it is")
     return replace(record, stem=stem, choices=choices)
+
+
+def phrased(record: Record, config: ProbeConfig, phrasing: str) -> Record:
+    """Return an item in another wording, which its probe's config names.
+
+    Raises:
+        RecordError: If no template of the probe fits, or the wording has other arguments.
+    """
+    found = _arguments(record, config)
+    named = {str(n): record.stem[slice(*span)] for n, span in enumerate(found.spans, start=1)}
+    for span in found.kept:
+        named[KEPT] = record.stem[slice(*span)]
+    text, wanted = config.phrasings[phrasing], re.compile(r"\{(\w+)\}")
+    if missing := {*wanted.findall(text)} - named.keys():
+        raise RecordError(
+            f"{record.where}: `phrasings.{phrasing}` of {config.name} has {{{min(missing)}}}, and "
+            f"there are {len(found.spans)} arguments in {record.stem!r}"
+        )
+    return replace(record, stem=wanted.sub(lambda match: named[match[1]], text))
+
+
+def phrasings_named(config: ProbeConfig, names: Sequence[str], option: str) -> list[str]:
+    """Return the wanted phrasings of a probe, all for "all"; a UsageError names those it has."""
+    known = [*config.phrasings]
+    if not known:
+        raise UsageError(
+            f"{option}: {config.name} has no `phrasings` in its config (docs/own_probe.md)"
+        )
+    if [*names] == ["all"]:
+        return known
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"{option}: {config.name} has no phrasing {name!r}{nearest(name, known)}; there "
+                f"are {', '.join(known)}, or all"
+            )
+    return [*names]
 
 
 @dataclass(frozen=True)

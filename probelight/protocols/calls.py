@@ -45,6 +45,7 @@ def zero_shot(
     shots: int = 0,
     chat: str = "never",
     prompt: Mapping[str, Any] | None = None,
+    phrasings: Sequence[str] = (),
     ranks: bool = False,
     output_dir: str | Path | None = None,
     mirror: str | None = None,
@@ -64,6 +65,7 @@ def zero_shot(
         shots: Examples of the train split before each item.
         chat: "auto" or "always" puts items in the chat template of a model's tokenizer.
         prompt: The texts around items, such as {"system": "Answer by one letter."}.
+        phrasings: Also ask in these other wordings of the probes' configs; ["all"] for all.
         ranks: Also the ranks of the candidates in the whole vocabulary.
         output_dir: Folder of the results, in which the same call goes on where it stopped; a
             temporary one by default.
@@ -85,7 +87,7 @@ def zero_shot(
             names.append(_probe_name(entry, made, number))
         options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
         options["scoring"] = [*scoring]
-        options |= {"shots": shots, "chat": chat}
+        options |= {"shots": shots, "chat": chat, "phrasings": [*phrasings]}
         options["letters"] = as_settings(LetterSettings, letters or {}, "letters")
         options["prompt"] = as_settings(PromptSettings, prompt or {}, "prompt")
         command(**shared, **_models(models, made), probes=names, **options)

@@ -66,6 +66,9 @@ class ItemLine:
             group, and in files from before it was recorded.
         best: Indices of all best choices (zero-shot, where it scores by several rules).
         by_rule: The answer by each of those rules.
+        by_phrasing: The answer in each other wording (`zero-shot --phrasings`).
+        known: The item's class by its answers in other wordings, before any training: HighlyKnown,
+            MaybeKnown, WeaklyKnown or Unknown (after Gekhman et al. 2024).
         control: The control (curves, and inoculation under a control); empty where there is none,
             or the set names it.
         seed: Of the run that answered (curves); None where nothing was drawn.
@@ -100,6 +103,10 @@ class ItemLine:
     interval_group: int | None = field(default=None, metadata=_OPTIONAL)
     best: tuple[int, ...] | None = field(default=None, metadata=_OPTIONAL)
     by_rule: Mapping[str, RuleAnswer] | None = field(default=None, hash=False, metadata=_OPTIONAL)
+    by_phrasing: Mapping[str, RuleAnswer] | None = field(
+        default=None, hash=False, metadata=_OPTIONAL
+    )
+    known: str = field(default="", metadata=_OPTIONAL)
     control: str = field(default="", metadata=_OPTIONAL)
     seed: int | None = field(default=None, metadata=_OPTIONAL)
     before: float | None = field(default=None, metadata=_OPTIONAL)
@@ -158,8 +165,9 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
         or column.name in always
         or getattr(line, column.name) != column.default
     }
-    if by_rule := values.get("by_rule"):
-        values["by_rule"] = {rule: vars(answer) for rule, answer in by_rule.items()}
+    for name in ("by_rule", "by_phrasing"):
+        if answers := values.get(name):
+            values[name] = {key: vars(answer) for key, answer in answers.items()}
     return values
 
 

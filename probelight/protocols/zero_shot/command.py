@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -14,6 +15,7 @@ from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Names, NumShots, PathText
 from probelight.metrics.scoring_rules import DEBIASED, LETTER, OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, probe_names
+from probelight.probes.controls import phrased, phrasings_named
 from probelight.probes.prompts import (
     Chat,
     LetterSettings,
@@ -52,6 +54,7 @@ from probelight.protocols.jobs.job import (
 from probelight.protocols.jobs.run import run_command
 from probelight.protocols.zero_shot import measures
 from probelight.protocols.zero_shot.letters import ask_letters
+from probelight.protocols.zero_shot.phrasings import Phrased
 from probelight.protocols.zero_shot.prompting import (
     TRAIN,
     examples_of,
@@ -78,7 +81,7 @@ DEFAULT_PROMPT = PromptSettings()
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "split ranks scoring letters.orders shots chat mirror trainer.accelerator "
+        "split ranks scoring phrasings letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
 )
@@ -96,6 +99,7 @@ def zero_shot(
     shots: NumShots = 0,
     chat: Chat = "never",
     prompt: PromptSettings = DEFAULT_PROMPT,
+    phrasings: Names = (),
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -121,6 +125,8 @@ def zero_shot(
         chat: Whether items are put in the chat template of a model's tokenizer: "always", "never",
             or "auto", where there is one. Only causal models are asked in a chat.
         prompt: The texts around items.
+        phrasings: Also ask in other wordings that the probe's config names, by commas, or all: the
+            accuracy in each, consistency, and what was known in which sense.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
 
@@ -164,6 +170,12 @@ def zero_shot(
             f"--shots and --chat: {whole[0]} has whole sentences, which are no answers; give "
             "--scoring letter, or leave them out"
         )
+    worded: dict[str, list[str]] = {}
+    for loaded in sets if phrasings else ():
+        probe = loaded.data.config
+        worded[loaded.name] = phrasings_named(probe, phrasings, "--phrasings")
+        for record, name in product(loaded.data.records, worded[loaded.name]):
+            phrased(record, probe, name)  # refused before any of them is scored
     examples: dict[str, ProbeData] = {}
     for loaded in sets:
         if shots:
@@ -186,11 +198,12 @@ def zero_shot(
         **({"ranks": True} if ranks else {}),
         **({"scoring": rules} if rules else {}),
         **asked,
+        **({"phrasings": worded} if worded else {}),
     }
     return run_command(
         output_dir,
         config,
-        zero_shot_jobs(sets, chosen, trainer, ranks, rules, asked, examples),
+        zero_shot_jobs(sets, chosen, trainer, ranks, rules, asked, examples, worded),
         RunContext(trainer, mirror=mirror, own=own_configs(sets), engine=engine),
         files=[*(loaded.data for loaded in sets), *examples.values()],
         table=PROTOCOL,
@@ -286,11 +299,12 @@ def zero_shot_jobs(
     rules: Sequence[str] = (),
     asked: Mapping[str, Any] | None = None,
     examples: Mapping[str, ProbeData] | None = None,
+    worded: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Job]:
     """Return the jobs that score each set with each model; a model is loaded once per setup.
 
     `asked` says how letters are asked for and items put to the model; `examples` are what these are
-    drawn from, by the name of the set.
+    drawn from, and `worded` the phrasings, by the name of the set.
     """
     jobs = []
     for model in models:
@@ -312,6 +326,9 @@ def zero_shot_jobs(
                 **({"examples": checksums(examples[loaded.name])} if examples else {}),
                 **({"chat_template": template} if template else {}),
             }
+            if worded:
+                texts = {name: probe.phrasings[name] for name in worded[loaded.name]}
+                config["phrasings"] = texts
             name = f"zero-shot-{loaded.name}-{model.label}"
             jobs.append(Job(name, config, score_set, title=f"{loaded.name}, {model.label}"))
     return jobs
@@ -365,7 +382,11 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     posed = [prompts.words(record) for record in loaded.records]
     if prompts.num_shots and not (pairs or prompts.in_chat):
         refuse_cut(scorer.choice_scores(), posed, f"--shots {prompts.num_shots}")
-    answered = predict(scorer, {name: posed}, context.trainer)[name]
+    sets = {name: posed}
+    for phrasing in config.get("phrasings", ()):
+        asked_so = [phrased(record, loaded.config, phrasing) for record in loaded.records]
+        sets[f"{name} ({phrasing})"] = [prompts.words(record) for record in asked_so]
+    answered, *reworded = predict(scorer, sets, context.trainer).values()
     own = {id(put): record for put, record in zip(posed, loaded.records, strict=True)}
     predictions = replace(answered, records=[own[id(put)] for put in answered.records])
     row = replace(
@@ -415,7 +436,13 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     if asked and asked["chat"] == "auto" and not (scorer.is_in_chat or reader.is_in_chat):
         notices.append(f"{model.label} has no chat template, and was asked without a chat")
     notices += [notice for notice in panel.notices if notice not in notices]
-    write_predictions(run, panel.lines(groups))
+    lines = panel.lines(groups)
+    if reworded:
+        by_name = dict(zip(config["phrasings"], reworded, strict=True))
+        in_all = Phrased(predictions, by_name)
+        rows += in_all.rows(groups, row)
+        lines = in_all.lines(lines)
+    write_predictions(run, lines)
     return RunRecord(
         protocol=PROTOCOL,
         model=model.label,
