@@ -257,6 +257,9 @@ class SubjectJobs:
             "checkpoint": self.checkpoint,
             "model_run": [job.key for job in self.originals[-1:]],
         }
+        if self.parts.phrasings:
+            texts = self.parts.probe.files[0].config.phrasings
+            self._config["phrasings"] = {name: texts[name] for name in self.parts.phrasings}
 
     def job(
         self,

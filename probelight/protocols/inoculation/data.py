@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from probelight.io.errors import UsageError
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.controls import STANDARD, control_named
+from probelight.probes.controls import STANDARD, control_named, phrased, phrasings_named
 from probelight.probes.record import Record, group_of
 from probelight.probes.source import ProbeData, load_entry, load_probe
 from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
@@ -102,6 +103,8 @@ class ScoredSet(NamedTuple):
 
 SELECTION, REPORT = "selection", "report"
 PROBE, ORIGINAL, OTHER = "probe", "original", "other_"
+PHRASED = "phrased_"  # and the name of a phrasing: the probe's report items in other words
+BEFORE_ALONE = "before"  # the split of what is scored before the dose alone
 SELECTED_PROBE, SELECTED_ORIGINAL = ScoredSet(SELECTION, PROBE), ScoredSet(SELECTION, ORIGINAL)
 REPORTED_PROBE, REPORTED_ORIGINAL = ScoredSet(REPORT, PROBE), ScoredSet(REPORT, ORIGINAL)
 
@@ -113,6 +116,7 @@ class Parts:
     probe: Splits
     original: Splits
     others: Mapping[str, Splits] = field(default_factory=dict)  # other sets to report, by name
+    phrasings: tuple[str, ...] = ()  # in which the probe's report items are asked before
     control: str = STANDARD  # of the probe's items
     num_choices: int | None = None  # that the run is to pad its questions to
 
@@ -131,13 +135,18 @@ class Parts:
             REPORTED_PROBE: self.probe.report,
             REPORTED_ORIGINAL: self.original.report,
             **{ScoredSet(REPORT, OTHER + name): s.report for name, s in self.others.items()},
+            **{self.phrased_set(name): self.probe.report for name in self.phrasings},
         }
+
+    def phrased_set(self, name: str) -> ScoredSet:
+        """Return the set of the probe's report items in a phrasing."""
+        return ScoredSet(BEFORE_ALONE, PHRASED + name)
 
     def of(self, task: str) -> Splits:
         """Return the items of one of the two tasks, or of another set."""
         if task.startswith(OTHER):
             return self.others[task.removeprefix(OTHER)]
-        return self.probe if task == PROBE else self.original
+        return self.original if task == ORIGINAL else self.probe
 
     def control_of(self, task: str) -> str:
         """Return the control that a task's items are under; empty for none."""
@@ -145,19 +154,31 @@ class Parts:
 
     def posed(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
         """Return items as the model is given them: those of the probe under its control."""
+        config = self.probe.files[0].config
+        if task.startswith(PHRASED):
+            return [phrased(record, config, task.removeprefix(PHRASED)) for record in records]
         if not self.control_of(task):
             return records
-        change, config = control_named(self.control).change, self.probe.files[0].config
+        change = control_named(self.control).change
         return [change(record, config, {}) for record in records]
 
 
 def parts_of(context: RunContext, subject: Subject) -> Parts:
     """Return the items of a probe and of an original task."""
     probe = InoculatedProbe(**asdict(subject.probe))  # also where files may stand for it
+    splits, phrasings = probe_splits(context, probe), list[str]()
+    if probe.phrasings:
+        if probe.control != STANDARD:
+            raise UsageError(f"probe.phrasings have no stems under {probe.control}; leave one out")
+        config = splits.files[0].config
+        phrasings = phrasings_named(config, probe.phrasings, "probe.phrasings")
+        for record, name in product(splits.report, phrasings):
+            phrased(record, config, name)  # refused before anything is trained
     return Parts(
-        probe_splits(context, probe),
+        splits,
         original_splits(context, subject.original),
         other_sets(context, tuple(probe.others)),
+        tuple(phrasings),
         probe.control,
         subject.original.num_choices,
     )

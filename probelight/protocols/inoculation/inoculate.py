@@ -33,6 +33,7 @@ from probelight.protocols.inoculation.data import (
     PROBE,
     REPORT,
     REPORTED_ORIGINAL,
+    REPORTED_PROBE,
     SELECTION,
     Parts,
     ScoredSet,
@@ -51,6 +52,7 @@ from probelight.protocols.inoculation.original_task import completed, finished_r
 from probelight.protocols.inoculation.rows import (
     Scored,
     cost_interpretable,
+    known_before,
     report_rows,
     reported_hits,
     selection_rows,
@@ -91,6 +93,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
 BEFORE_FILE = "before.json"
+PROBE_TEXT = REPORTED_PROBE.text
 HITS = "hits.json"
 Sets = Mapping[ScoredSet, Sequence[Record]]
 
@@ -268,8 +271,9 @@ class InoculationRun:
         after = score(self.context, self.parts, scorer, reported)
         lines = self.prediction_lines(before_reported, "_before")
         started = [line.correct for line in lines]
+        known = iter(known_before(self.parts, before))
         lines += [
-            replace(line, before=score)
+            replace(line, before=score, known=next(known, "") if line.set == PROBE_TEXT else "")
             for line, score in zip(self.prediction_lines(after), started, strict=True)
         ]
         write_predictions(self.run, [*lines, *dynamics])
@@ -377,7 +381,7 @@ def score(
     given = {one.text: parts.posed(one.task, records) for one, records in sets.items()}
     scored = predict(scorer, given, context.trainer)
     if parts.control == STANDARD:
-        return {one: scored[one.text] for one in sets}
+        return {one: replace(scored[one.text], records=items) for one, items in sets.items()}
     # Groups and relatives go by the question, whatever the model saw of it.
     return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
 

@@ -16,6 +16,7 @@ from probelight.metrics.aggregate import aggregate, chance_corrected
 from probelight.metrics.clusters import strict_by_size, strict_scores
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import accuracy_interval, group_indices
+from probelight.metrics.knowledge import knowledge_class
 from probelight.protocols.inoculation.data import (
     ORIGINAL,
     OTHER,
@@ -30,6 +31,7 @@ from probelight.protocols.inoculation.data import (
     ScoredSet,
     Splits,
 )
+from probelight.protocols.zero_shot.phrasings import knowledge_rows, known_subset
 from probelight.results.hits import written_hits
 from probelight.results.measured import (
     Predictions,
@@ -118,6 +120,13 @@ def report_rows(
     untouched = members(untouched_of(parts.original.not_in_train(old.records)))
     for subset, items in [*(sets.items() if len(sets) > 1 else ()), *untouched.items()]:
         rows += _cost_rows(replace(row, subset=subset), parts.original, old, new, items)
+    if classes := known_before(parts, before):
+        asked = _phrased_scores(parts, before)
+        rows += knowledge_rows(probe.records, asked, row)
+        subsets_of_items = [known_subset(name) for name in classes]
+        for ending, predictions in both.items():
+            named = replace(row, metric=f"probe_accuracy{ending}")
+            rows += subset_rows(predictions, groups, subsets_of_items, named)
     for one, now in after.items():
         was, splits = before[one], parts.of(one.task)
         data_sets = sets if one.task == ORIGINAL and len(sets) > 1 else {}
@@ -146,6 +155,22 @@ def cost_interpretable(data: Splits, before: Predictions) -> bool:
     """Return whether the original task was above chance on its report items before inoculation."""
     _, low, _ = accuracy_interval(before.item_scores, data.groups(before.records))
     return low > before.floor
+
+
+def _phrased_scores(parts: Parts, before: Scored) -> list[Sequence[Sequence[float]]]:
+    """Return the scores of each report item before the dose in every other phrasing."""
+    sets = [before[parts.phrased_set(name)].scores for name in parts.phrasings]
+    return [[*of_item] for of_item in zip(*sets, strict=True)]
+
+
+def known_before(parts: Parts, before: Scored) -> list[str]:
+    """Return the class of each report item by the other phrasings; nothing without any.
+
+    The wording that is measured has no say, so that gains and losses by class do not come from
+    classes that were drawn by the very answers that change.
+    """
+    pairs = zip(parts.probe.report, _phrased_scores(parts, before), strict=False)
+    return [knowledge_class(of_item, record.answer) for record, of_item in pairs]
 
 
 def reported_hits(parts: Parts, before: Scored, after: Scored) -> dict[str, Any]:

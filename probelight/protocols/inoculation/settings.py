@@ -115,6 +115,9 @@ class InoculatedProbe(ranges.Settings):
         split_seed: Seeds the selection split, which all seeds of an inoculation share.
         control: "standard", or "choice_only": the same items without their questions, in the dose
             and in what is measured. It shows what a model gains from the choices alone.
+        phrasings: Other wordings of the probe's config ("all", or their names) in which the model
+            is asked before the dose: what it knew of an item is then told by other answers than
+            those that are measured.
         others: Other sets that are scored before and after, as `name` or `name:split`, to see what
             the dose changed in them.
     """
@@ -129,6 +132,7 @@ class InoculatedProbe(ranges.Settings):
     split_seed: ranges.Seed = 0
     control: str = STANDARD
     others: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
+    phrasings: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,7 +151,7 @@ class InoculatedProbe(ranges.Settings):
 
     def config(self) -> dict[str, Any]:
         """Return plain values, without newer settings at their defaults: runs keep their keys."""
-        newer = {"control": STANDARD, "others": []}
+        newer = {"control": STANDARD, "others": [], "phrasings": []}
         return {k: v for k, v in asdict(self).items() if k not in newer or v != newer[k]}
 
 
