@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -478,3 +480,26 @@ def test_of_several_processes_the_first_one_trains_heads(
     for made in first.glob("runs/*/result.json"):
         left = further / made.relative_to(first)
         assert left.read_bytes() == made.read_bytes()
+
+
+def test_what_the_next_portion_takes_by_a_plain_loop(
+    module: ChoiceModule, pairs: CurveData
+) -> None:
+    settings = replace(SETTINGS, sizes=[8, 14])
+    data = replace(pairs, sizes=(8, 14))
+    first, last = (CurveProbe(module, data, settings, TRAINER).point("mlp", n) for n in (8, 14))
+    assert [[sent.name for sent in one.code] for one in first] == [["first", "code"]] * 2
+    assert [one.code for one in last] == [[], []]  # nothing is left to send
+    # The same heads, measured on the train rows themselves.
+    on_train = CurveProbe(module, replace(data, evaluation=data.train), settings, TRAINER)
+    for one, measured in zip(first, on_train.point("mlp", 8), strict=True):
+        order = np.random.default_rng([one.seed, 0]).permutation(len(data.train))
+        bits = 0.0
+        for place in order[8:14]:
+            scores = measured.predictions.scores[place]
+            total = sum(math.exp(score) for score in scores)
+            bits -= math.log2(math.exp(scores[data.train[place].answer]) / total)
+        begun, sent = one.code
+        assert (begun.bits, begun.num_items) == (8.0, 8)  # of two choices one bit each
+        assert sent.bits == pytest.approx(bits, abs=1e-4)
+        assert (sent.guessed_bits, sent.num_items) == (6.0, 6)

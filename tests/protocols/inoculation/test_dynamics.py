@@ -9,7 +9,9 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+import yaml
 
+from probelight.metrics.knowledge import knowledge_class
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
@@ -98,3 +100,46 @@ def test_another_set_is_there_once(
     config["probe"] = {**config["probe"], "others": [f"{entry}:train", f"{entry}:test"]}
     assert run(config, tmp_path / "out", tmp_path) == 2
     assert "first is there twice; leave it out" in capsys.readouterr().err
+
+
+def test_classes_come_from_the_other_phrasings_alone(
+    inoculation_config: dict[str, Any], second_worded: Path, tmp_path: Path
+) -> None:
+    config = dict(inoculation_config)
+    config["probe"] = {**config["probe"], "name": str(second_worded), "phrasings": ["all"]}
+    assert run(config, tmp_path / "out", tmp_path) == 0
+    [folder] = (tmp_path / "out").glob("runs/inoculate-*")
+    before = json.loads((folder / "before.json").read_text())
+    lines = [
+        line
+        for line in read_predictions(tmp_path / "out", "inoculate-*")
+        if line["set"] == "report_probe"
+    ]
+    scores = list(zip(before["before_phrased_one"], before["before_phrased_two"], strict=True))
+    expected = [
+        knowledge_class(of_item, line["answer"])
+        for of_item, line in zip(scores, lines, strict=True)
+    ]
+    assert [line["known"] for line in lines] == expected
+    rows = [
+        r for r in read_results(tmp_path / "out" / "results.csv") if "known before" in r["subset"]
+    ]
+    for name in set(expected):
+        of_class = {r["metric"]: r for r in rows if r["subset"] == f"known before: {name}"}
+        own = [line for line, known in zip(lines, expected, strict=True) if known == name]
+        assert float(of_class["class_share"]["value"]) == pytest.approx(len(own) / len(lines))
+        after = fmean(line["correct"] for line in own)
+        assert float(of_class["probe_accuracy"]["value"]) == pytest.approx(after)
+        start = fmean(line.get("before", 0.0) for line in own)
+        assert float(of_class["probe_accuracy_before"]["value"]) == pytest.approx(start)
+
+
+@pytest.fixture
+def second_worded(tiny_probes: Path, tmp_path: Path) -> Path:
+    """The second probe with two other wordings."""
+    config = yaml.safe_load((tiny_probes / "second.yaml").read_text())
+    config["base_url"] = "https://example.org/tiny/"
+    config |= {"arguments": r"(\w+) (.+)", "phrasings": {"one": "of {2} {1}", "two": "{2} , {1}"}}
+    path = tmp_path / "second.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return path

@@ -1,0 +1,46 @@
+"""Classes, the guesser's shares and consistency, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from probelight.metrics.knowledge import consistency, guessed_shares, knowledge_class
+
+A, B, C = [2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 1.0, 2.0]  # choice 0, 1 or 2 is best
+SURE = [5.0, 0.0, 0.0]  # only choice 0 is above a third
+NAN = [math.nan, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "answer", "expected"),
+    [
+        ([A, A], 0, "HighlyKnown"),
+        ([A, B], 0, "MaybeKnown"),
+        ([B, [1.8, 2.0, 0.0]], 0, "WeaklyKnown"),  # p of 0 is e^1.8 / (e^1.8 + e^2 + 1) = 0.42
+        ([SURE, SURE], 1, "Unknown"),
+        ([[1.0, 1.0, 0.0]], 0, "WeaklyKnown"),  # a tie is not right
+        ([[0.0, 0.0, 0.0]], 0, "Unknown"),  # an even guess is not above one
+        ([NAN, A], 0, "MaybeKnown"),
+        ([NAN], 0, "Unknown"),
+        ([[0.0, 1.0]], 0, "Unknown"),  # of two choices the wrong one is below a half
+    ],
+)
+def test_classes(scores: list[list[float]], answer: int, expected: str) -> None:
+    assert knowledge_class(scores, answer) == expected
+
+
+def test_a_guesser_has_any_choice_for_the_right_one() -> None:
+    # 0 is right in both; 1 and 2 are right in none, and far below a third.
+    shares = guessed_shares([SURE, SURE])
+    assert shares == pytest.approx(
+        {"HighlyKnown": 1 / 3, "MaybeKnown": 0, "WeaklyKnown": 0, "Unknown": 2 / 3}
+    )
+    assert guessed_shares([A, C])["MaybeKnown"] == pytest.approx(2 / 3)
+
+
+def test_consistency_is_over_pairs() -> None:
+    assert consistency([A, A, B]) == pytest.approx(1 / 3)
+    assert consistency([A, [1.0, 1.0, 0.0]]) == pytest.approx(0.5)  # of the tie half
+    assert consistency([A, NAN]) == 0

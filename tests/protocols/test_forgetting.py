@@ -1,0 +1,116 @@
+"""The command: folders, columns of a table, a count; what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from probelight.io.errors import UsageError
+from probelight.protocols import cli
+from probelight.protocols.forgetting import forgetting
+from probelight.reports.forgetting import changed, items_table
+from probelight.reports.sections import made_sections
+from probelight.results.frames import items_frame
+from probelight.results.load import load_results
+from tests.fixtures.rows import read_results
+from tests.protocols.compare.test_compare import leave_inoculation, leave_zero_shot
+
+
+def values(out: Path) -> dict[str, float]:
+    return {row["metric"]: float(row["value"]) for row in read_results(out / "results.csv")}
+
+
+def test_two_runs_by_plain_counting(tmp_path: Path) -> None:
+    before, after = "1100110011" * 5, "1010110001" * 5
+    folders = [
+        leave_zero_shot(tmp_path / name, name, right)
+        for name, right in (("base", before), ("tuned", after))
+    ]
+    out = tmp_path / "out"
+    assert cli.main(["forgetting", *map(str, folders), "--output_dir", str(out)]) == 0
+    pairs = list(zip(before, after, strict=True))
+    lost, gained = pairs.count(("1", "0")), pairs.count(("0", "1"))
+    found = values(out)
+    assert (found["lost"], found["gained"]) == (lost, gained)
+    assert found["forgetting"] == pytest.approx(lost / 50)
+    wrong_before, wrong_after = before.count("0") / 50, after.count("0") / 50
+    assert found["guessing"] == pytest.approx(wrong_before * wrong_after)  # two choices
+    results = load_results(out)
+    frame = changed(results)
+    assert len(frame) == 1
+    items = items_frame(results)
+    now = items[items.set == "made"]
+    assert ((now.before == 1) & (now.correct == 0)).sum() == lost
+    table = items_table(results)
+    assert table is not None
+    assert set(table.frame.change) == {"lost", "gained"}
+    assert made_sections(results)[0].name == "forgetting"
+    # The same command goes on where it stopped.
+    assert cli.main(["forgetting", *map(str, folders), "--output_dir", str(out)]) == 0
+
+
+def test_an_inoculation_is_measured_after_by_what_it_ended_with(tmp_path: Path) -> None:
+    base = leave_zero_shot(tmp_path / "base", "m", "1" * 50)
+    leave_inoculation(tmp_path / "dose", 100, 1, "1" * 40 + "0" * 10, "1" * 50)
+    forgetting([str(base), str(tmp_path / "dose")], tmp_path / "out", ["made"])
+    assert values(tmp_path / "out")["lost"] == 10
+
+
+def test_columns_of_a_table_with_groups(tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    rows = [f"{n % 2},{int(n % 3 == 0)},g{n // 2},4" for n in range(100)]
+    table.write_text("\n".join(["base,tuned,group,num_choices", *rows]))
+    forgetting([f"{table}:base", f"{table}:tuned"], tmp_path / "out")
+    lost = sum(n % 2 == 1 and n % 3 != 0 for n in range(100))
+    [row] = [r for r in read_results(tmp_path / "out" / "results.csv") if r["metric"] == "lost"]
+    assert (float(row["value"]), row["num_groups"]) == (lost, "50")
+
+
+def test_a_count_alone_is_printed_and_not_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["forgetting", "40,10,6,44", "--num_choices", "5"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "10 / 6 p = 0.454" in shown
+    assert "independently before and after (Harmon" in shown
+    assert "nothing was kept" in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["40,10,6,44"], "--num_choices K too"),
+        (["0,0,0,0", "--num_choices", "2"], "no items"),
+        (["{base}"], "give what was measured before"),
+        (["{csv}:base", "{base}"], "or folders, not both"),
+        (["{csv}:base", "{csv}:tunde", "--num_choices", "2"], "did you mean 'tuned'"),
+        (["{csv}:base", "{csv}:tuned"], "--num_choices K, or a column num_choices"),
+        (["{csv}:base", "{csv}:odd", "--num_choices", "2"], "scores.csv:2: odd is 'x'"),
+        (["{base}", "{base}", "--probes", "maed"], "did you mean 'made'"),
+        (["{base}", "{other}"], "nothing was answered both before and after"),
+    ],
+)
+def test_what_it_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: list[str], message: str
+) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text("base,tuned,odd\n1,0,x\n0,1,1\n")
+    names = {
+        "base": str(leave_zero_shot(tmp_path / "base", "m", "10")),
+        "other": str(leave_zero_shot(tmp_path / "other", "m", "10", probe="others")),
+        "csv": str(table),
+    }
+    assert cli.main(["forgetting", *(text.format(**names) for text in given)]) in (1, 2)
+    assert message in capsys.readouterr().err
+
+
+def test_of_several_models_before_one_must_be_the_same(tmp_path: Path) -> None:
+    for model, right in (("a", "10"), ("b", "01")):
+        leave_zero_shot(tmp_path / "base", model, right)
+    after = leave_zero_shot(tmp_path / "after", "c", "11")
+    with pytest.raises(UsageError, match="several models or settings"):
+        forgetting([str(tmp_path / "base"), str(after)], tmp_path / "out")
+    same = leave_zero_shot(tmp_path / "same", "b", "11")
+    forgetting([str(tmp_path / "base"), str(same)], tmp_path / "out")
+    assert values(tmp_path / "out")["gained"] == 1
