@@ -114,6 +114,13 @@ SECTIONS = (
         {"curve": (*CURVES, MEDALS, *EFFORT)},
     ),
     Section(
+        "information",
+        "How much information",
+        ("information",),
+        of("curve.information", "imported_table"),
+        printed={"information": of("curve.information", "imported_table")},
+    ),
+    Section(
         "analyses",
         "What the answers follow",
         ("taxonomy_distance", "unigrams"),

@@ -20,6 +20,8 @@ from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings
 from probelight.protocols.imports import fitting
+from probelight.protocols.imports.information import PROTOCOL as INFORMATION
+from probelight.protocols.imports.information import import_information
 from probelight.protocols.zero_shot.command import PROTOCOL, LoadedSet, load_sets
 from probelight.protocols.zero_shot.letters import LetterAnswers
 from probelight.protocols.zero_shot.measures import Panel, pair_notices, pair_rows, zero_shot_rows
@@ -44,6 +46,7 @@ FORMATS: Mapping[str, Callable[[Path], Imported]] = {  # what reads a file of ea
     "letters": letters.read,
 }
 BY_CHANCE = 1e-3  # how likely an order must be by chance not to tell of ranks
+PVI = "pvi"  # the format of `imports.information`
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
 
@@ -74,7 +77,8 @@ def import_results(
     Args:
         format: lm_eval (--log_samples of lm-evaluation-harness), minicons (a table), hf_trainer
             (NumPy files of Trainer.predict), plain (JSON lines or a table) or letters (JSON lines:
-            scores of labels, in one or several orders of the choices).
+            scores of labels, in one or several orders of the choices), or pvi (log-probabilities of
+            the right label with the input and without it, of which V-information is made).
         files: Files in that format, a run each; `FILE=MODEL` says whose answers one holds.
         output_dir: Folder of the results.
         probe: The probe whose items were answered, `name` or `name:split`; none takes the items
@@ -98,11 +102,21 @@ def import_results(
     """
     from probelight.reports.terminal import print_tables
 
-    if format not in FORMATS:
-        near = nearest(format.lower().replace("-", "_"), list(FORMATS))
-        raise UsageError(f"there is no format {format!r}{near}; choose of {', '.join(FORMATS)}")
+    known = [*FORMATS, PVI]
+    if format not in known:
+        near = nearest(format.lower().replace("-", "_"), known)
+        raise UsageError(f"there is no format {format!r}{near}; choose of {', '.join(known)}")
     if not output_dir:
         raise UsageError("--output_dir is required: the folder of the results")
+    if format == PVI:
+        if probe or gold or scores != "as_given" or data.path:
+            raise UsageError(
+                "pvi has items of its own; leave out --probe, --gold, --scores, --data"
+            )
+        named = _files_with_models(files, model)
+        rows = import_information(named, Path(output_dir), data.name or "")
+        print_tables(Path(output_dir), INFORMATION)
+        return rows
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else plain.read_gold(gold)
     found = _read_files(FORMATS[format], _files_with_models(files, model), golden)

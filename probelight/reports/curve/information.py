@@ -183,6 +183,28 @@ def information_table(results: Results) -> Table | None:
     )
 
 
+def imported_table(results: Results) -> Table | None:
+    """Make the table of V-information of what other programs measured."""
+    found = results_frame(results).query("protocol == 'information'")
+    found = found.assign(_part=found.subset.replace("", "all"), _runs=found.run)
+    ends = {"ci_low": "v_information_ci_low", "ci_high": "v_information_ci_high"}
+    return tables.table(
+        "imported_information",
+        "V-information, imported",
+        "Bits per item by which the input makes the right label likelier (Ethayarajh et al. 2022), "
+        "with 95% intervals over independent items. The run's pvi.csv has each item.",
+        found.rename(columns={"value": "v_information", **ends}),
+        [
+            text("items", "probe"),
+            text("model", "model"),
+            text("part", "_part"),
+            whole("n", "num_items"),
+            _bits_column("V-information, bits", "v_information"),
+        ],
+        csv="probe model subset v_information v_information_ci_low v_information_ci_high num_items",
+    )
+
+
 def _bits_column(label: str, name: str) -> Column:
     def show(row: Any) -> Cell:
         columns = (name, f"{name}_ci_low", f"{name}_ci_high")

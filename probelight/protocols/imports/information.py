@@ -1,0 +1,123 @@
+"""`train.py import pvi`: V-information from another program's probabilities of the right labels."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probelight.io.atomic import write_text_atomic
+from probelight.io.documents import json_object
+from probelight.io.errors import RecordError, nearest
+from probelight.io.escaping import as_cell, visible
+from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
+from probelight.metrics.intervals import Floats, mean_interval
+from probelight.results.record import ModelSource, RunRecord
+from probelight.results.row import Row, Subset
+from probelight.results.run_folder import CommandFolder
+
+PROTOCOL = "information"
+COLUMNS = ("id", "label", "log_probability", "log_probability_without")
+ITEMS = "pvi.csv"  # in the run's folder: the bits of each item
+
+
+def import_information(
+    files: Sequence[tuple[Path, str]], output_dir: Path, name: str = ""
+) -> list[Row]:
+    """Make a run of each file, given with the name of its model ("" for that of the file)."""
+    read = [(path, visible(model or path.stem), read_bits(path)) for path, model in files]
+    runs = [
+        {"protocol": PROTOCOL, "model": model, "probe": name or path.stem,
+         "data": [content_sha256(path)]}
+        for path, model, _ in read
+    ]  # fmt: skip
+    folder = CommandFolder(output_dir, {"command": "import", "runs": runs})
+    for config, (path, model, items) in zip(runs, read, strict=True):
+        run = folder.run(f"import-{config['probe']}-{model}", config)
+        if run.result() is not None:
+            continue
+        rows = list(_rows(items, Row(protocol=PROTOCOL, model=model, probe=str(config["probe"]))))
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        cells = ((as_cell(item), as_cell(label), bits) for item, label, bits in items)
+        writer.writerows([("id", "label", "pvi"), *cells])
+        write_text_atomic(run.path / ITEMS, text.getvalue())
+        run.write_metrics(rows)
+        run.finish(
+            RunRecord(
+                protocol=PROTOCOL,
+                model=model,
+                probe=str(config["probe"]),
+                rows=tuple(rows),
+                counts={"items": len(items)},
+                notices=(f"{model}: imported from {path.name}, measured by another program",),
+                data=(DataFile(path=path.name, sha256=config["data"][0]),),
+                source=ModelSource(loaded_from="pvi import"),
+                versions={},
+            )
+        )
+    folder.write_results()
+    return folder.rows()
+
+
+def read_bits(path: Path) -> list[tuple[str, str, float]]:
+    """Return id, label and pointwise V-information in bits of each item of a file.
+
+    Its columns, or the keys of its JSON lines, are those of `COLUMNS`; probabilities are those of
+    the right label as natural logarithms, with the input and without it.
+
+    Raises:
+        RecordError: If a column is missing, or a number is not one; the message names file and
+            line.
+    """
+    rows: Mapping[str, Mapping[str, Any]]
+    if delimiter_of(path):
+        rows = read_table(path).to_dict("index")
+    else:
+        lines = ((f"{path}:{number}", text) for number, text in read_lines(path) if text.strip())
+        rows = {place: json_object(text, place) for place, text in lines}
+    if not rows:
+        raise RecordError(f"{path}: no items")
+    items = []
+    for place, row in rows.items():
+        if missing := [column for column in COLUMNS if column not in row]:
+            near = nearest(missing[0], [*row])
+            raise RecordError(f"{place}: no {missing[0]!r}{near}; it needs {', '.join(COLUMNS)}")
+        logs = [_logarithm(row[column], f"{place}: {column}") for column in COLUMNS[2:]]
+        bits = (logs[0] - logs[1]) / math.log(2)
+        items.append((str(row["id"]), str(row["label"]), round(bits, 6)))
+    return items
+
+
+def _logarithm(value: Any, place: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not -math.inf < number <= 1e-6:
+        raise RecordError(f"{place} is {value!r}; give the natural logarithm of a probability")
+    return number
+
+
+def _rows(items: Sequence[tuple[str, str, float]], row: Row) -> list[Row]:
+    """Return V-information of all items, and of those of each label where there are several."""
+    by_label: dict[str, list[float]] = {}
+    for _, label, bits in items:
+        by_label.setdefault(label, []).append(bits)
+    parts: dict[Subset | None, Sequence[float]] = {None: [bits for _, _, bits in items]}
+    if 1 < len(by_label) < len(items):
+        for label, found in sorted(by_label.items()):
+            parts[Subset.of("label", f"label={label}", name=label)] = found
+    rows = []
+    for part, found in parts.items():
+        values: Floats = np.array(found)
+        value, low, high = mean_interval({0: values})
+        one = replace(row, subset=part, metric="v_information", value=value, num_items=len(found))
+        rows.append(replace(one, ci_low=low, ci_high=high) if math.isfinite(high) else one)
+    return rows
