@@ -115,9 +115,9 @@ def _rows(items: Sequence[tuple[str, str, float]], row: Row) -> list[Row]:
         for label, found in sorted(by_label.items()):
             parts[Subset.of("label", f"label={label}", name=label)] = found
     rows = []
-    for part, found in parts.items():
-        values: Floats = np.array(found)
+    for part, bits_of_part in parts.items():
+        values: Floats = np.array(bits_of_part)
         value, low, high = mean_interval({0: values})
-        one = replace(row, subset=part, metric="v_information", value=value, num_items=len(found))
+        one = replace(row, subset=part, metric="v_information", value=value, num_items=len(values))
         rows.append(replace(one, ci_low=low, ci_high=high) if math.isfinite(high) else one)
     return rows
