@@ -106,6 +106,7 @@ class ProbeConfig:
         variants: Variants that its records allow, by name; see `probelight.probes.controls`.
         phrasings: Other wordings of a stem, by name: a text with {1}, {2}, ... for its arguments,
             from the left, and {kept}.
+        phrased: As `arguments`, of phrasings alone, where controls are not to go by them.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -133,6 +134,7 @@ class ProbeConfig:
     ids_repeat: bool = False
     variants: Mapping[str, VariantConfig] = field(default_factory=dict)
     phrasings: Mapping[str, str] = field(default_factory=dict)
+    phrased: Mapping[str, str] = field(default_factory=dict)
 
     def find_arguments(self, stem: str, spent: dict[str, float] | None = None) -> Arguments | None:
         """Return the template that fits a whole stem, white space aside, with its arguments.
@@ -252,11 +254,10 @@ def _spelled_out(row: Mapping[str, Any]) -> dict[str, Any]:
             name: _spelled_out(variant) if isinstance(variant, dict) else variant
             for name, variant in variants.items()
         }
-    if isinstance(patterns := row.get("arguments"), str | list):
-        patterns = [patterns] if isinstance(patterns, str) else patterns
-        row["arguments"] = {
-            str(number): pattern for number, pattern in enumerate(patterns, start=1)
-        }
+    for key in ("arguments", "phrased"):
+        if isinstance(patterns := row.get(key), str | list):
+            patterns = [patterns] if isinstance(patterns, str) else patterns
+            row[key] = {str(number): pattern for number, pattern in enumerate(patterns, start=1)}
     return row
 
 
@@ -299,7 +300,7 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
         parts = ("candidates", "arguments", "key_words", "nonsense", "variants", "phrasings")
         for key in filter(partial(getattr, config), parts):
             yield f"`{key}` is not of minimal pairs, which are whole sentences"
-    if config.phrasings and not config.arguments:
+    if config.phrasings and not (config.arguments or config.phrased):
         yield "`phrasings` put in the arguments, so `arguments` must say how to find them"
     for name, text in config.phrasings.items():
         place, num_masks = f"`phrasings.{name}`", text.count(MASK)
@@ -313,6 +314,9 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
         yield "`files` is missing, and there is no `hub` either"
     places = {"": config.arguments}
     places |= {f"variants.{name}.": variant.arguments for name, variant in config.variants.items()}
+    for name, expression in config.phrased.items():
+        if problem := _pattern_problem(expression):
+            yield f"`phrased.{name}` {problem}"
     for place, arguments in places.items():
         for name, expression in arguments.items():
             if problem := _pattern_problem(expression):

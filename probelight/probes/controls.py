@@ -153,7 +153,7 @@ def phrased(record: Record, config: ProbeConfig, phrasing: str) -> Record:
     Raises:
         RecordError: If no template of the probe fits, or the wording has other arguments.
     """
-    found = _arguments(record, config)
+    found = _arguments(record, replace(config, arguments=config.phrased or config.arguments))
     named = {str(n): record.stem[slice(*span)] for n, span in enumerate(found.spans, start=1)}
     for span in found.kept:
         named[KEPT] = record.stem[slice(*span)]

@@ -57,7 +57,7 @@ MEDALS, NOT_JUDGED = of("curve.medals", "medals_table not_judged")
 ZERO_SHOT = (
     *of("zero_shot.scores", "zero_shot_table parts_table paradigms_table ranks_table"),
     *of("zero_shot.rules", "rules_table letters_table flips_table"),
-    *of("knowledge", "phrasings_table"),
+    *of("zero_shot.phrasings", "phrasings_table"),
 )
 CURVES = of("curve.tables", "summary_tables")
 EFFORT = of("curve.information", "code_table information_table")
@@ -65,7 +65,7 @@ ORIGINAL = of("inoculation.tables", "original_table")
 DOSES = of(
     "inoculation.tables", "seeds_table replay_table inoculation_table inoculation_parts_table"
 )
-FORGOTTEN = (*of("forgetting", "changes_table"), *of("knowledge", "classes_table"))
+FORGOTTEN = (*of("forgetting", "changes_table"), *of("inoculation.classes", "classes_table"))
 STEPS = of("steps", "steps_tables")
 NEARER, UNIGRAMS, FITS = of("analyses", "taxonomy_distance_table unigrams_table fits_table")
 AUDIT = of("audit", "audit_table rules_table words_table")

@@ -81,7 +81,7 @@ DEFAULT_PROMPT = PromptSettings()
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "split ranks scoring phrasings letters.orders shots chat mirror trainer.accelerator "
+        "split ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,8 @@ def test_rows_of_whole_parts_and_levels(result: Path) -> None:
         # a and A are in train
         ("accuracy", "standard", "group not in train"): (0.5, 2),
         ("accuracy", "no_language", ""): (0.25, 4),
+        # a and A are right, and not under the control: log2 of e / (e + 1) less that of 1 / (e + 1)
+        ("conditional_v_information", "standard", ""): (pytest.approx(2 / math.log(2) / 4), 4),
         ("chance", "standard", ""): (0.5, 4),
         ("tied_share", "standard", ""): (0.0, 4),
         ("tied_share", "no_language", ""): (0.0, 4),
