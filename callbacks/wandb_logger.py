@@ -31,6 +31,7 @@ from probelight.io.wandb import (
     wandb_id,
 )
 from probelight.results.details import InoculationDetails
+from probelight.results.predictions import DOSE
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import METRICS_FILE, Logged, RunFolder, read_metrics
 
@@ -73,7 +74,7 @@ def report_scores(record: RunRecord) -> dict[str, float]:
     return {
         f"report/{row.metric}": row.value
         for row in record.rows
-        if row.split not in ("selection", "dose")
+        if row.split not in ("selection", DOSE)
         and not row.subset
         and not row.perturbation
         and not (no_cost and row.metric == COST)

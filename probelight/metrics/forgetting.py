@@ -38,8 +38,8 @@ from probelight.metrics.intervals import (
     Term,
     Z,
     accuracy_interval,
-    group_indices,
     half_width,
+    num_effective,
     num_groups,
     sum_interval,
 )
@@ -196,8 +196,7 @@ def _smallest_found(adjusted: Runs, lost: bool, groups: Groups | None) -> float:
     half = half_width([Term(1.0, adjusted)], groups)
     if math.isinf(half):
         return math.inf
-    sizes = np.bincount(np.arange(num_items) if groups is None else group_indices(groups))
-    number = effective = num_items**2 / float((sizes**2).sum())
+    number = effective = num_items if groups is None else num_effective(groups)
     variance = float(np.mean([value.var() for value in values]))
     if lost and variance > 1e-12 and half > 1e-9:
         number = variance * (Z / half) ** 2

@@ -144,8 +144,9 @@ def _pairs_of(
 def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) -> Iterator[Pair]:
     """Yield the pairs of the first column with each other one; rows of all files are the items."""
     values: list[list[float]] = []
+    read = {path: read_table(path) for path in dict.fromkeys(path for path, _ in columns)}
     for path, name in columns:
-        table = read_table(path)
+        table = read[path]
         if name not in table.columns:
             there = ", ".join(map(str, table.columns))
             raise RecordError(
@@ -156,7 +157,7 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
             raise RecordError(
                 f"{path}: {len(values[-1])} items, but {len(values[0])} in {columns[0][0]}"
             )
-    first = read_table(columns[0][0])
+    first = read[columns[0][0]]
     choices: list[int] = [num_choices or 0] * len(first)
     if num_choices is None:
         if "num_choices" not in first.columns:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from probelight.metrics.forgetting import LEAST_GROUPS, Changes, changes
+from probelight.metrics.forgetting import LEAST_GROUPS, NAMES, Changes, changes
 from probelight.metrics.scoring_rules import log_normalised
 from probelight.reports import table as tables
 from probelight.reports import words
@@ -17,13 +17,12 @@ from probelight.reports.estimates import Estimate, named
 from probelight.reports.inoculation.runs import Dose, doses, with_and_without_replay, with_controls
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.details import ForgettingDetails, InoculationDetails
-from probelight.results.frames import results_frame
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.frames import results_frame, source_of
+from probelight.results.hits import OTHER
+from probelight.results.load import Results, UnreadableResultError
 from probelight.results.predictions import ItemLine, read_item_lines
 
-NUMBERS = ("forgetting", "transfer", "adjusted_forgetting", "adjusted_transfer", "least_forgetting")
 COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "changed_p")
-OTHER = "other_"  # begins the name of a set that is neither probe nor original task
 MOST_ITEMS = 6  # that are shown of each sort
 MOST_CONCEPTS = 8
 MOST_SENTENCES = 4
@@ -90,7 +89,7 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
 
 def _numbers(found: Changes) -> dict[str, Any]:
     record: dict[str, Any] = {}
-    for name in NUMBERS:
+    for name in NAMES:
         value, *ends = getattr(found, name)
         low, high = ends if found.has_intervals else (None, None)
         record |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
@@ -110,7 +109,7 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
         record: dict[str, Any] = {
             name: by_metric[name].value if name in by_metric else None for name in COUNTS
         }
-        for name in NUMBERS:
+        for name in NAMES:
             estimate = Estimate.of(by_metric[name])
             record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
         yield {
@@ -176,8 +175,7 @@ def changes_table(results: Results) -> Table | None:
 
 
 def _flips(row: Any) -> Cell:
-    flips = (f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (row.lost, row.gained))
-    return Cell(" / ".join(flips), f"p {words.probability(row.changed_p)}")
+    return tables.flips(row.lost, row.gained, row.changed_p)
 
 
 class Changed(NamedTuple):
@@ -212,16 +210,8 @@ def answers(results: Results) -> tuple[Changed, ...]:
             key = f"{line.set}_before", line.name
             was = before.get((*key, line.seed), before.get((*key, None)))
             if line.before is not None and was is not None:
-                found.append(Changed(_set_of(run, line), run.key, label, was, line))
+                found.append(Changed(source_of(run, line), run.key, label, was, line))
     return tuple(found)
-
-
-def _set_of(run: Run, line: ItemLine) -> str:
-    details = run.detail(InoculationDetails)
-    name = line.set.removeprefix("report_")
-    if details is None or name == "probe":
-        return run.probe
-    return details.original_task if name == "original" else name.removeprefix(OTHER)
 
 
 def concepts_table(results: Results) -> Table | None:

@@ -21,6 +21,7 @@ from probelight.reports.words import (
     percent,
     points,
     points_between,
+    probability,
 )
 
 ACCURACY = "accuracy ci_low ci_high"
@@ -201,6 +202,12 @@ def accuracy(label: str, names: str = ACCURACY, *, group: str = "") -> Column:
 def gap(label: str, names: str, *, group: str = "") -> Column:
     """Make a column of differences with their intervals, in points; `names` as in `accuracy`."""
     return Column(label, lambda row: _measured(row, names, points, points_between), group=group)
+
+
+def flips(lost: float, gained: float, p_value: float | None) -> Cell:
+    """Return the items lost and gained, in whole numbers but where ties flipped in part."""
+    numbers = (f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (lost, gained))
+    return Cell(" / ".join(numbers), f"p {probability(p_value)}")
 
 
 def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:

@@ -14,6 +14,7 @@ import pandas as pd
 from docstring_parser import parse
 
 from probelight.results.details import InoculationDetails
+from probelight.results.hits import OTHER
 from probelight.results.load import Results, Run
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
@@ -112,6 +113,8 @@ def item_columns(source: str, line: ItemLine) -> dict[str, Any]:
 
 
 def source_of(run: Run, line: ItemLine) -> str:
-    """Return the name of the probe, or of the original task, that an item of a run is from."""
+    """Return the name of the probe, original task or other set that an item of a run is from."""
     details = run.detail(InoculationDetails)
+    if details and line.set.startswith(f"report_{OTHER}"):
+        return line.set.removeprefix(f"report_{OTHER}").removesuffix("_before")
     return details.original_task if details and ORIGINAL in line.set else run.probe

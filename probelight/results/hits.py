@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Place = tuple[str, int]  # (control, number of training examples)
 SIDES = ("probe", "original")
+OTHER = "other_"  # begins the name of a set that is neither
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from probelight.results.row import Subset
 from probelight.results.run_folder import RunFolder
 
 PREDICTIONS = "predictions.jsonl"
+DOSE = "dose"  # the set of the items that an inoculation trained on, and its split in rows
 # What an item's notes say; in files of items it may be of another type: a number for a cluster.
 _FACTS: Mapping[str, Callable[[Any], object]] = {
     "group": str,

@@ -28,6 +28,7 @@ from probelight.protocols.inoculation.settings import (
     Subject,
 )
 from probelight.protocols.jobs.job import RunContext, kept
+from probelight.results.hits import OTHER
 
 _FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
 
@@ -102,7 +103,7 @@ class ScoredSet(NamedTuple):
 
 
 SELECTION, REPORT = "selection", "report"
-PROBE, ORIGINAL, OTHER = "probe", "original", "other_"
+PROBE, ORIGINAL = "probe", "original"
 PHRASED = "phrased_"  # and the name of a phrasing: the probe's report items in other words
 BEFORE_ALONE = "before"  # the split of what is scored before the dose alone
 SELECTED_PROBE, SELECTED_ORIGINAL = ScoredSet(SELECTION, PROBE), ScoredSet(SELECTION, ORIGINAL)
@@ -166,19 +167,11 @@ class Parts:
 def parts_of(context: RunContext, subject: Subject) -> Parts:
     """Return the items of a probe and of an original task."""
     probe = InoculatedProbe(**asdict(subject.probe))  # also where files may stand for it
-    splits, phrasings = probe_splits(context, probe), list[str]()
-    if probe.phrasings:
-        if probe.control != STANDARD:
-            raise UsageError(f"probe.phrasings have no stems under {probe.control}; leave one out")
-        config = splits.files[0].config
-        phrasings = phrasings_named(config, probe.phrasings, "probe.phrasings")
-        for record, name in product(splits.report, phrasings):
-            phrased(record, config, name)  # refused before anything is trained
     return Parts(
-        splits,
+        probe_splits(context, probe),
         original_splits(context, subject.original),
         other_sets(context, tuple(probe.others)),
-        tuple(phrasings),
+        fitting_phrasings(context, probe),
         probe.control,
         subject.original.num_choices,
     )
@@ -308,6 +301,21 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
         num_left_out=num_reported - len(reported),
         notices=tuple(parts.notices),
     )
+
+
+@kept(most=1)
+def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str, ...]:
+    """Return the wanted phrasings, all of which fit every report item of the probe."""
+    if not probe.phrasings:
+        return ()
+    if probe.control != STANDARD:
+        raise UsageError(f"probe.phrasings have no stems under {probe.control}; leave one out")
+    splits = probe_splits(context, probe)
+    config = splits.files[0].config
+    names = phrasings_named(config, probe.phrasings, "probe.phrasings")
+    for record, name in product(splits.report, names):
+        phrased(record, config, name)  # refused before anything is trained
+    return tuple(names)
 
 
 @kept(most=1)

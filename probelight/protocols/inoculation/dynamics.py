@@ -19,10 +19,9 @@ from probelight.metrics.scoring_rules import log_normalised
 from probelight.probes.record import Record
 from probelight.protocols.inoculation.data import PROBE, REPORT, SELECTION, Parts, ScoredSet
 from probelight.results.measured import Predictions
-from probelight.results.predictions import ItemLine
+from probelight.results.predictions import DOSE, ItemLine
 from probelight.results.row import Row
 
-DOSE = "dose"  # the set of the items that are trained on
 Epochs = Mapping[int, Mapping[str, Mapping[int, Sequence[float]]]]  # of `ItemHistory`
 
 

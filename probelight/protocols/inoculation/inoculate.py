@@ -43,7 +43,6 @@ from probelight.protocols.inoculation.data import (
     training_items,
 )
 from probelight.protocols.inoculation.dynamics import (
-    DOSE,
     dynamics_lines,
     dynamics_rows,
     is_dynamics,
@@ -77,6 +76,7 @@ from probelight.results.measured import (
     tied_row,
 )
 from probelight.results.predictions import (
+    DOSE,
     PREDICTIONS,
     ItemLine,
     read_item_file,

@@ -19,7 +19,6 @@ from probelight.metrics.intervals import accuracy_interval, group_indices
 from probelight.metrics.knowledge import knowledge_class
 from probelight.protocols.inoculation.data import (
     ORIGINAL,
-    OTHER,
     PROBE,
     REPORT,
     REPORTED_ORIGINAL,
@@ -32,7 +31,7 @@ from probelight.protocols.inoculation.data import (
     Splits,
 )
 from probelight.protocols.zero_shot.phrasings import knowledge_rows, known_subset
-from probelight.results.hits import written_hits
+from probelight.results.hits import OTHER, written_hits
 from probelight.results.measured import (
     Predictions,
     chance_rows,
@@ -169,7 +168,9 @@ def known_before(parts: Parts, before: Scored) -> list[str]:
     The wording that is measured has no say, so that gains and losses by class do not come from
     classes that were drawn by the very answers that change.
     """
-    pairs = zip(parts.probe.report, _phrased_scores(parts, before), strict=False)
+    if not parts.phrasings:
+        return []
+    pairs = zip(parts.probe.report, _phrased_scores(parts, before), strict=True)
     return [knowledge_class(of_item, record.answer) for record, of_item in pairs]
 
 

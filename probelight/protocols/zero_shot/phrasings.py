@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from probelight.metrics.knowledge import CLASSES, consistency, guessed_shares, knowledge_class
+from probelight.probes.catalog import STANDARD_WORDING
 from probelight.probes.record import Record
 from probelight.results.measured import Predictions, grouped_row
 from probelight.results.predictions import ItemLine, RuleAnswer
@@ -52,7 +53,7 @@ class Phrased:
     def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
         """Return the accuracy by phrasing, its mean and range, consistency and classes."""
         rows, scores, records = [], self.scores, self.own.records
-        accuracies = {"standard": self.own} | self.others
+        accuracies = {STANDARD_WORDING: self.own} | self.others
         for name, predictions in accuracies.items():
             part = Subset.of("phrasing", f"phrasing={name}", name=name)
             named = replace(row, metric="accuracy", subset=part)

@@ -14,12 +14,11 @@ from probelight.reports import words
 from probelight.reports.inoculation.runs import Dose, doses, with_controls
 from probelight.reports.table import Table, text, whole
 from probelight.results.load import Results, UnreadableResultError
-from probelight.results.predictions import read_item_lines
+from probelight.results.predictions import DOSE, read_item_lines
 
 if TYPE_CHECKING:
     from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
-DOSE = "dose"  # the set of the items that were trained on
 SETS = {DOSE: "dose", "probe": "probe, selection", "original": "original task, selection"}
 MEANS = ("confidence", "variability", "correctness", "forgotten_share", "forgetting_events")
 LEAST_EPOCHS = 2  # with one epoch nothing varies

@@ -230,11 +230,7 @@ def _record(
 
 def _flips(row: Any) -> Cell:
     lost, gained, p = (getattr(row, f"mcnemar_{name}", None) for name in ("lost", "gained", "p"))
-    if lost is None or gained is None:
-        return Cell(ABSENT)
-    # Whole items, but where ties flipped in part.
-    flips = [f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (lost, gained)]
-    return Cell(" / ".join(flips), f"p {words.probability(p)}")
+    return Cell(ABSENT) if lost is None or gained is None else tables.flips(lost, gained, p)
 
 
 def _means(dose: Dose) -> dict[str, object]:

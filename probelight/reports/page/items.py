@@ -19,8 +19,10 @@ from probelight.io.escaping import visible
 from probelight.reports.estimates import WHOLE
 from probelight.reports.words import count, rate, way
 from probelight.results.details import ForgettingDetails, InoculationDetails
+from probelight.results.frames import source_of
 from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError
 from probelight.results.predictions import (
+    DOSE,
     PREDICTIONS,
     ContextLine,
     ItemLine,
@@ -31,7 +33,6 @@ from probelight.results.row import Row
 
 MOST_IN_PAGE = 15_000_000  # bytes of all parts; beyond that they are files next to the page
 FOLDER = "items"
-DOSE = "dose"  # the set of the items that an inoculation trained on
 NOTES = ("group", "hops", "distractor_type", "distractor_hops")
 Notes = tuple[str | int | None, ...]  # one of each of `NOTES`; None where no run knew it
 
@@ -224,6 +225,8 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
     task = ""
     if details and "original" in name.split("_"):
         task = details.original_task or "original task"
+    elif details and isinstance(line, ItemLine) and (source := source_of(run, line)) != run.probe:
+        task = source
     seed_text = "" if seed is None else f"seed {seed}"
     trained = [f"after {count(size)} examples{f' of {run.probe}' if task else ''}", seed_text]
     match run.protocol:

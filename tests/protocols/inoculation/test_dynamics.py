@@ -17,6 +17,9 @@ from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols.inoculation.data import Parts, ScoredSet, Splits
 from probelight.protocols.inoculation.dynamics import dynamics_lines, dynamics_rows
+from probelight.reports.page.items import read_probes
+from probelight.results.frames import items_frame
+from probelight.results.load import load_results
 from probelight.results.measured import Predictions
 from probelight.results.row import Row
 from tests.fixtures.rows import read_predictions, read_results
@@ -88,6 +91,13 @@ def test_other_sets_are_scored_before_and_after(
     assert rows["other_first_lost"] == pytest.approx(lost)
     accuracy = fmean(line["correct"] for line in lines)
     assert rows["other_first_accuracy"] == pytest.approx(accuracy)
+    results = load_results(tmp_path / "out")
+    items = items_frame(results)
+    names = items[items.set.str.startswith("report_other_first")].item
+    assert names.str.startswith("first:").all()
+    probes, _ = read_probes(results)
+    sheets = [sheet.name for of in probes["first"].sheets.values() for sheet in of]
+    assert any(name.endswith("/report_other_first") for name in sheets)
     hits = next((tmp_path / "out").glob("runs/inoculate-*/hits.json"))
     assert len(json.loads(hits.read_text())["other_first"]["choices"]) == 80
 
