@@ -32,8 +32,3 @@ def pvi(scores: Sequence[float], null: Sequence[float], answer: int) -> float:
         answer: Index of the right choice.
     """
     return answer_bits(null, answer) - answer_bits(scores, answer)
-
-
-def guessed_bits(num_choices: Sequence[int]) -> float:
-    """Return the bits of the answers of items with so many choices, guessed evenly."""
-    return math.fsum(map(math.log2, num_choices))

@@ -7,12 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from probelight.metrics.information import answer_bits, guessed_bits, pvi
+from probelight.metrics.information import answer_bits, pvi
 from probelight.metrics.intervals import mean_interval
-
-
-def test_the_first_portion_of_900_targets_of_45_classes() -> None:
-    assert guessed_bits([45] * 900) == pytest.approx(900 * math.log2(45))
 
 
 def test_bits_of_an_answer() -> None:

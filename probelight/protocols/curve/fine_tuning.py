@@ -10,13 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
-from probelight.lightning_modules.heads.head_training import sample_orders
+from probelight.lightning_modules.heads.head_training import sample_of, sample_orders
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import groups_of
 from probelight.protocols.curve.curve import Curve, FirstStage
 from probelight.protocols.curve.data import CurveData
-from probelight.protocols.curve.rows import Measurement, early_stopping, write_point
+from probelight.protocols.curve.rows import (
+    Measurement,
+    early_stopping,
+    next_size,
+    portions,
+    write_point,
+)
 from probelight.protocols.curve.settings import FIRST_STAGE, FULL, PROTOCOL
 from probelight.protocols.engine.models import module_for, saved_module, source_of
 from probelight.protocols.engine.predictions import predict
@@ -96,13 +102,19 @@ def train_point(
     train, evaluation = data.under(control)
     chosen = sample_orders(len(train), size, 1, seed)[0]
     sample = [train[place] for place in chosen]
+    up_to_next = sample_of(len(train), next_size(data.sizes, size), seed)
+    later = [train[place] for place in up_to_next]
     held_out = data.controlled(control, data.held_out, data.train_config)
     direct = Direct(model, settings, seed, start, f"N = {size}")
     trained = fit_directly(run, direct, sample, held_out, curve.context)
     sets = {"sample": sample, "evaluation": evaluation}
+    if later[size:]:
+        sets["added"] = later[size:]
     found = predict(TrainedScorer(trained.module), sets, curve.context.trainer)
     predictions = replace(found["evaluation"], name=f"{control}-seed{seed}")
-    measured = Measurement(control, seed, trained.epoch, predictions, found["sample"])
+    sent = found["added"].scores if "added" in found else ()
+    code = portions(data.sizes, size, later, sent)
+    measured = Measurement(control, seed, trained.epoch, predictions, found["sample"], code)
     record = RunRecord(
         protocol=PROTOCOL,
         notices=tuple(dict.fromkeys([*trained.notices, *predictions.notices])),

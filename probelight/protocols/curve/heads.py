@@ -6,10 +6,8 @@ head knows nothing of how likely the model finds a text with a candidate in it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,6 @@ from probelight.lightning_modules.heads.head_training import (
     train_stack,
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
-from probelight.metrics.information import answer_bits, guessed_bits
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import Scorer
@@ -37,9 +34,10 @@ from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.rows import (
     Measurement,
-    Portion,
     by_seed,
     early_stopping,
+    next_size,
+    portions,
     write_point,
 )
 from probelight.protocols.curve.settings import PROTOCOL, CurveSettings
@@ -288,55 +286,22 @@ class CurveProbe:
             )
             epochs = train_stack(heads, train, orders, plan, held_out)
         measured = []
-        tables = heads.scores(evaluation)
-        codes = self._codes(heads, train, cells, size) if size else [[]] * len(cells)
-        for (control, seed), epoch, table, code in zip(cells, epochs, tables, codes, strict=True):
-            records = self.records[control, "evaluation"]
-            scores = [
-                row[: len(record.choices)].tolist()
-                for row, record in zip(table, records, strict=True)
-            ]
-            predictions = Predictions(f"{control}-seed{seed}", records, scores)
-            own_seed = seed if size or not self.one_start else None
-            measured.append(Measurement(control, own_seed, epoch, predictions, code=code))
-        return measured
-
-    def _codes(
-        self,
-        heads: StackedHeads,
-        train: Sequence[CachedItems],
-        cells: Sequence[tuple[str, int]],
-        size: int,
-    ) -> list[list[Portion]]:
-        """Return what it takes to send the next portion of each run's sample (Voita & Titov 2020).
-
-        The next portion is what the sample of the next size adds. The first one is sent as guesses.
-        """
-        later = [other for other in self.sizes if other > size]
-        end = min(later, default=size)
-        codes: list[list[Portion]] = [[] for _ in cells]
-        samples = [
-            items.at(torch.from_numpy(sample_of(len(items), end, seed)))
-            for items, (_, seed) in zip(train, cells, strict=True)
+        end = next_size(self.sizes, size) if size else 0
+        samples = [sample_of(len(train[0]), end, seed) for _, seed in cells]
+        added = [
+            items.at(torch.from_numpy(sample[size:]))
+            for items, sample in zip(train, samples, strict=True)
         ]
-        if size == min(self.sizes):
-            for code, items in zip(codes, samples, strict=True):
-                guessed = guessed_bits(items.choice_mask[:size].sum(dim=1).tolist())
-                code.append(Portion("first", guessed, guessed, size))
-        if not later:
-            return codes
-        added = [items.at(torch.arange(size, end)) for items in samples]
-        for code, items, table in zip(codes, added, heads.scores(added), strict=True):
-            bits = [
-                answer_bits([*compress(row, exists)], gold)
-                for row, exists, gold in zip(
-                    table.tolist(), items.choice_mask.tolist(), items.labels.tolist(), strict=True
-                )
-            ]
-            if math.isfinite(sent := math.fsum(bits)):
-                guessed = guessed_bits(items.choice_mask.sum(dim=1).tolist())
-                code.append(Portion("code", sent, guessed, len(bits)))
-        return codes
+        tables, sent = heads.scores(evaluation), heads.scores(added)
+        for place, (control, seed) in enumerate(cells):
+            records = self.records[control, "evaluation"]
+            scores = scores_of(tables[place], records)
+            predictions = Predictions(f"{control}-seed{seed}", records, scores)
+            sample = [self.records[control, "train"][item] for item in samples[place]]
+            code = portions(self.sizes, size, sample, scores_of(sent[place], sample[size:]))
+            own_seed = seed if size or not self.one_start else None
+            measured.append(Measurement(control, own_seed, epochs[place], predictions, code=code))
+        return measured
 
     def _plan(self, mode: HeadMode) -> HeadPlan:
         """Return how heads are trained: by epochs, or a baseline's until it stops."""
@@ -353,6 +318,11 @@ class CurveProbe:
             fit.max_grad_norm,
             fit.patience,
         )
+
+
+def scores_of(table: torch.Tensor, records: Sequence[Record]) -> list[list[float]]:
+    """Return the scores (N, K) of records without those of choices that do not exist."""
+    return [row[: len(record.choices)].tolist() for row, record in zip(table, records, strict=True)]
 
 
 def candidate_words(data: CurveData, settings: CurveSettings) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from probelight.io.atomic import write_text_atomic
 from probelight.metrics.choices import majority_accuracy
-from probelight.metrics.information import pvi
+from probelight.metrics.information import answer_bits, pvi
 from probelight.metrics.intervals import mean_interval, num_groups
 from probelight.probes.controls import CHOICE_ONLY, CONTROLS, STANDARD
 from probelight.probes.record import Record, groups_of
@@ -44,11 +44,10 @@ MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set 
 
 
 class Portion(NamedTuple):
-    """Answers of train items that an online code sends together."""
+    """Answers of train items that an online code sends together (Voita & Titov 2020)."""
 
-    name: str  # "first" is sent as even guesses, any other one by the "code" of a head
+    metric: str
     bits: float
-    guessed_bits: float  # of even guesses
     num_items: int
 
 
@@ -65,7 +64,7 @@ class Measurement:
     epoch: int  # the epoch reported
     predictions: Predictions
     on_sample: Predictions | None = None  # on the rows that the whole network was trained on
-    code: Sequence[Portion] = ()  # what is sent with its head
+    code: Sequence[Portion] = ()  # what is sent with it
 
 
 def by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
@@ -151,9 +150,8 @@ def write_point(
             has_interval = math.isfinite(high)
             rows.append(replace(named, ci_low=low, ci_high=high) if has_interval else named)
         for sent in point.code:
-            for ending, value in (("_bits", sent.bits), ("_guessed_bits", sent.guessed_bits)):
-                named = replace(trained, metric=sent.name + ending, value=value)
-                rows.append(replace(named, num_items=sent.num_items))
+            named = replace(trained, metric=sent.metric, value=sent.bits)
+            rows.append(replace(named, num_items=sent.num_items))
         if (sample := point.on_sample) is not None:
             sampled = groups_of(sample.records, data.train_config.group_by)
             named = replace(trained, metric="train_accuracy")
@@ -195,6 +193,35 @@ def write_point(
         source=source_of(model),
         hits_file=HITS,
     )
+
+
+def next_size(sizes: Sequence[int], size: int) -> int:
+    """Return the size of the curve after one; after the last one that size."""
+    return min((other for other in sizes if other > size), default=size)
+
+
+def portions(
+    sizes: Sequence[int], size: int, sample: Sequence[Record], scores: Sequence[Sequence[float]]
+) -> list[Portion]:
+    """Return what a model trained at one size sends: what the sample of the next size adds.
+
+    The first size's own answers are sent as even guesses.
+
+    Args:
+        sizes: All sizes of the curve.
+        size: The one that the model was trained at.
+        sample: (next size,) the run's sample of the next size.
+        scores: (next size - size, K) the model's scores of what that adds.
+    """
+    if not (added := sample[size:]):
+        return []
+    guessed = [math.log2(len(record.choices)) for record in sample]
+    code = [Portion("first_bits", math.fsum(guessed[:size]), size)] * (size == min(sizes))
+    bits = [answer_bits(row, one.answer) for row, one in zip(scores, added, strict=True)]
+    if math.isfinite(sent := math.fsum(bits)):
+        code.append(Portion("code_bits", sent, len(added)))
+        code.append(Portion("guessed_bits", math.fsum(guessed[size:]), len(added)))
+    return code
 
 
 def _information(measured: Sequence[Measurement]) -> dict[int, dict[str, list[float]]]:

@@ -28,35 +28,31 @@ OVER_CONFIDENT = "over-confident"
 def code_table(results: Results) -> Table | None:
     """Make the table of online code lengths (Voita & Titov 2020), by model and control."""
     rows = results_frame(results).query("protocol == 'curve'")
-    names = ["first_bits", "code_bits", "first_guessed_bits", "code_guessed_bits"]
-    rows = rows[rows.metric.isin(names)]
+    rows = rows[rows.metric.isin(["first_bits", "code_bits", "guessed_bits"])]
     if rows.empty:
         return None
     records = []
     for key, of_curve in rows.groupby([*CURVE, "control"], sort=False):
-        by_seed = {}
-        for seed, of_seed in of_curve.groupby("seed"):
-            sums = of_seed.groupby("metric").value.sum().reindex(names)
-            first = of_seed[of_seed.metric == "first_bits"]
-            last = of_seed[of_seed.metric == "code_bits"]
+        lengths, guessed, num_sent = [], [], 0
+        for _, of_seed in of_curve.groupby("seed"):
+            first, code, even = (
+                of_seed[of_seed.metric == name].sort_values("num_train")
+                for name in ("first_bits", "code_bits", "guessed_bits")
+            )
             # A code needs all its portions: each begins where the one before ends.
-            ends = [int(n) for n in (*first.num_items, *last.sort_values("num_train").num_items)]
-            starts = [0, *(int(n) for n in last.num_train.sort_values())]
-            if len(first) == 1 and len(last) and [*np.cumsum([0, *ends[:-1]])] == starts:
-                by_seed[seed] = (
-                    float(sums.iloc[:2].sum()),
-                    float(sums.iloc[2:].sum()),
-                    sum(ends),
-                )
-        if not by_seed:
+            ends = np.cumsum([*first.num_items, *code.num_items]).tolist()
+            if len(first) and ends[:-1] == code.num_train.tolist():
+                lengths.append(first.value.sum() + code.value.sum())
+                guessed.append(first.value.sum() + even.value.sum())
+                num_sent = ends[-1]
+        if not lengths:
             continue
-        lengths, guessed, sent = zip(*by_seed.values(), strict=True)
         shares = [even / length for length, even in zip(lengths, guessed, strict=True)]
         records.append(
             {
                 **dict(zip([*CURVE, "control"], key, strict=True)),
-                "num_seeds": len(by_seed),
-                "num_sent": sent[0],
+                "num_seeds": len(lengths),
+                "num_sent": num_sent,
                 "code_length": fmean(lengths),
                 "code_length_min": min(lengths),
                 "code_length_max": max(lengths),
@@ -72,10 +68,11 @@ def code_table(results: Results) -> Table | None:
         "code_length",
         "How much effort does it take? Online code length",
         "What it takes to send the answers of the largest sample to someone who has the texts: the "
-        "first portion as even guesses, each later one by the head that was trained on all before "
-        "it (Voita & Titov 2020). Compression: bits of even guesses over that; 1.00 or less is no "
-        "better than guessing. Mean over seeds, which draw the order, with the lowest and the "
-        "highest. With random weights it is what the architecture alone gives.",
+        "first portion as even guesses, each later one by the head, or the whole model in mode "
+        "full, that was trained on all before it (Voita & Titov 2020). Compression: bits of even "
+        "guesses over that; 1.00 or less is no better than guessing. Mean over seeds, which draw "
+        "the order, with the lowest and the highest. With random weights it is what the "
+        "architecture alone gives.",
         records,
         [
             text("probe", "probe", "split"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from pytorch_lightning.strategies import SingleDeviceStrategy, StrategyRegistry
@@ -19,8 +21,9 @@ from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import group_of
-from probelight.probes.source import ProbeData
+from probelight.probes.source import ProbeData, load_probe
 from probelight.protocols import cli
+from probelight.protocols.curve import fine_tuning
 from probelight.protocols.curve.curve import FirstStage, first_stage_facts
 from probelight.protocols.curve.data import CurveData, hold_out
 from probelight.protocols.curve.fine_tuning import train_facts
@@ -29,6 +32,7 @@ from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.engine.training import Direct, fit_directly, fresh_module
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
+from probelight.results.measured import Predictions
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.faults import TRAINING_STEP, run_with_fault
 from tests.fixtures.rows import read_result, read_results
@@ -118,6 +122,39 @@ def test_rows_of_a_fine_tuned_curve(config: dict[str, Any], tmp_path: Path) -> N
     [accuracy] = [float(row["value"]) for row in rows if row["control"] == "standard"]
     assert hits["hits"]["standard"]["1"].count("1") / 12 == accuracy
     assert hits["groups"] == [i // 2 for i in range(12)]
+
+
+def test_a_fine_tuned_model_sends_what_the_next_sample_adds(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config["grid"] |= {"sizes": [8, 12], "controls": ["standard"]}
+    config["grid"]["full"] |= {"patience": None}
+    found: list[Predictions] = []
+
+    def scored(*given: Any) -> dict[str, Predictions]:
+        every = predict(*given)
+        found.extend(every[name] for name in every if name == "added")
+        return every
+
+    monkeypatch.setattr(fine_tuning, "predict", scored)
+    assert cli.main(command(config, tmp_path / "out")) == 0
+    rows = [
+        row for row in read_results(tmp_path / "out" / "results.csv") if "bits" in row["metric"]
+    ]
+    values = {(row["num_train"], row["metric"]): float(row["value"]) for row in rows}
+    train = load_probe(config["probes"][0], "train", mirror=config["mirror"]).records
+    order = np.random.default_rng([1, 0]).permutation(len(train))
+    [added] = found
+    assert list(added.records) == [train[place] for place in order[8:12]]
+    bits = 0.0
+    for one, scores in zip(added.records, added.scores, strict=True):
+        bits -= math.log2(math.exp(scores[one.answer]) / sum(map(math.exp, scores)))
+    choices = [len(train[place].choices) for place in order]
+    assert values == {
+        ("8", "first_bits"): pytest.approx(sum(map(math.log2, choices[:8]))),
+        ("8", "code_bits"): pytest.approx(bits),
+        ("8", "guessed_bits"): pytest.approx(sum(map(math.log2, choices[8:12]))),
+    }
 
 
 def test_a_masked_probe_is_posed_as_questions(

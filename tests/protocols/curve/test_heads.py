@@ -488,7 +488,8 @@ def test_what_the_next_portion_takes_by_a_plain_loop(
     settings = replace(SETTINGS, sizes=[8, 14])
     data = replace(pairs, sizes=(8, 14))
     first, last = (CurveProbe(module, data, settings, TRAINER).point("mlp", n) for n in (8, 14))
-    assert [[sent.name for sent in one.code] for one in first] == [["first", "code"]] * 2
+    names = ["first_bits", "code_bits", "guessed_bits"]
+    assert [[sent.metric for sent in one.code] for one in first] == [names] * 2
     assert [one.code for one in last] == [[], []]  # nothing is left to send
     # The same heads, measured on the train rows themselves.
     on_train = CurveProbe(module, replace(data, evaluation=data.train), settings, TRAINER)
@@ -499,7 +500,7 @@ def test_what_the_next_portion_takes_by_a_plain_loop(
             scores = measured.predictions.scores[place]
             total = sum(math.exp(score) for score in scores)
             bits -= math.log2(math.exp(scores[data.train[place].answer]) / total)
-        begun, sent = one.code
+        begun, sent, guessed = one.code
         assert (begun.bits, begun.num_items) == (8.0, 8)  # of two choices one bit each
         assert sent.bits == pytest.approx(bits, abs=1e-4)
-        assert (sent.guessed_bits, sent.num_items) == (6.0, 6)
+        assert (guessed.bits, guessed.num_items) == (6.0, 6)

@@ -10,7 +10,7 @@ from probelight.io.documents import typed
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.protocols.curve.data import CurveData
-from probelight.protocols.curve.rows import Measurement, choice_sets, write_point
+from probelight.protocols.curve.rows import Measurement, choice_sets, portions, write_point
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.results.measured import Predictions
 from probelight.results.record import RunRecord
@@ -117,3 +117,24 @@ def test_sets_of_many_different_words_are_no_subsets() -> None:
     assert set(choice_sets(many)) == {None}
     assert set(choice_sets(many[:6])) == {subsets.choices(f"v{i}", f"w{i}") for i in range(6)}
     assert set(choice_sets(many[:1])) == {None}
+
+
+def test_the_first_portion_of_900_targets_of_45_classes_and_what_is_sent_by_the_model() -> None:
+    classes = tuple(f"c{number}" for number in range(45))
+    sample = [Record(f"t{n}", "", classes, n % 45) for n in range(902)]
+    sure = [math.log(0.5)] + [math.log(0.5 / 44)] * 44  # the gold of item 900 is class 0
+    sent = portions([900, 902], 900, sample, [sure, sure])
+    assert [(one.metric, one.num_items) for one in sent] == [
+        ("first_bits", 900),
+        ("code_bits", 2),
+        ("guessed_bits", 2),
+    ]
+    bits = [900 * math.log2(45), 1 + math.log2(88), 2 * math.log2(45)]
+    assert [one.bits for one in sent] == pytest.approx(bits)
+    assert [one.metric for one in portions([62, 900, 902], 900, sample, [sure, sure])] == [
+        "code_bits",
+        "guessed_bits",
+    ]
+    assert portions([900], 900, sample[:900], []) == []  # a single size sends nothing
+    lost = [math.nan] * 45
+    assert [one.metric for one in portions([900, 902], 900, sample, [sure, lost])] == ["first_bits"]
