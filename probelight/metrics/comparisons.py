@@ -25,6 +25,7 @@ from probelight.metrics.intervals import (
     Z,
     group_indices,
     half_width,
+    num_effective,
     num_groups,
     sum_interval,
     sum_p_value,
@@ -200,8 +201,7 @@ def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups
     """
     items = len(next(iter(first.values())))
     member = np.arange(items) if groups is None else group_indices(groups)
-    sizes = np.bincount(member)
-    if 2 * 0.5 ** len(sizes) > LEVEL:
+    if 2 * 0.5 ** num_groups(member) > LEVEL:
         return math.inf  # not even if all groups changed one way
     pairs = [(seed, seed) for seed in first.keys() & second.keys()] or product(first, second)
     changes = [first[seed] - second[other_seed] for seed, other_seed in pairs]
@@ -209,7 +209,7 @@ def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups
     difference = sum(weight * float(np.mean(list(runs.values()))) for weight, runs in terms)
     variance, half = discordant - difference**2, half_width(terms, groups)
     alike = variance < 1e-12 or half < 1e-9  # every item changed as the others did
-    effective = items**2 / float(np.sum(sizes**2)) if alike else variance * (Z / half) ** 2
+    effective = num_effective(member) if alike else variance * (Z / half) ** 2
     share = 1 / (2 * items)
     return paired(effective, min(max(discordant, share), 1 - share))
 

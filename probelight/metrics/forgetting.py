@@ -59,10 +59,9 @@ class Changes:
         forgetting: Share of the items that were lost.
         transfer: Share of the items that were gained (backward transfer).
         guessing: Share to expect each of them to be if only guesses changed (E).
-        most_guessing: The same if whatever is guessed before or after is guessed both times.
         adjusted_forgetting: `forgetting` without `guessing`.
         adjusted_transfer: `transfer` without `guessing`.
-        least_forgetting: `forgetting` without `most_guessing`.
+        least_forgetting: `forgetting` without what guessing the same items both times could lose.
         p_value: McNemar's exact test of lost against gained, by groups where there are any.
         smallest: Adjusted forgetting that would have been found with probability 80%.
         num_items: Items.
@@ -74,7 +73,6 @@ class Changes:
     forgetting: Interval
     transfer: Interval
     guessing: float
-    most_guessing: float
     adjusted_forgetting: Interval
     adjusted_transfer: Interval
     least_forgetting: Interval
@@ -125,7 +123,6 @@ def changes(
         forgetting=interval("forgetting", SHARES),
         transfer=interval("transfer", SHARES),
         guessing=means["forgetting"] - means["adjusted_forgetting"],
-        most_guessing=means["forgetting"] - means["least_forgetting"],
         adjusted_forgetting=interval("adjusted_forgetting", DIFFERENCES),
         adjusted_transfer=interval("adjusted_transfer", DIFFERENCES),
         least_forgetting=interval("least_forgetting", DIFFERENCES),

@@ -242,8 +242,7 @@ def num_groups(groups: Groups) -> int:
 
 def num_effective(groups: Groups) -> float:
     """Return Kish's effective number of groups: of independent items that tell as much."""
-    sizes = np.bincount(group_indices(groups))
-    return len(groups) ** 2 / float((sizes**2).sum())
+    return _Grouping(groups, len(groups)).effective
 
 
 def group_indices(groups: Groups) -> NDArray[np.int64]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from probelight.metrics.forgetting import LEAST_GROUPS, NAMES, Changes, changes
+from probelight.metrics.forgetting import LEAST_GROUPS, NAMES
 from probelight.metrics.scoring_rules import log_normalised
 from probelight.reports import table as tables
 from probelight.reports import words
@@ -17,10 +17,12 @@ from probelight.reports.estimates import Estimate, named
 from probelight.reports.inoculation.runs import Dose, doses, with_and_without_replay, with_controls
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.details import ForgettingDetails, InoculationDetails
-from probelight.results.frames import results_frame, source_of
+from probelight.results.frames import source_of
 from probelight.results.hits import OTHER
 from probelight.results.load import Results, UnreadableResultError
+from probelight.results.measured import change_rows
 from probelight.results.predictions import ItemLine, read_item_lines
+from probelight.results.row import Row
 
 COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "changed_p")
 MOST_ITEMS = 6  # that are shown of each sort
@@ -80,54 +82,43 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
             "dose": dose.dose,
             "extra": extras,
             "num_seeds": len(dose.runs),
-            **_numbers(changes(was, now, found[0].choices, found[0].groups)),
+            **_numbers(change_rows(was, now, found[0].choices, found[0].groups, Row())),
             "_after": " ".join(filter(None, (f"k = {words.count(dose.dose)}", extras))),
             "_about": words.dotted(kinds.get(task, "another set"), dose.series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
 
 
-def _numbers(found: Changes) -> dict[str, Any]:
-    record: dict[str, Any] = {}
+def _numbers(rows: Iterable[Any]) -> dict[str, Any]:
+    """Return the columns of what changed, of the rows that a run has of it."""
+    by_metric = {row.metric: row for row in rows}
+    first = by_metric["forgetting"]
+    record = {"num_items": first.num_items, "num_groups": first.num_groups}
+    for name in COUNTS:
+        record[name] = by_metric[name].value if name in by_metric else None
     for name in NAMES:
-        value, *ends = getattr(found, name)
-        low, high = ends if found.has_intervals else (None, None)
-        record |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
-    values = (found.lost, found.gained, found.guessing, found.smallest, found.p_value)
-    record |= dict(zip(COUNTS, values, strict=True))
-    return record | {"num_items": found.num_items, "num_groups": found.num_groups}
+        estimate = Estimate.of(by_metric[name])
+        record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
+    return record
 
 
 def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
-    rows = results_frame(results).query("protocol == 'forgetting'")
-    for path, of_run in rows.groupby("path", sort=False):
-        run = results.by_path[str(path)]
-        details = run.detail(ForgettingDetails)
-        if details is None:
-            continue
-        by_metric = {row.metric: row for row in of_run.itertuples()}
-        record: dict[str, Any] = {
-            name: by_metric[name].value if name in by_metric else None for name in COUNTS
-        }
-        for name in NAMES:
-            estimate = Estimate.of(by_metric[name])
-            record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
-        yield {
-            "set": run.probe,
-            "of": "",
-            "model": run.model,
-            "control": "",
-            "before": details.before,
-            "dose": None,
-            "extra": "",
-            "num_seeds": details.num_seeds,
-            **record,
-            "num_items": run.counts.get("items"),
-            "num_groups": run.counts.get("groups"),
-            "_after": run.model,
-            "_about": words.dotted(by_metric["forgetting"].split, f"before: {details.before}"),
-            "_runs": run.key,
-        }
+    for run in results.runs:
+        if (details := run.detail(ForgettingDetails)) is not None:
+            yield {
+                "set": run.probe,
+                "of": "",
+                "model": run.model,
+                "control": "",
+                "before": details.before,
+                "dose": None,
+                "extra": "",
+                "num_seeds": details.num_seeds,
+                **_numbers(run.rows),
+                "_after": run.model,
+                "_about": words.dotted(run.rows[0].split, f"before: {details.before}"),
+                "_runs": run.key,
+            }
 
 
 def verdict(row: Any) -> str:

@@ -25,6 +25,17 @@ from probelight.results.row import Row
 Epochs = Mapping[int, Mapping[str, Mapping[int, Sequence[float]]]]  # of `ItemHistory`
 
 
+ALWAYS_WATCHED = 100  # items of a dose, however few are selected with
+
+
+def watched_items(num_train: int, num_selection: int) -> int:
+    """Return how many items of a dose, its first ones, are looked at after each epoch.
+
+    As many as make an epoch a tenth longer: to train on an item takes some three looks at one.
+    """
+    return max(ALWAYS_WATCHED, (3 * num_train + num_selection) // 10)
+
+
 def dynamics_lines(
     parts: Parts,
     dose: Sequence[Record],
@@ -36,7 +47,7 @@ def dynamics_lines(
 
     Args:
         parts: The items of the inoculation.
-        dose: The items of the dose, without any control.
+        dose: The items of the dose that are looked at, without any control.
         before: The scores before the training.
         epochs: Those of all epochs.
         chosen: The epoch that is kept.

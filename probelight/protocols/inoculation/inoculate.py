@@ -46,6 +46,7 @@ from probelight.protocols.inoculation.dynamics import (
     dynamics_lines,
     dynamics_rows,
     is_dynamics,
+    watched_items,
 )
 from probelight.protocols.inoculation.original_task import completed, finished_run
 from probelight.protocols.inoculation.rows import (
@@ -224,13 +225,14 @@ class InoculationRun:
         parts = self.parts
         module = Inoculation(load_module(parts, original_dir), learning_rate=setting.learning_rate)
         items = training_items(parts, setting)
+        looked_at = {task: s for (split, task), s in parts.sets.items() if split == SELECTION}
+        num_watched = watched_items(len(items), sum(map(len, looked_at.values())))
         dose = items[: setting.dose]
         items[: setting.dose] = posed = parts.posed(PROBE, dose)
-        watched, start = {DOSE: posed}, {}
-        for (split, task), records in parts.sets.items():
-            if split == SELECTION:
-                watched[task] = parts.posed(task, records)
-                start[f"val/{task}_accuracy"] = before[ScoredSet(split, task)].accuracy
+        watched, start = {DOSE: posed[:num_watched]}, {}
+        for task, records in looked_at.items():
+            watched[task] = parts.posed(task, records)
+            start[f"val/{task}_accuracy"] = before[ScoredSet(SELECTION, task)].accuracy
         keep, items_by_epoch = AggregateCheckpoint(self.run.best_dir), ItemHistory()
         cost = InoculationCost(start, cost_interpretable(parts.original, before[REPORTED_ORIGINAL]))
         plan = FitPlan(
@@ -246,7 +248,7 @@ class InoculationRun:
         problems, encoded = fit_choices(module, items, watched, self.run, plan, self.context)
         assert keep.best is not None
         epochs, chosen = items_by_epoch.epochs, int(keep.best["epoch"])
-        lines = dynamics_lines(parts, dose, before, epochs, chosen)
+        lines = dynamics_lines(parts, dose[:num_watched], before, epochs, chosen)
         notices = [*problems, *(f"training items: {notice}" for notice in encoded)]
         return keep.history, lines, notices
 

@@ -39,7 +39,8 @@ def dynamics_table(results: Results) -> Table | None:
         "epochs; variability: its standard deviation; correct: the epochs in which it is right "
         "(Swayamdipta et al. 2020). Forgotten: items that turned from right to wrong at least "
         "once; events: how often, mean per item (Toneva et al. 2019). Selection items are looked "
-        "at before the training too.",
+        "at before the training too, and of a large dose only the first items: as many as make an "
+        "epoch a tenth longer.",
         rows,
         [
             text("items", "items", "_about"),

@@ -75,6 +75,17 @@ def context(mirror: str) -> RunContext:
     return under(mirror)
 
 
+@pytest.fixture
+def second_worded(tiny_probes: Path, tmp_path: Path) -> Path:
+    """The second probe with two other wordings."""
+    config = yaml.safe_load((tiny_probes / "second.yaml").read_text())
+    config["base_url"] = "https://example.org/tiny/"
+    config |= {"arguments": r"(\w+) (.+)", "phrasings": {"one": "of {2} {1}", "two": "{2} , {1}"}}
+    path = tmp_path / "second.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
 def under(mirror: str) -> RunContext:
     return RunContext(TRAINER, mirror=mirror)
 

@@ -9,14 +9,13 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-import yaml
 
 from probelight.metrics.knowledge import knowledge_class
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols.inoculation.data import Parts, ScoredSet, Splits
-from probelight.protocols.inoculation.dynamics import dynamics_lines, dynamics_rows
+from probelight.protocols.inoculation.dynamics import dynamics_lines, dynamics_rows, watched_items
 from probelight.reports.page.items import read_probes
 from probelight.results.frames import items_frame
 from probelight.results.load import load_results
@@ -67,6 +66,11 @@ def test_confidence_variability_and_events_by_hand() -> None:
     assert rows["original_forgetting_events"].value == 2
     assert rows["original_forgetting_events"].split == "selection"
     assert rows["probe_forgotten_share"].value == 1
+
+
+def test_a_large_dose_is_watched_in_part() -> None:
+    assert watched_items(500, 1040) == 254  # a tenth of 3 x 500 + 1040
+    assert watched_items(100, 40) == 100  # small doses whole
 
 
 def test_other_sets_are_scored_before_and_after(
@@ -142,14 +146,3 @@ def test_classes_come_from_the_other_phrasings_alone(
         assert float(of_class["probe_accuracy"]["value"]) == pytest.approx(after)
         start = fmean(line.get("before", 0.0) for line in own)
         assert float(of_class["probe_accuracy_before"]["value"]) == pytest.approx(start)
-
-
-@pytest.fixture
-def second_worded(tiny_probes: Path, tmp_path: Path) -> Path:
-    """The second probe with two other wordings."""
-    config = yaml.safe_load((tiny_probes / "second.yaml").read_text())
-    config["base_url"] = "https://example.org/tiny/"
-    config |= {"arguments": r"(\w+) (.+)", "phrasings": {"one": "of {2} {1}", "two": "{2} , {1}"}}
-    path = tmp_path / "second.yaml"
-    path.write_text(yaml.safe_dump(config))
-    return path

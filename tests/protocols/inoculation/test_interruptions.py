@@ -139,8 +139,34 @@ def test_scores_before_that_were_removed_while_the_run_trained_are_there_at_its_
 
 
 @pytest.mark.slow
+def test_kills_where_items_are_kept_change_nothing(
+    inoculation_config: dict[str, Any], second_worded: Path, tmp_path: Path
+) -> None:
+    probe = {"name": str(second_worded), "phrasings": ["all"]}
+    config = {**inoculation_config, "probe": {**inoculation_config["probe"], **probe}}
+    path, whole, killed = tmp_path / "config.yaml", tmp_path / "whole", tmp_path / "killed"
+    assert run(config, whole, tmp_path) == 0
+    arguments = ["inoculate", f"--config={path}", f"--output_dir={killed}"]
+    for where, call in (
+        ("probelight.results.run_folder.RunFolder.write", 1),
+        ("probelight.protocols.inoculation.inoculate.keep_scores", 1),  # scored, not yet kept
+        ("probelight.callbacks.item_history.ItemHistory.on_validation_epoch_end", 2),
+        ("probelight.protocols.inoculation.inoculate.dynamics_lines", 1),  # trained
+        ("probelight.protocols.inoculation.inoculate.write_predictions", 1),
+        ("probelight.results.run_folder.RunFolder.write_lines", 1),  # hits.json
+    ):
+        assert run_with_fault(arguments, call, method=where).returncode == -9, where
+    assert run(config, killed, tmp_path) == 0
+    assert_same(killed, whole)
+    [before] = whole.glob("runs/inoculate-*/before.json")
+    again = killed / before.relative_to(whole)
+    assert again.read_bytes() == before.read_bytes()
+    assert (again.parent / "hits.json").read_bytes() == (before.parent / "hits.json").read_bytes()
+
+
+@pytest.mark.slow
 def test_two_processes_inoculate_like_one(
-    inoculation_config: dict[str, Any], tiny_model: Path, tmp_path: Path
+    inoculation_config: dict[str, Any], tiny_model: Path, second_worded: Path, tmp_path: Path
 ) -> None:
     model = tmp_path / "tiny"
     shutil.copytree(tiny_model, model)
@@ -153,6 +179,8 @@ def test_two_processes_inoculate_like_one(
         trainer = {**inoculation_config["trainer"], "devices": devices, "strategy": "ddp"}
         settings = {"model": {"name_or_path": str(model), "max_length": 32}, "trainer": trainer}
         path, folder = tmp_path / f"{devices}.yaml", tmp_path / f"out{devices}"
+        probe = {"name": str(second_worded), "phrasings": ["all"]}
+        settings["probe"] = {**inoculation_config["probe"], **probe}
         path.write_text(yaml.safe_dump({**inoculation_config, **settings}))
         # DDP starts the second process with the first one's command, so it must be a script.
         command = [sys.executable, str(ROOT / "train.py"), "inoculate", f"--config={path}"]
