@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from probelight.metrics.forgetting import LEAST_GROUPS, NAMES
-from probelight.metrics.scoring_rules import log_normalised
 from probelight.reports import table as tables
 from probelight.reports import words
 from probelight.reports.estimates import Estimate, named
@@ -21,11 +19,10 @@ from probelight.results.frames import source_of
 from probelight.results.hits import OTHER
 from probelight.results.load import Results, UnreadableResultError
 from probelight.results.measured import change_rows
-from probelight.results.predictions import ItemLine, read_item_lines
+from probelight.results.predictions import read_item_lines
 from probelight.results.row import Row
 
 COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "changed_p")
-MOST_ITEMS = 6  # that are shown of each sort
 MOST_CONCEPTS = 8
 MOST_SENTENCES = 4
 ASSUMED = (
@@ -169,56 +166,30 @@ def _flips(row: Any) -> Cell:
     return tables.flips(row.lost, row.gained, row.changed_p)
 
 
-class Changed(NamedTuple):
-    """An item that was answered before and after, by one run."""
-
-    set: str
-    run: str
-    after: str
-    was: ItemLine
-    now: ItemLine
-
-
-@lru_cache(maxsize=2)
-def answers(results: Results) -> tuple[Changed, ...]:
-    """Return the items that were answered before and after, of all runs that can be read."""
-    found = []
+def concepts_table(results: Results) -> Table | None:
+    """Make the table of the concepts that lost the most; the csv file has all."""
+    rows: list[dict[str, Any]] = []
     chosen = {cell.run.path: cell for cell in with_controls(results) if cell.chosen}
     for run in results.runs:
-        if run.path not in chosen and run.protocol != "forgetting":
+        cell = chosen.get(run.path)
+        if cell is None and run.protocol != "forgetting":
             continue
         try:
             lines = read_item_lines(results, run)
         except UnreadableResultError:
             continue  # the section of all items says so
-        before: dict[tuple[str, str, int | None], ItemLine] = {}
-        for line in lines:
-            if line.set.endswith("_before"):
-                before[line.set, line.name, line.seed] = line
-        cell = chosen.get(run.path)
-        label = run.model if cell is None else f"{run.model}, k = {words.count(cell.dose)}"
-        for line in lines:
-            key = f"{line.set}_before", line.name
-            was = before.get((*key, line.seed), before.get((*key, None)))
-            if line.before is not None and was is not None:
-                found.append(Changed(source_of(run, line), run.key, label, was, line))
-    return tuple(found)
-
-
-def concepts_table(results: Results) -> Table | None:
-    """Make the table of the concepts that lost the most; the csv file has all."""
-    rows = [
-        {
-            "set": one.set,
-            "after": one.after,
-            "concept": one.now.group,
-            "num_answers": 1,
-            "lost": (one.now.before or 0.0) * (1 - one.now.correct),
-            "gained": (1 - (one.now.before or 0.0)) * one.now.correct,
-        }
-        for one in answers(results)
-        if one.now.group
-    ]
+        rows += [
+            {
+                "set": source_of(run, line),
+                "after": f"{run.model}, k = {words.count(cell.dose)}" if cell else run.model,
+                "concept": line.group,
+                "num_answers": 1,
+                "lost": line.before * (1 - line.correct),
+                "gained": (1 - line.before) * line.correct,
+            }
+            for line in lines
+            if line.before is not None and line.group
+        ]
     if not rows:
         return None
     names = ["set", "after", "concept"]
@@ -246,76 +217,6 @@ def concepts_table(results: Results) -> Table | None:
         ],
         shown=shown,
     )
-
-
-def items_table(results: Results) -> Table | None:
-    """Make the table of items that were lost and gained most surely; the csv file has all."""
-    rows = []
-    for one in answers(results):
-        change = one.now.correct - (one.now.before or 0.0)
-        if not change or one.was.prediction is None or one.now.prediction is None:
-            continue
-        p_was, p_now = (_probability(line, line.prediction) for line in (one.was, one.now))
-        gold_was, gold_now = (_probability(line, line.answer) for line in (one.was, one.now))
-        choices = one.now.choices
-        rows.append(
-            {
-                "set": one.set,
-                "after": one.after,
-                "run": one.run,
-                "seed": one.now.seed,
-                "id": one.now.id,
-                "position": one.now.position,
-                "change": "lost" if change < 0 else "gained",
-                "question": one.now.question,
-                "choices": " / ".join(filter(None, choices)),
-                "gold": choices[one.now.answer],
-                "answer_before": choices[one.was.prediction],
-                "answer_after": choices[one.now.prediction],
-                "probability_before": p_was,
-                "probability_after": p_now,
-                "gold_before": gold_was,
-                "gold_after": gold_now,
-                "_moved": abs((gold_now or 0.0) - (gold_was or 0.0)),
-                "_runs": one.run,
-            }
-        )
-    if not rows:
-        return None
-    found = pd.DataFrame(rows).sort_values("_moved", ascending=False, kind="stable")
-    once = found.drop_duplicates(["set", "after", "change", "id", "position"])
-    shown = once.groupby(["set", "after", "change"], sort=True).head(MOST_ITEMS)
-    shown = shown.sort_values(["set", "after", "change"], ascending=[True, True, False])
-    return tables.table(
-        "changed_items",
-        "Items that were lost and gained",
-        "Those whose right answer's probability among the choices moved the most, and what the "
-        "model answered, with how probable. The csv file has all, and “Every item” below their "
-        "choices.",
-        found,
-        [
-            text("items of", "set", "after"),
-            text("change", "change"),
-            tables.prose("question", "question"),
-            text("right answer", "gold"),
-            Column("before", lambda r: _answer(r, "before"), "left"),
-            Column("after", lambda r: _answer(r, "after"), "left"),
-        ],
-        shown=shown,
-    )
-
-
-def _answer(row: Any, time: str) -> Cell:
-    probability = getattr(row, f"probability_{time}")
-    shown = "" if words.missing(probability) else f"{words.percent(probability)}%"
-    return Cell(getattr(row, f"answer_{time}"), shown)
-
-
-def _probability(line: ItemLine, place: int | None) -> float | None:
-    scores = [float("-inf") if score is None else score for score in line.scores]
-    if place is None or max(scores) == float("-inf"):
-        return None
-    return math.exp(log_normalised(scores)[place])
 
 
 def summary(results: Results) -> str:

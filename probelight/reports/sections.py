@@ -165,7 +165,7 @@ SECTIONS = (
         "forgetting",
         "Lost and gained, item by item",
         ("inoculation", "forgetting"),
-        (*FORGOTTEN, *of("forgetting", "concepts_table items_table")),
+        (*FORGOTTEN, *of("forgetting", "concepts_table")),
         summary=of("forgetting", "summary"),
         printed={"inoculation": FORGOTTEN, "forgetting": FORGOTTEN},
     ),

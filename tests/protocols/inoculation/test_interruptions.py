@@ -109,13 +109,13 @@ def test_sigterm_in_each_validation_changes_nothing(
     inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:
     # With a budget of one token each item is a batch: 16 in a validation of the original task,
-    # 36 in one of the inoculation.
+    # 60 in one of the inoculation: 24 of the dose, 20 and 16 to select with.
     trainer = {**inoculation_config["trainer"], "max_eval_tokens": 1}
     config = {**inoculation_config, "trainer": trainer}
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert run(config, whole, tmp_path) == 0
     # Each start repeats the validation that the one before it died in, and dies in the next.
-    for kill_at in (3, 16 + 3, 16 + 3, 36 + 3, 36 + 3):
+    for kill_at in (3, 16 + 3, 16 + 3, 60 + 3, 60 + 3):
         done = run_killed(config, stopped, tmp_path, kill_at, "SIGTERM", "validation_step")
         assert done.returncode == 143, done.stderr
     assert run(config, stopped, tmp_path) == 0
