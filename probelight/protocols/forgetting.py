@@ -84,7 +84,7 @@ def forgetting(
         for pair in pairs:
             _write_run(folder, pair)
         folder.write_results()
-        print_tables(folder.path, PROTOCOL)
+        print_tables(folder.path, PROTOCOL, kept=output_dir is not None)
         if output_dir is not None:
             print(page_line(build_report(folder.path)))
     if output_dir is None:

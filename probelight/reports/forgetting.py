@@ -118,19 +118,18 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
             }
 
 
-def verdict(row: Any) -> str:
-    """Return whether anything was forgotten, in a few words."""
+def verdict(row: Any) -> tuple[str, str]:
+    """Return whether anything was forgotten, and how far that can be told."""
     if words.missing(row.adjusted_forgetting_ci_low):
-        return f"too few groups (under {LEAST_GROUPS})"
+        return ("cannot tell", f"under {LEAST_GROUPS} groups")
     if row.adjusted_forgetting_ci_low > 0:
-        if row.least_forgetting_ci_low > 0:
-            return "forgotten"
-        return "forgotten, unless the same items were guessed both times"
+        sure = row.least_forgetting_ci_low > 0
+        return ("forgotten", "" if sure else "unless the same items were guessed both times")
     seen = row.smallest_forgetting
     if words.missing(seen) or seen >= 1:
-        return "none shown, and none could have been"
+        return ("none shown", "and none could have been")
     items = words.count(round(seen * row.num_items))
-    return f"none shown; {words.percent(seen)}% ({items} items) would have been"
+    return ("none shown", f"a loss of {words.percent(seen)}% ({items} items) would have been")
 
 
 def changes_table(results: Results) -> Table | None:
@@ -138,6 +137,7 @@ def changes_table(results: Results) -> Table | None:
     found = changed(results)
     if found.empty:
         return None
+    verdicts, as_far_as = zip(*map(verdict, found.itertuples()), strict=True)
     return tables.table(
         "forgetting",
         "Lost and gained, item by item",
@@ -146,18 +146,18 @@ def changes_table(results: Results) -> Table | None:
         f"{ASSUMED} Would have been: the smallest adjusted loss that these items, groups and seeds "
         "show with probability 80%. Intervals are by groups and over seeds, from "
         f"{LEAST_GROUPS} groups on.",
-        found.assign(verdict=[verdict(row) for row in found.itertuples()]),
+        found.assign(verdict=verdicts, as_far_as=as_far_as),
         [
             text("items of", "set", "_about"),
             text("after", "_after"),
             whole("seeds", "num_seeds"),
             tables.size(),
             Column("lost / gained", _flips),
-            tables.accuracy("lost %", "forgetting", group="of the items"),
-            tables.share("by guessing %", "guessing", group="of the items"),
+            tables.accuracy("lost", "forgetting", group="% of the items"),
+            tables.share("by guessing", "guessing", group="% of the items"),
             tables.gap("lost", "adjusted_forgetting", group="adjusted, points"),
             tables.gap("gained", "adjusted_transfer", group="adjusted, points"),
-            text("forgotten?", "verdict"),
+            text("forgotten?", "verdict", "as_far_as"),
         ],
     )
 
@@ -226,8 +226,8 @@ def summary(results: Results) -> str:
     for _, row in found.head(MOST_SENTENCES).iterrows():
         lost, gained = _flips(row).text.split(" / ")
         sentences.append(
-            f"Of {words.count(row.num_items)} items of {row.set} {lost} were lost and {gained} "
-            f"gained ({row._after}); forgotten: {verdict(row)}."
+            f"{row.set}, {row._after}: of {words.count(row.num_items)} items {lost} were lost and "
+            f"{gained} gained; {', '.join(filter(None, verdict(row)))}."
         )
     if (rest := len(found) - MOST_SENTENCES) > 0:
         sentences.append(f"The table has {rest} more.")

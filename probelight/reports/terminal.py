@@ -19,15 +19,16 @@ Widths = dict[int, int | None]  # by place of the column; None for as wide as ne
 FRAME = 3  # the line before a cell, and a blank on each side of it
 
 
-def print_tables(folder: Path, protocol: str) -> None:
-    """Print the tables and notices of one protocol's results in a folder."""
+def print_tables(folder: Path, protocol: str, *, kept: bool = True) -> None:
+    """Print the tables and notices of one protocol's results in a folder, and where it is kept."""
     console = Console()
     results = load_results(folder)
     for table in printed(protocol, results):
         print_table(table, console)
     for notice in results.notices:
         console.print(Text(brief(f"notice: {notice}"), style="yellow"))
-    console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
+    if kept:
+        console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
 
 
 def print_table(table: Table, console: Console) -> None:

@@ -140,7 +140,7 @@ def data_map_figure(results: Results) -> Figure | None:
         figures.legend(canvas, looks)
         return figures.drawn(
             "data_map",
-            "What the dose was to the model",
+            "How the model learned the dose",
             "Each mark is an item of the dose (of all seeds), in eval mode after each epoch: mean "
             "probability of its right answer over the epochs against its standard deviation "
             "(Swayamdipta et al. 2020). Top left: learned at once; right: in between; bottom left: "

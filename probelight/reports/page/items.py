@@ -74,6 +74,11 @@ class Sheet:
     places: tuple[int, ...] = ()  # of the items in those of the probe
     answers: str = ""  # JSON of columns: as numbers, large results would not fit in memory
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether the training looked at the items: those of the dose, or to select with."""
+        return self.name.rpartition("/")[2].partition("_")[0] in (DOSE, "selection")
+
 
 @dataclass
 class ProbeItems:
@@ -264,7 +269,8 @@ def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
     def order(sheet: Sheet) -> tuple[object, ...]:
         is_changed = sheet.control not in WHOLE
         key = sheet.run.key, sheet.name
-        return sheet.size, sheet.is_before, is_changed, sheet.control, sheet.seed, *key
+        is_later = sheet.is_watched, sheet.is_before, is_changed
+        return sheet.size, *is_later, sheet.control, sheet.seed, *key
 
     kept: dict[tuple[object, ...], Sheet] = {}
     for sheet in sorted(sheets, key=order):
