@@ -324,6 +324,10 @@ def read_table(path: Path) -> pd.DataFrame:
                         f"{path}:{line}: column {cells.index('') + 1} has no name; each needs "
                         "one (pandas leaves its index out with to_csv(..., index=False))"
                     )
+                if again := [name for place, name in enumerate(cells) if name in cells[:place]]:
+                    raise RecordError(
+                        f"{path}:{line}: two columns are called {again[0]!r}; rename one of them"
+                    )
             elif any(cells):
                 if len(cells) != len(header):
                     raise RecordError(

@@ -31,6 +31,7 @@ from probelight.metrics.comparisons import Runs, paired_difference
 from probelight.metrics.intervals import (
     ADDED,
     DIFFERENCES,
+    LEAST_GROUPS,
     SHARES,
     Floats,
     Groups,
@@ -44,8 +45,6 @@ from probelight.metrics.intervals import (
     sum_interval,
 )
 from probelight.metrics.power import FOUND
-
-LEAST_GROUPS = 40  # with fewer, intervals hold the truth less often than they say
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,8 @@ class Changes:
         adjusted_forgetting: `forgetting` without `guessing`.
         adjusted_transfer: `transfer` without `guessing`.
         least_forgetting: `forgetting` without what guessing the same items both times could lose.
+        net_loss: Accuracy before without that after. If nothing were forgotten, it could be above 0
+            by chance alone, whatever was guessed.
         p_value: McNemar's exact test of lost against gained, by groups where there are any.
         smallest: Adjusted forgetting that would have been found with probability 80%.
         num_items: Items.
@@ -76,6 +77,7 @@ class Changes:
     adjusted_forgetting: Interval
     adjusted_transfer: Interval
     least_forgetting: Interval
+    net_loss: Interval
     p_value: float
     smallest: float
     num_items: int
@@ -114,7 +116,7 @@ def changes(
             return accuracy_interval(next(iter(runs.values())), groups)
         return sum_interval([Term(1.0, runs)], groups, bounds)
 
-    means = {name: float(np.mean([of[name] for of in values.values()])) for name in NAMES}
+    means = {name: float(np.mean([of[name] for of in values.values()])) for name in MEANS}
     adjusted = {seed: of_seed["adjusted_forgetting"] for seed, of_seed in values.items()}
     was, now = (np.mean([pair[place] for pair in pairs.values()], axis=0) for place in (0, 1))
     return Changes(
@@ -126,26 +128,28 @@ def changes(
         adjusted_forgetting=interval("adjusted_forgetting", DIFFERENCES),
         adjusted_transfer=interval("adjusted_transfer", DIFFERENCES),
         least_forgetting=interval("least_forgetting", DIFFERENCES),
+        net_loss=interval("net_loss", DIFFERENCES),
         p_value=paired_difference(was, now, groups).p_value,
-        smallest=_smallest_found(adjusted, means["forgetting"] > 0, groups),
+        smallest=_smallest_found(adjusted, means["forgetting"] > 0, groups, float(was.mean())),
         num_items=len(first),
         num_groups=len(first) if groups is None else num_groups(groups),
     )
 
 
-NAMES = (
+MEANS = (
     "forgetting",
     "transfer",
     "adjusted_forgetting",
     "adjusted_transfer",
     "least_forgetting",
+    "net_loss",
 )
 
 
 def item_changes(
     before: ArrayLike, after: ArrayLike, num_choices: Sequence[int]
 ) -> dict[str, Floats]:
-    """Return (N,) values by the names in `NAMES`, whose means are these numbers.
+    """Return (N,) values by the names in `MEANS`, whose means are these numbers.
 
     Args:
         before: (N,) score of each item before.
@@ -167,8 +171,8 @@ def item_changes(
         guessing[at] = influence / (number - 1)
         most[at] = (wrong_before if means[0] < means[1] else wrong_after) / number
     lost, gained = was * (1 - now), (1 - was) * now
-    values = (lost, gained, lost - guessing, gained - guessing, lost - most)
-    return dict(zip(NAMES, values, strict=True))
+    values = (lost, gained, lost - guessing, gained - guessing, lost - most, was - now)
+    return dict(zip(MEANS, values, strict=True))
 
 
 def of_counts(
@@ -180,8 +184,10 @@ def of_counts(
     return {0: was}, {0: now}
 
 
-def _smallest_found(adjusted: Runs, lost: bool, groups: Groups | None) -> float:
+def _smallest_found(adjusted: Runs, lost: bool, groups: Groups | None, right: float) -> float:
     """Return the share that, if lost in truth, has an interval above 0 with probability 80%.
+
+    It is infinite if it is more than all that was right before.
 
     A true loss of f adds f (1 - f) to the variance v of an item's value. It is found so often where
     f is (z + z') times the root of (v + f (1 - f)) / n and of what intervals add to the variance.
@@ -201,4 +207,4 @@ def _smallest_found(adjusted: Runs, lost: bool, groups: Groups | None) -> float:
     rest = c * (variance / number + ADDED / (num_items * effective))
     share = c / number
     found = (share + math.sqrt(share**2 + 4 * (1 + share) * rest)) / (2 * (1 + share))
-    return found if found < 1 else math.inf
+    return found if found < right else math.inf

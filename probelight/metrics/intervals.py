@@ -37,6 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Groups = Sequence[Hashable] | NDArray[np.int64]
 
+LEAST_GROUPS = 40  # of changes and of means without bounds: with fewer, intervals fail too often
 FEW = 20  # fewer groups than this are mentioned next to an interval
 SHARES = (0.0, 1.0)  # bounds of an accuracy
 DIFFERENCES = (-1.0, 1.0)  # bounds of a difference of two
@@ -226,12 +227,15 @@ def half_width(terms: Sequence[Term], groups: Groups | None = None) -> float:
 def mean_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> Interval:
     """Return the mean over items and seeds of values without bounds, and its interval.
 
+    Its ends are infinite if there are fewer groups than `LEAST_GROUPS`.
+
     Args:
         runs: By seed, (N,) the value of each item.
         groups: (N,) the group of each item.
     """
     value = float(np.mean(list(runs.values())))
-    half = half_width([Term(1.0, runs)], groups)
+    number = len(next(iter(runs.values()))) if groups is None else num_groups(groups)
+    half = math.inf if number < LEAST_GROUPS else half_width([Term(1.0, runs)], groups)
     return Interval(value, value - half, value + half)
 
 

@@ -173,13 +173,13 @@ def phrasings_named(config: ProbeConfig, names: Sequence[str], option: str) -> l
         raise UsageError(
             f"{option}: {config.name} has no `phrasings` in its config (docs/own_probe.md)"
         )
-    if [*names] == ["all"]:
+    if "all" in names:
         return known
     for name in names:
         if name not in known:
             raise UsageError(
                 f"{option}: {config.name} has no phrasing {name!r}{nearest(name, known)}; there "
-                f"are {', '.join(known)}, or all"
+                f"are {', '.join(known)}; all takes all of them"
             )
     return [*names]
 

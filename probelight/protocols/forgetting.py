@@ -36,9 +36,10 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
 
 PROTOCOL = "forgetting"
-_COUNTS = re.compile(r"\d+(,\d+){3}")
-_COLUMN = re.compile(r"(?P<path>.+\.(?:csv|tsv)(?:\.gz)?):(?P<name>[^:]+)")
-_SCORES = {"true": 1.0, "false": 0.0}
+_COUNTS, _LIKE_COUNTS = re.compile(r"\d+(,\d+){3}"), re.compile(r"[-\d.,; ]*\d[-\d.,; ]*")
+_COLUMN = re.compile(r"(?P<path>.+?\.(?:csv|tsv)(?:\.gz)?)(?::(?P<name>.*))?", re.IGNORECASE)
+_FACTS = ("id", "group", "num_choices")  # columns of a table that are read too
+_TRUTHS = {"true": 1.0, "false": 0.0}
 
 
 @command(
@@ -62,7 +63,7 @@ def forgetting(
     Args:
         measured: What was measured before, then what after, one or several: folders of results
             (zero-shot, curve, inoculation, original task, import); columns of a table of scores
-            from 0 to 1, as FILE.csv:COLUMN, whose columns group and num_choices are read too; or
+            from 0 to 1, as FILE.csv:COLUMN (its columns id, group and num_choices are read too); or
             one count of items that were right both times, lost, gained and wrong both times, as
             40,10,6,44.
         output_dir: Folder of the results and their page; none only prints the tables.
@@ -81,8 +82,8 @@ def forgetting(
     with TemporaryDirectory(prefix="probelight-") as temporary:
         config = {"command": PROTOCOL, "measured": [pair.checksum for pair in pairs]}
         folder = CommandFolder(Path(temporary) if output_dir is None else output_dir, config)
-        for pair in pairs:
-            _write_run(folder, pair)
+        for place, pair in enumerate(pairs, start=1):
+            _write_run(folder, pair, place)
         folder.write_results()
         print_tables(folder.path, PROTOCOL, kept=output_dir is not None)
         if output_dir is not None:
@@ -119,32 +120,52 @@ def _pairs_of(
 ) -> Iterator[Pair]:
     """Yield what is to be compared, of folders, columns or counts."""
     first, *others = measured
-    if _COUNTS.fullmatch(first):
-        if others or num_choices is None:
-            needed = "no other one" if others else "--num_choices K too"
-            raise UsageError(f"{first}: a count of items takes {needed}")
+    if _LIKE_COUNTS.fullmatch(first) and not Path(first).exists():
+        if others or num_choices is None or not _COUNTS.fullmatch(first):
+            raise UsageError(
+                f"{' '.join(measured)}: a count is four whole numbers of items, right both times, "
+                "lost, gained and wrong both times, with --num_choices K, as 40,10,6,44 "
+                "--num_choices 5"
+            )
         counts = [int(number) for number in first.split(",")]
         if not sum(counts):
             raise UsageError(f"{first}: no items")
         was, now = of_counts(*counts)
-        yield Pair("counts", "", "before", "after", was, now, [num_choices] * sum(counts))
+        yield Pair("items", "", "", "counted", was, now, [num_choices] * sum(counts))
         return
     if not others:
         raise UsageError("give what was measured before, and then what was measured after")
-    if columns := [_COLUMN.fullmatch(entry) for entry in measured if _COLUMN.fullmatch(entry)]:
-        if len(columns) < len(measured):
-            raise UsageError("give columns of tables, as FILE.csv:COLUMN, or folders, not both")
-        yield from _of_columns([(Path(c["path"]), c["name"]) for c in columns if c], num_choices)
+    columns = [_COLUMN.fullmatch(entry) for entry in measured]
+    if not any(columns):
+        if num_choices is not None:
+            raise UsageError("--num_choices: runs know their items' choices; leave it out")
+        yield from _of_folders([Path(entry) for entry in measured], probes)
         return
-    if num_choices is not None:
-        raise UsageError("--num_choices is of counts and tables; runs know their items' choices")
-    yield from _of_folders([Path(entry) for entry in measured], probes)
+    for entry, column in zip(measured, columns, strict=True):
+        if not column or not column["name"]:
+            raise UsageError(
+                f"{entry}: give columns of tables, as FILE.csv:COLUMN, or folders, not both"
+            )
+    if probes:
+        raise UsageError("--probes is for folders; a table holds the items of one set")
+    yield from _of_columns([(Path(c["path"]), c["name"]) for c in columns if c], num_choices)
 
 
 def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) -> Iterator[Pair]:
     """Yield the pairs of the first column with each other one; rows of all files are the items."""
     values: list[list[float]] = []
+    facts: dict[str, tuple[Path, list[str]]] = {}  # of the items, by column
     read = {path: read_table(path) for path in dict.fromkeys(path for path, _ in columns)}
+    for path, table in read.items():
+        for fact in (fact for fact in _FACTS if fact in table.columns):
+            first_path, known = facts.setdefault(fact, (path, [*table[fact]]))
+            for (place, text), other in zip(table[fact].items(), known, strict=False):
+                if text != other or not text:
+                    reason = f"but {other!r} in {first_path}" if text else "which must not be empty"
+                    raise RecordError(
+                        f"{place}: {fact} is {text!r}, {reason}; rows of all files are the same "
+                        "items, in one order"
+                    )
     for path, name in columns:
         table = read[path]
         if name not in table.columns:
@@ -157,18 +178,19 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
             raise RecordError(
                 f"{path}: {len(values[-1])} items, but {len(values[0])} in {columns[0][0]}"
             )
-    first = read[columns[0][0]]
-    choices: list[int] = [num_choices or 0] * len(first)
+    if (num_choices is None) == ("num_choices" not in facts):
+        raise UsageError(
+            "say how many choices each item has: by --num_choices K, or by a column num_choices, "
+            "not by both"
+        )
+    choices = [num_choices or 0] * len(values[0])
     if num_choices is None:
-        if "num_choices" not in first.columns:
-            raise UsageError("--num_choices K, or a column num_choices, says what is guessed among")
-        for number, (place, text) in enumerate(first["num_choices"].items()):
+        path, texts = facts["num_choices"]
+        for number, (place, text) in enumerate(zip(read[path].index, texts, strict=True)):
             if not text.isdecimal() or int(text) < 2:
-                raise RecordError(f"{place}: num_choices is {text!r}, no number from 2 on")
+                raise RecordError(f"{place}: num_choices is {text!r}; give a number from 2 on")
             choices[number] = int(text)
-    groups = None
-    if "group" in first.columns:
-        groups = group_indices([*first["group"]]).tolist()
+    groups = group_indices(facts["group"][1]).tolist() if "group" in facts else None
     for (path, name), after in zip(columns[1:], values[1:], strict=True):
         was, now = {0: np.array(values[0])}, {0: np.array(after)}
         yield Pair(path.stem, "", columns[0][1], name, was, now, choices, groups)
@@ -176,7 +198,7 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
 
 def _score(text: str, place: str) -> float:
     try:
-        score = _SCORES.get(text.strip().lower())
+        score = _TRUTHS.get(text.strip().lower())
         score = float(text) if score is None else score
     except ValueError:
         score = -1.0
@@ -205,25 +227,29 @@ def _of_folders(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair
                 f"--probes {probe}: no such set was answered{nearest(probe, known)}; there is "
                 f"{there}"
             )
-    first, *later = by_folder
-    num_found = 0
-    for of_folder in later:
-        for after in of_folder:
-            probe = after.first.key.probe
-            if probes and probe not in probes:
-                continue
-            before = _before(first, after)
-            if before is None:
-                continue
-            num_found += 1
-            yield _of_systems(before, after)
-    if not num_found:
-        of_each = (", ".join(sorted({s.first.key.probe for s in one})) for one in by_folder)
-        held = "; ".join(
-            f"{folder} has {names or 'no answers to items'}"
-            for folder, names in zip(folders, of_each, strict=True)
-        )
-        raise UsageError(f"nothing was answered both before and after: {held}")
+    wanted = [*probes] or known
+    by_probe: dict[str, list[tuple[System, System]]] = {probe: [] for probe in wanted}
+    for folder, of_folder in zip(folders[1:], by_folder[1:], strict=True):
+        afters = [one for one in of_folder if one.first.key.probe in by_probe]
+        pairs = [(before, one) for one in afters if (before := _before(by_folder[0], one))]
+        if not pairs:
+            answered = (
+                ", ".join(sorted({s.first.key.probe for s in one})) or "no answers to items"
+                for one in (of_folder, by_folder[0])
+            )
+            raise UsageError(
+                f"{folder}: nothing was answered both before and after; it has {next(answered)}, "
+                f"and {folders[0]} has {next(answered)}"
+            )
+        for before, after in pairs:
+            by_probe[after.first.key.probe].append((before, after))
+    for pairs in by_probe.values():
+        if pairs:
+            each = {id(system): system for pair in pairs for system in pair}.values()
+            block = Block(pairs[0][1].first.key, (), (), tuple(each))
+            name_of = {id(system): name for name, system in named([block])[0].items()}
+            for before, after in pairs:
+                yield _of_systems(before, after, name_of[id(before)], name_of[id(after)])
 
 
 def _before(systems: Sequence[System], after: System) -> System | None:
@@ -237,16 +263,16 @@ def _before(systems: Sequence[System], after: System) -> System | None:
         )
         raise UsageError(
             f"{found[0].first.folder}: {after.first.key.probe} was answered by several models or "
-            f"settings, of which one must be before: {which}; give a folder with one of them"
+            f"settings, of which one must be before: {which}; give the folder of one of its runs "
+            "(in runs/)"
         )
     return next(iter(found), None)
 
 
-def _of_systems(before: System, after: System) -> Pair:
+def _of_systems(before: System, after: System, name_before: str, name_after: str) -> Pair:
     block = Block(after.first.key, (), (), (before, after))
     check_items(block)
     items, groups = block.items, block.groups
-    name_before, name_after = named([block])[0]
     was, now = (system.scores(items) for system in (before, after))
     if len(was) > 1 and was.keys() != now.keys():
         raise UsageError(
@@ -275,10 +301,10 @@ def _of_systems(before: System, after: System) -> Pair:
     )
 
 
-def _write_run(folder: CommandFolder, pair: Pair) -> None:
-    """Write the run of a pair, if it is not there yet."""
+def _write_run(folder: CommandFolder, pair: Pair, place: int) -> None:
+    """Write the run of a pair, if it is not there yet; `place` is its place among all."""
     config = {"protocol": PROTOCOL, "pair": pair.checksum}
-    run = folder.run(f"{PROTOCOL}-{pair.probe}-{pair.after}", config)
+    run = folder.run(f"{PROTOCOL}-{place:03}-{pair.probe}-{pair.after}", config)
     if run.result() is not None:
         return
     row = Row(protocol=PROTOCOL, model=pair.after, probe=pair.probe, split=pair.split)

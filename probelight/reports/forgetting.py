@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from probelight.metrics.forgetting import LEAST_GROUPS, NAMES
+from probelight.metrics.forgetting import MEANS
+from probelight.metrics.intervals import LEAST_GROUPS
 from probelight.reports import table as tables
 from probelight.reports import words
 from probelight.reports.estimates import Estimate, named
@@ -28,8 +29,9 @@ MOST_SENTENCES = 4
 ASSUMED = (
     "By guessing: what would be lost, and gained, if every item were known or guessed evenly among "
     "its choices, independently before and after (Harmon et al. 2026). Adjusted: without that, and "
-    "never cut off at 0; a model that repeats its guesses is below it. If the same items were "
-    "guessed both times, guessing loses more."
+    "never cut off at 0; a model that repeats its guesses gets numbers that are too low, even "
+    "below 0. At least: without what is lost if the same items are guessed both times, each anew. "
+    "Forgotten without any condition: if that, or the loss of accuracy, is above 0."
 )
 
 
@@ -68,6 +70,8 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
         )  # fmt: skip
         details = dose.runs[0].run.detail(InoculationDetails) or InoculationDetails()
         names = {"probe": dose.series.probe, "original": details.original_task}
+        # The split is the probe's.
+        series = dose.series if task == "probe" else dose.series._replace(report_split="")
         extras = ", ".join(sorted({run.extra for run in dose.runs} - {"none"}))
         kinds = {"probe": "probe", "original": "original task"}
         yield {
@@ -81,7 +85,7 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
             "num_seeds": len(dose.runs),
             **_numbers(change_rows(was, now, found[0].choices, found[0].groups, Row())),
             "_after": " ".join(filter(None, (f"k = {words.count(dose.dose)}", extras))),
-            "_about": words.dotted(kinds.get(task, "another set"), dose.series.about),
+            "_about": words.dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
 
@@ -93,7 +97,7 @@ def _numbers(rows: Iterable[Any]) -> dict[str, Any]:
     record = {"num_items": first.num_items, "num_groups": first.num_groups}
     for name in COUNTS:
         record[name] = by_metric[name].value if name in by_metric else None
-    for name in NAMES:
+    for name in MEANS:
         estimate = Estimate.of(by_metric[name])
         record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
     return record
@@ -121,12 +125,15 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
 def verdict(row: Any) -> tuple[str, str]:
     """Return whether anything was forgotten, and how far that can be told."""
     if words.missing(row.adjusted_forgetting_ci_low):
-        return ("cannot tell", f"under {LEAST_GROUPS} groups")
+        return ("cannot tell", f"fewer than {LEAST_GROUPS} groups")
+    if row.net_loss_ci_low > 0 or row.least_forgetting_ci_low > 0:
+        return ("forgotten", "")
     if row.adjusted_forgetting_ci_low > 0:
-        sure = row.least_forgetting_ci_low > 0
-        return ("forgotten", "" if sure else "unless the same items were guessed both times")
+        return ("forgotten", "unless the same items were guessed both times")
+    if row.adjusted_forgetting_ci_high < 0:
+        return ("cannot tell", "too few changed for independent guesses")
     seen = row.smallest_forgetting
-    if words.missing(seen) or seen >= 1:
+    if words.missing(seen):
         return ("none shown", "and none could have been")
     items = words.count(round(seen * row.num_items))
     return ("none shown", f"a loss of {words.percent(seen)}% ({items} items) would have been")
@@ -156,6 +163,7 @@ def changes_table(results: Results) -> Table | None:
             tables.accuracy("lost", "forgetting", group="% of the items"),
             tables.share("by guessing", "guessing", group="% of the items"),
             tables.gap("lost", "adjusted_forgetting", group="adjusted, points"),
+            tables.gap("lost at least", "least_forgetting", group="adjusted, points"),
             tables.gap("gained", "adjusted_transfer", group="adjusted, points"),
             text("forgotten?", "verdict", "as_far_as"),
         ],

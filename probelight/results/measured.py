@@ -12,8 +12,7 @@ import numpy as np
 
 from probelight.metrics.choices import NEAR, best_of_each, is_near_tie, item_score
 from probelight.metrics.comparisons import Runs
-from probelight.metrics.forgetting import NAMES as CHANGE_NAMES
-from probelight.metrics.forgetting import changes
+from probelight.metrics.forgetting import MEANS, changes
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
@@ -176,7 +175,7 @@ def change_rows(
     found = changes(runs[0], runs[1], num_choices, groups)
     row = replace(row, num_items=found.num_items, num_groups=found.num_groups)
     rows = []
-    for name in CHANGE_NAMES:
+    for name in MEANS:
         value, low, high = getattr(found, name)
         one = replace(row, metric=prefix + name, value=value)
         rows.append(replace(one, ci_low=low, ci_high=high) if found.has_intervals else one)

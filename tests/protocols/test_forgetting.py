@@ -9,7 +9,7 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.protocols import cli
 from probelight.protocols.forgetting import forgetting
-from probelight.reports.forgetting import changed, items_table
+from probelight.reports.forgetting import changed, verdict
 from probelight.reports.sections import made_sections
 from probelight.results.frames import items_frame
 from probelight.results.load import load_results
@@ -42,9 +42,6 @@ def test_two_runs_by_plain_counting(tmp_path: Path) -> None:
     items = items_frame(results)
     now = items[items.set == "made"]
     assert ((now.before == 1) & (now.correct == 0)).sum() == lost
-    table = items_table(results)
-    assert table is not None
-    assert set(table.frame.change) == {"lost", "gained"}
     assert made_sections(results)[0].name == "forgetting"
     # The same command goes on where it stopped.
     assert cli.main(["forgetting", *map(str, folders), "--output_dir", str(out)]) == 0
@@ -77,18 +74,59 @@ def test_a_count_alone_is_printed_and_not_kept(
     assert "nothing was kept" in shown
 
 
+def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
+    verdicts = {
+        "40,10,6,44 --num_choices 5": ("none shown", "a loss of"),
+        # Guesses that are repeated: of two choices fewer change than by guessing.
+        "5,0,0,95 --num_choices 4": ("cannot tell", "too few changed"),
+        # Accuracy has fallen, whatever was guessed.
+        "43,32,0,75 --num_choices 2": ("forgotten", ""),
+        "30,10,9,51 --num_choices 5": ("none shown", ""),
+        "500,180,180,640 --num_choices 5": ("forgotten", "unless the same items were guessed"),
+        "5,5,5,5 --num_choices 4": ("cannot tell", "fewer than 40 groups"),
+    }
+    for place, (given, (expected, as_far_as)) in enumerate(verdicts.items()):
+        count, _, choices = given.split()
+        forgetting([count], tmp_path / str(place), num_choices=int(choices))
+        [row] = changed(load_results(tmp_path / str(place))).itertuples()
+        found, why = verdict(row)
+        assert (found, why[: len(as_far_as)]) == (expected, as_far_as), given
+        if "a loss of" in why:  # never more than was right before
+            right = sum(map(int, count.split(",")[:2]))
+            assert row.smallest_forgetting * row.num_items <= right
+
+
+TABLES = {
+    "full": "id,base,tuned,num_choices,group\na,1,0,2,x\nb,0,1,2,x\n",
+    "turned": "id,tuned\nb,1\na,0\n",
+    "twice": "base,base,tuned\n1,1,0\n0,0,1\n",
+    "blank": "tuned,group\n1,x\n0,\n",
+}
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["40,10,6,44"], "--num_choices K too"),
+        (["40,10,6,44"], "with --num_choices K, as 40,10,6,44"),
         (["0,0,0,0", "--num_choices", "2"], "no items"),
         (["{base}"], "give what was measured before"),
         (["{csv}:base", "{base}"], "or folders, not both"),
         (["{csv}:base", "{csv}:tunde", "--num_choices", "2"], "did you mean 'tuned'"),
-        (["{csv}:base", "{csv}:tuned"], "--num_choices K, or a column num_choices"),
+        (["{csv}:base", "{csv}:tuned"], "by --num_choices K, or by a column num_choices"),
         (["{csv}:base", "{csv}:odd", "--num_choices", "2"], "scores.csv:2: odd is 'x'"),
         (["{base}", "{base}", "--probes", "maed"], "did you mean 'made'"),
-        (["{base}", "{other}"], "nothing was answered both before and after"),
+        (["{base}", "{other}"], "nothing was answered both before and after; it has others"),
+        (["{base}", "{base}", "{other}"], "nothing was answered both before and after"),
+        (["40,10,6", "--num_choices", "2"], "a count is four whole numbers"),
+        (["40", "10", "6", "44", "--num_choices", "2"], "a count is four whole numbers"),
+        (["{csv}", "{csv}"], "scores.csv: give columns of tables, as FILE.csv:COLUMN"),
+        (["{csv}:", "{csv}:base"], "scores.csv:: give columns"),
+        (["{base}", "{base}", "--num_choices", "4"], "runs know their items' choices"),
+        (["{csv}:base", "{csv}:tuned", "--probes", "made"], "--probes is for folders"),
+        (["{full}:base", "{full}:tuned", "--num_choices", "2"], "not by both"),
+        (["{full}:base", "{turned}:tuned"], "turned.csv:2: id is 'b', but 'a' in"),
+        (["{full}:base", "{twice}:tuned"], "twice.csv:1: two columns are called 'base'"),
+        (["{full}:base", "{blank}:tuned"], "blank.csv:3: group is '', which must not be empty"),
     ],
 )
 def test_what_it_refuses(
@@ -101,6 +139,9 @@ def test_what_it_refuses(
         "other": str(leave_zero_shot(tmp_path / "other", "m", "10", probe="others")),
         "csv": str(table),
     }
+    for name, text in TABLES.items():
+        names[name] = str(tmp_path / f"{name}.csv")
+        Path(names[name]).write_text(text)
     assert cli.main(["forgetting", *(text.format(**names) for text in given)]) in (1, 2)
     assert message in capsys.readouterr().err
 

@@ -76,22 +76,33 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
         RecordError: If a column is missing, or a number is not one; the message names file and
             line.
     """
-    rows: Mapping[str, Mapping[str, Any]]
+    rows: dict[str, Mapping[str, Any]]
     if delimiter_of(path):
         rows = read_table(path).to_dict("index")
     else:
         lines = ((f"{path}:{number}", text) for number, text in read_lines(path) if text.strip())
-        rows = {place: json_object(text, place) for place, text in lines}
+        rows = {}
+        for place, text in lines:
+            try:
+                rows[place] = json_object(text)
+            except RecordError as error:
+                raise RecordError(f"{place}: {error}") from None
     if not rows:
         raise RecordError(f"{path}: no items")
-    items = []
+    items, places = [], dict[str, str]()
     for place, row in rows.items():
         if missing := [column for column in COLUMNS if column not in row]:
             near = nearest(missing[0], [*row])
             raise RecordError(f"{place}: no {missing[0]!r}{near}; it needs {', '.join(COLUMNS)}")
+        for column in COLUMNS[:2]:
+            if not isinstance(row[column], str | int) or row[column] == "":
+                raise RecordError(f"{place}: {column} is {row[column]!r}; give a text or a number")
+        if (name := str(row["id"])) in places:
+            raise RecordError(f"{place}: {places[name]} has the id {name!r} too")
+        places[name] = place
         logs = [_logarithm(row[column], f"{place}: {column}") for column in COLUMNS[2:]]
         bits = (logs[0] - logs[1]) / math.log(2)
-        items.append((str(row["id"]), str(row["label"]), round(bits, 6)))
+        items.append((name, str(row["label"]), round(bits, 6)))
     return items
 
 
@@ -101,7 +112,9 @@ def _logarithm(value: Any, place: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not -math.inf < number <= 1e-6:
-        raise RecordError(f"{place} is {value!r}; give the natural logarithm of a probability")
+        raise RecordError(
+            f"{place} is {value!r}; give the natural logarithm of a probability above 0"
+        )
     return number
 
 

@@ -144,13 +144,11 @@ def inoculate(
         dose, extra, seed, learning_rate=learning_rate, epochs=epochs, batch_size=batch_size
     )
     jobs = inoculation_jobs(subject, [setting], context)
-    for notice in (*parts.probe.notices, *parts.original.notices):
+    for notice in (*parts.probe.notices, *parts.original.notices, *parts.other_notices):
         print(brief(notice))
     if dry_run:
         print_plan(jobs, Path(output_dir), trainer.accelerator)
-        name = parts.probe.files[0].config.name
-        sets = {name: parts.probe, original.name: parts.original, **parts.others}
-        Console().print(detectable_table(measured_sets(sets, num_seeds=1)))
+        Console().print(detectable_table(measured_sets(parts, original.name, num_seeds=1)))
         return None
     config = {
         "command": "inoculate",

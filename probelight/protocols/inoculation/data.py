@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
-from probelight.io.errors import UsageError
+from probelight.io.errors import ProbelightError, UsageError
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named, phrased, phrasings_named
 from probelight.probes.record import Record, group_of
@@ -128,6 +128,11 @@ class Parts:
         return (*self.probe.files, *self.original.files, *others)
 
     @property
+    def other_notices(self) -> tuple[str, ...]:
+        """Notices of the other sets."""
+        return tuple(notice for splits in self.others.values() for notice in splits.notices)
+
+    @property
     def sets(self) -> dict[ScoredSet, Sequence[Record]]:
         """All items that are scored before inoculation: first those to select with."""
         return {
@@ -167,10 +172,11 @@ class Parts:
 def parts_of(context: RunContext, subject: Subject) -> Parts:
     """Return the items of a probe and of an original task."""
     probe = InoculatedProbe(**asdict(subject.probe))  # also where files may stand for it
+    tasks = probe_splits(context, probe), original_splits(context, subject.original)
+    taken = tasks[0].files[0].config.name, subject.original.name
     return Parts(
-        probe_splits(context, probe),
-        original_splits(context, subject.original),
-        other_sets(context, tuple(probe.others)),
+        *tasks,
+        _with_overlaps(other_sets(context, tuple(probe.others), taken), tasks),
         fitting_phrasings(context, probe),
         probe.control,
         subject.original.num_choices,
@@ -319,26 +325,59 @@ def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str,
 
 
 @kept(most=1)
-def other_sets(context: RunContext, entries: tuple[str, ...]) -> dict[str, Splits]:
-    """Return the items of other sets, all of which are reported, by their names."""
+def other_sets(
+    context: RunContext, entries: tuple[str, ...], taken: tuple[str, ...]
+) -> dict[str, Splits]:
+    """Return the items of other sets, all of which are reported, by their names.
+
+    A set whose name is `taken`, or there already, is called `name:split`.
+    """
     found: dict[str, Splits] = {}
     for entry in entries:
-        data, _ = load_entry(entry, mirror=context.mirror)
-        name = data.config.name
-        if data.config.setup == "minimal_pair" or name in found:
+        try:
+            data, split = load_entry(entry, mirror=context.mirror)
+        except (ProbelightError, OSError) as error:
+            raise UsageError(f"probe.others {entry}: {error}") from None
+        name = set_name = data.config.name
+        if name in found or name in taken:
+            name = f"{name}:{split}"
+        if data.config.setup == "minimal_pair" or name in found or name in taken:
             reason = "has whole sentences, no questions" if name not in found else "is there twice"
             raise UsageError(f"probe.others {entry}: {name} {reason}; leave it out")
-        records = (replace(r, meta={**r.meta, "source_set": name}) for r in data.records)
+        records = (replace(r, meta={**r.meta, "source_set": set_name}) for r in data.records)
         data = replace(data, records=tuple(records))
         found[name] = Splits((), (), data.records, (), (), (data,), notices=data.notices)
     return found
 
 
-def measured_sets(sets: Mapping[str, Splits], num_seeds: int) -> list[tuple[str, list[str], int]]:
+def _with_overlaps(others: Mapping[str, Splits], tasks: Sequence[Splits]) -> dict[str, Splits]:
+    """Add a notice to sets of which questions are trained on, or selected with."""
+    known = {
+        (record.stem, record.choices)
+        for task in tasks
+        for record in (*task.train, *task.reserved, *task.selection)
+    }
+    found = {}
+    for name, splits in others.items():
+        num_known = sum((record.stem, record.choices) in known for record in splits.report)
+        notice = (
+            f"probe.others: {num_known} of the {len(splits.report)} items of {name} are among "
+            "those that are trained on or selected with"
+        )
+        notices = (*splits.notices, *([notice] if num_known else ()))
+        found[name] = replace(splits, notices=notices)
+    return found
+
+
+def measured_sets(
+    parts: Parts, original_name: str, num_seeds: int
+) -> list[tuple[str, list[str], int]]:
     """Return name, groups of the items and seeds of what is selected and reported on."""
+    name = parts.probe.files[0].config.name
+    sets = [(name, parts.probe), (original_name, parts.original), *parts.others.items()]
     return [
         (f"{name} {split}", splits.groups(items), num_seeds)
-        for name, splits in sets.items()
+        for name, splits in sets
         for split, items in ((SELECTION, splits.selection), (REPORT, splits.report))
         if items
     ]

@@ -359,7 +359,7 @@ class InoculationRun:
         return replace(
             record,
             probe=self.probe_name,
-            notices=(*record.notices, *original.notices),
+            notices=(*record.notices, *original.notices, *self.parts.other_notices),
             data=data_files(self.parts.files),
             counts={
                 **record.counts,

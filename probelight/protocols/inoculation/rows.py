@@ -119,19 +119,20 @@ def report_rows(
     untouched = members(untouched_of(parts.original.not_in_train(old.records)))
     for subset, items in [*(sets.items() if len(sets) > 1 else ()), *untouched.items()]:
         rows += _cost_rows(replace(row, subset=subset), parts.original, old, new, items)
-    if classes := known_before(parts, before):
-        asked = _phrased_scores(parts, before)
-        rows += knowledge_rows(probe.records, asked, row)
-        subsets_of_items = [known_subset(name) for name in classes]
+    classes = [known_subset(name) for name in known_before(parts, before)]
+    if classes:
+        rows += knowledge_rows(probe.records, _phrased_scores(parts, before), row)
         for ending, predictions in both.items():
             named = replace(row, metric=f"probe_accuracy{ending}")
-            rows += subset_rows(predictions, groups, subsets_of_items, named)
+            rows += subset_rows(predictions, groups, classes, named)
     for one, now in after.items():
         was, splits = before[one], parts.of(one.task)
         data_sets = sets if one.task == ORIGINAL and len(sets) > 1 else {}
         untouched = members(untouched_of(splits.not_in_train(now.records)))
         subsets: list[tuple[Subset | None, Sequence[int]]]
         subsets = [(None, range(len(now.records))), *data_sets.items(), *untouched.items()]
+        if one.task == PROBE and classes:
+            subsets += members(classes).items()
         for subset, items in subsets:
             rows += change_rows(
                 [was.item_scores[i] for i in items],

@@ -32,9 +32,7 @@ from probelight.protocols.inoculation.data import (
     Parts,
     measured_sets,
     num_balancing,
-    original_splits,
-    other_sets,
-    probe_splits,
+    parts_of,
 )
 from probelight.protocols.inoculation.settings import (
     BEFORE,
@@ -166,12 +164,8 @@ def plan(
         print(f"no more in the plan: {cells} of the one before; their runs stay, uncounted")
     item_sets = []  # what rows are selected and reported on
     for row in grid.rows:
-        sets = {
-            row.probe.name: probe_splits(context, row.probe),
-            row.original: original_splits(context, grid.originals[row.original]),
-            **other_sets(context, tuple(row.probe.others)),
-        }
-        item_sets += measured_sets(sets, len(row.seeds))
+        subject = Subject(grid.models[row.model], grid.originals[row.original], row.probe)
+        item_sets += measured_sets(parts_of(context, subject), row.original, len(row.seeds))
     Console().print(detectable_table(item_sets))
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")

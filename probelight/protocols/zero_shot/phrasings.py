@@ -18,7 +18,7 @@ Scores = Sequence[Sequence[float]]  # of an item, one row per phrasing
 
 def known_subset(name: str) -> Subset:
     """Return the part of a set that has a class of knowledge."""
-    return Subset.of("known", f"known before: {name}", name=name)
+    return Subset.of("known", f"known={name}", name=name)
 
 
 def knowledge_rows(records: Sequence[Record], scores: Sequence[Scores], row: Row) -> list[Row]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probelight.metrics.intervals import mean_interval
+from probelight.metrics.intervals import Floats, Interval, mean_interval
 from probelight.reports import table as tables
 from probelight.reports import words
 from probelight.reports.estimates import WHOLE, Estimate, named
@@ -95,7 +97,8 @@ def _span(row: Any, name: str, form: Any) -> Cell:
 def information(results: Results) -> pd.DataFrame:
     """Return a row per curve and N with V-information, over seeds and items, and the accuracy.
 
-    `over_confident`: since the N before it the accuracy has risen and V-information fallen.
+    `over_confident` says whether, since the N before it, the accuracy has risen and V-information
+    fallen, and whether that may be chance; it is empty if not.
     """
     return tables.framed(list(_points(results)))
 
@@ -109,8 +112,8 @@ def _points(results: Results) -> Iterator[dict[str, Any]]:
         before: dict[str, Any] | None = None
         of_sizes = of_curve[of_curve.run.isin(informed.run)].groupby("num_train")
         for size, of_size in of_sizes:
-            bits = _bits(results, {*of_size.path})
-            if not bits["v_information"]:
+            values, groups = _values(results, {*of_size.path})
+            if not values["v_information"]:
                 continue
             record: dict[str, Any] = {
                 **dict(zip(CURVE, key, strict=True)),
@@ -120,22 +123,35 @@ def _points(results: Results) -> Iterator[dict[str, Any]]:
                 "num_items": int(of_size.num_items.iloc[0]),
                 "_runs": [*of_size.run.unique()],
             }
-            for name, (runs, groups) in ((n, b) for n, b in bits.items() if b):
-                estimate = Estimate(*mean_interval(runs, groups))
-                record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
-            # As it is printed: what is equal there has not changed.
-            rises = before and round(record["accuracy"], 3) > round(before["accuracy"], 3)
-            change = 0.0
-            if before:
-                change = round(record["v_information"], 2) - round(before["v_information"], 2)
-            yield record | {"over_confident": bool(rises and change < 0)}
-            before = record
+            for name in BITS:
+                if runs := values[name]:
+                    value, *ends = mean_interval(runs, groups)
+                    estimate = Estimate(value, *(ends if math.isfinite(ends[0]) else ()))
+                    record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
+            changes = {
+                name: mean_interval({s: values[name][s] - old[s] for s in old}, groups)
+                for name, old in (before or {}).items()
+                if old.keys() == values[name].keys()
+            }
+            yield record | {"over_confident": _over_confident(changes)}
+            before = {name: values[name] for name in ("accuracy", "v_information")}
 
 
-def _bits(results: Results, paths: set[str]) -> dict[str, Any]:
-    """Return, by metric, the bits of each item by seed, and the items' groups; () if none."""
-    found: dict[str, dict[int, list[float]]] = {name: {} for name in BITS}
-    groups: tuple[int, ...] | None = None
+def _over_confident(changes: Mapping[str, Interval]) -> str:
+    """Return whether accuracy rises and V-information falls, and whether that can be chance."""
+    if len(changes) < 2 or changes["accuracy"].value <= 0 or changes["v_information"].value >= 0:
+        return ""
+    sure = changes["accuracy"].low > 0 and changes["v_information"].high < 0
+    return OVER_CONFIDENT if sure else f"{OVER_CONFIDENT}, may be chance"
+
+
+def _values(
+    results: Results, paths: set[str]
+) -> tuple[dict[str, dict[int, Floats]], tuple[int, ...] | None]:
+    """Return, by metric and seed, (N,) the bits and scores of the items, and the items' groups."""
+    found: dict[str, defaultdict[int, list[float]]]
+    columns = {**BITS, "accuracy": "correct"}
+    found, groups = {name: defaultdict(list) for name in columns}, None
     for path in sorted(paths):
         run = results.by_path[path]
         groups = run.hits.groups if run.hits else groups
@@ -143,14 +159,12 @@ def _bits(results: Results, paths: set[str]) -> dict[str, Any]:
             lines = read_item_lines(results, run)
         except UnreadableResultError:
             continue  # the section of all items says so
-        for line in lines:
-            for name, column in BITS.items():
+        for line in (line for line in lines if line.pvi is not None):
+            for name, column in columns.items():
                 if (value := getattr(line, column)) is not None:
-                    found[name].setdefault(line.seed or 0, []).append(value)
-    return {
-        name: ({seed: np.array(bits) for seed, bits in runs.items()}, groups) if runs else ()
-        for name, runs in found.items()
-    }
+                    found[name][line.seed or 0].append(value)
+    arrays = {n: {seed: np.array(v) for seed, v in runs.items()} for n, runs in found.items()}
+    return arrays, groups
 
 
 def information_table(results: Results) -> Table | None:
@@ -164,9 +178,10 @@ def information_table(results: Results) -> Table | None:
         "Bits per item by which the head makes the right answer likelier than one that was trained "
         "without the stems (control choice only), on the measured items; conditional: than one "
         "trained under the no-language control (Ethayarajh et al. 2022). Intervals are by groups "
-        "and over seeds. Below 0 the head is surer of wrong answers than a guess would be. Called "
-        "over-confident where the accuracy rises while V-information falls.",
-        found.assign(_verdict=found.over_confident.map({True: OVER_CONFIDENT, False: ""})),
+        "and over seeds. Below 0 the stems make it less probable. Called over-confident where from "
+        "the N before it the accuracy rises while V-information falls; that may be chance where an "
+        "interval of the two changes includes 0.",
+        found,
         [
             text("probe", "probe", "split"),
             text("model", "model", "mode"),
@@ -175,7 +190,7 @@ def information_table(results: Results) -> Table | None:
             tables.share("accuracy %", "accuracy"),
             _bits_column("V-information, bits", "v_information"),
             _bits_column("conditional, bits", "conditional_v_information"),
-            text("", "_verdict"),
+            text("", "over_confident"),
         ],
     )
 
@@ -228,7 +243,7 @@ def summary(results: Results) -> str:
         for before, now in pairwise(points):
             if now["over_confident"]:
                 sentences.append(
-                    f"{key[0]} is over-confident on {key[1]} ({key[2]}): from N = "
+                    f"{key[0]} is {now['over_confident']}, on {key[1]} ({key[2]}): from N = "
                     f"{words.count(before['num_train'])} to {words.count(now['num_train'])} its "
                     f"accuracy rises from {words.percent(before['accuracy'])} to "
                     f"{words.percent(now['accuracy'])} and its V-information falls from "

@@ -8,7 +8,7 @@ from typing import Any
 
 from probelight.metrics.knowledge import CLASSES
 from probelight.reports import table as tables
-from probelight.reports import words
+from probelight.reports.estimates import Estimate, named
 from probelight.reports.inoculation.runs import Dose, doses, with_controls
 from probelight.reports.table import Table, text, whole
 from probelight.reports.zero_shot.phrasings import CLASS_NOTE
@@ -35,9 +35,20 @@ def classes_table(results: Results) -> Table | None:
             tables.share("guesser %", "guessed"),
             tables.share("k = 0", "before", group="accuracy %"),
             tables.share("after", "after", group="accuracy %"),
-            tables.number("gain, points", "gain", words.points),
+            tables.accuracy("lost", "forgetting", group="% of the class"),
+            tables.accuracy("gained", "transfer", group="% of the class"),
+            tables.gap("gain, points", "gain"),
         ],
     )
+
+
+MEASURED = {
+    "before": "probe_accuracy_before",
+    "after": "probe_accuracy",
+    "forgetting": "probe_forgetting",
+    "transfer": "probe_transfer",
+    "gain": "probe_net_loss",
+}
 
 
 def _of_classes(dose: Dose) -> Iterator[dict[str, Any]]:
@@ -49,12 +60,15 @@ def _of_classes(dose: Dose) -> Iterator[dict[str, Any]]:
         ]  # fmt: skip
         if not all("class_share" in of_run for of_run in found):
             continue
-        before, after = (
-            fmean(of_run[metric].value for of_run in found)
-            if all(metric in of_run for of_run in found)
-            else None
-            for metric in ("probe_accuracy_before", "probe_accuracy")
-        )
+        means: dict[str, float | None] = {}
+        for label, metric in MEASURED.items():
+            rows = [of_run[metric] for of_run in found if metric in of_run]
+            mean = None
+            if len(rows) == len(found):  # of several seeds no interval is known
+                alone = len(rows) == 1
+                mean = Estimate.of(rows[0]) if alone else Estimate(fmean(r.value for r in rows))
+                mean = mean.negative if label == "gain" else mean
+            means |= named(f"{label} {label}_ci_low {label}_ci_high", mean)
         first = found[0].get("probe_accuracy")
         yield {
             **dose.series._asdict(),
@@ -63,9 +77,7 @@ def _of_classes(dose: Dose) -> Iterator[dict[str, Any]]:
             "num_items": first.num_items if first else 0,
             "share": found[0]["class_share"].value,
             "guessed": found[0]["class_share_guessed"].value,
-            "before": before,
-            "after": after,
-            "gain": None if before is None or after is None else after - before,
+            **means,
             "_about": dose.series.about,
             "_runs": [cell.run.key for cell in dose.runs],
         }

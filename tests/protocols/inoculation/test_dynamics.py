@@ -83,7 +83,7 @@ def test_other_sets_are_scored_before_and_after(
     lines = [
         line
         for line in read_predictions(tmp_path / "out", "inoculate-*")
-        if line["set"] == "report_other_first"
+        if line["set"] == "report_other_first:train"
     ]
     rows = {
         row["metric"]: float(row["value"])
@@ -92,22 +92,22 @@ def test_other_sets_are_scored_before_and_after(
     }
     assert len(lines) == 80
     lost = sum(line.get("before", 0.0) * (1 - line["correct"]) for line in lines)
-    assert rows["other_first_lost"] == pytest.approx(lost)
+    assert rows["other_first:train_lost"] == pytest.approx(lost)
     accuracy = fmean(line["correct"] for line in lines)
-    assert rows["other_first_accuracy"] == pytest.approx(accuracy)
+    assert rows["other_first:train_accuracy"] == pytest.approx(accuracy)
     results = load_results(tmp_path / "out")
     items = items_frame(results)
-    names = items[items.set.str.startswith("report_other_first")].item
-    assert names.str.startswith("first:").all()
+    names = items[items.set.str.startswith("report_other_first:train")].item
+    assert names.str.startswith("first:train:").all()
     probes, _ = read_probes(results)
-    sheets = [sheet.name for of in probes["first"].sheets.values() for sheet in of]
-    assert any(name.endswith("/report_other_first") for name in sheets)
+    sheets = [sheet.name for of in probes["first:train"].sheets.values() for sheet in of]
+    assert any(name.endswith("/report_other_first:train") for name in sheets)
     # Shown first: the reported items after the dose and before, not those of the dose.
     [sheets_of_model] = probes["second"].sheets.values()
     first = [sheets_of_model[place].name for place in _shown_first(sheets_of_model)]
     assert [name.rpartition("/")[2] for name in first] == ["report_probe", "report_probe_before"]
     hits = next((tmp_path / "out").glob("runs/inoculate-*/hits.json"))
-    assert len(json.loads(hits.read_text())["other_first"]["choices"]) == 80
+    assert len(json.loads(hits.read_text())["other_first:train"]["choices"]) == 80
 
 
 def test_another_set_is_there_once(
@@ -115,9 +115,12 @@ def test_another_set_is_there_once(
 ) -> None:
     config = dict(inoculation_config)
     entry = str(tiny_probes / "first.yaml")
-    config["probe"] = {**config["probe"], "others": [f"{entry}:train", f"{entry}:test"]}
+    config["probe"] = {**config["probe"], "others": [f"{entry}:train", f"{entry}:train"]}
     assert run(config, tmp_path / "out", tmp_path) == 2
-    assert "first is there twice; leave it out" in capsys.readouterr().err
+    assert "first.yaml:train" in capsys.readouterr().err
+    config["probe"] |= {"others": [f"{entry}:tarin"]}
+    assert run(config, tmp_path / "out", tmp_path) == 2
+    assert "probe.others " in capsys.readouterr().err
 
 
 def test_classes_come_from_the_other_phrasings_alone(
@@ -140,10 +143,12 @@ def test_classes_come_from_the_other_phrasings_alone(
     ]
     assert [line["known"] for line in lines] == expected
     rows = [
-        r for r in read_results(tmp_path / "out" / "results.csv") if "known before" in r["subset"]
+        r
+        for r in read_results(tmp_path / "out" / "results.csv")
+        if r["subset"].startswith("known=")
     ]
     for name in set(expected):
-        of_class = {r["metric"]: r for r in rows if r["subset"] == f"known before: {name}"}
+        of_class = {r["metric"]: r for r in rows if r["subset"] == f"known={name}"}
         own = [line for line, known in zip(lines, expected, strict=True) if known == name]
         assert float(of_class["class_share"]["value"]) == pytest.approx(len(own) / len(lines))
         after = fmean(line["correct"] for line in own)

@@ -42,7 +42,7 @@ def test_every_phrasing_is_the_probe_in_other_words(tmp_path: Path) -> None:
         alike.append(fmean(pairs))
         assert line["known"] == knowledge_class(scores, line["answer"])
     assert rows["consistency", ""] == pytest.approx(fmean(alike))
-    shares = [rows["class_share", f"known before: {name}"] for name in ("HighlyKnown", "Unknown")]
+    shares = [rows["class_share", f"known={name}"] for name in ("HighlyKnown", "Unknown")]
     known = [line["known"] for line in lines]
     assert shares == [known.count("HighlyKnown") / 150, known.count("Unknown") / 150]
     # The probe's own answers are those of a run without other wordings.
