@@ -68,8 +68,9 @@ class ItemLine:
         best: Indices of all best choices (zero-shot, where it scores by several rules).
         by_rule: The answer by each of those rules.
         by_phrasing: The answer in each other wording (`zero-shot --phrasings`).
-        known: The item's class by its answers in other wordings, before any training: HighlyKnown,
-            MaybeKnown, WeaklyKnown or Unknown (after Gekhman et al. 2024).
+        known: The item's class before any training, by its answers in all wordings (zero-shot) or
+            in the other ones (inoculation): HighlyKnown, MaybeKnown, WeaklyKnown or Unknown (after
+            Gekhman et al. 2024).
         control: The control (curves, and inoculation under a control); empty where there is none,
             or the set names it.
         seed: Of the run that answered (curves); None where nothing was drawn.

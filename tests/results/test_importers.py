@@ -108,7 +108,7 @@ def test_tables(text: str, tmp_path: Path) -> None:
         (LISTED.replace("score", "scor"), ":1: no column for the score .did you mean 'scor'"),
         (LISTED.replace("1,plant", "1,animal"), ":3: its item has this choice at .*:2 too"),
         (LISTED.replace("0.3,cät", "0.3,plant"), ":5: its item has another text or gold at .*:4"),
-        (WIDE.replace("plant", "animal"), ":1: two columns are called the same"),
+        (WIDE.replace("plant", "animal"), ":1: two columns are called 'animal'"),
         (WIDE.replace("0.1", "m"), ":2: the score of 'plant' is 'm'"),
         (WIDE.replace("0.9,0.1", ","), r":2: 0 candidate\(s\); at least 2"),
         (WIDE.replace("1,0.9", ",0.9"), ":2: neither `id` nor `text` names the item"),

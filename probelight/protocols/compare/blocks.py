@@ -48,7 +48,8 @@ class Block:
     @property
     def title(self) -> str:
         """The answered set and the setting, for messages."""
-        name = f"{self.key.probe} ({self.key.split}, {self.key.answered})"
+        about = ", ".join(filter(None, (self.key.split, self.key.answered)))
+        name = f"{self.key.probe} ({about})"
         return f"{name}, {self.setting}" if self.setting else name
 
     @property

@@ -80,6 +80,7 @@ def code_table(results: Results) -> Table | None:
             text("probe", "probe", "split"),
             text("model", "model", "mode"),
             text("control", "_control"),
+            whole("seeds", "num_seeds"),
             whole("answers", "num_sent"),
             tables.number("even guesses, bits", "guessed_bits", "{:,.0f}".format),
             Column("code, bits", lambda row: _span(row, "code_length", "{:,.0f}".format)),

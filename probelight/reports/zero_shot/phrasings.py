@@ -15,7 +15,7 @@ CLASS_NOTE = (
     "HighlyKnown: right in all of them; MaybeKnown: in some; WeaklyKnown: in none, but the right "
     "answer more probable than an even guess in some; Unknown: the rest (after Gekhman et al. "
     "2024). With two choices nothing is WeaklyKnown, with one phrasing nothing is MaybeKnown. "
-    "Guesser: the same scores, were any choice the right one."
+    "Guesser: the shares of a model with these answers if the right choice were drawn at random."
 )
 
 

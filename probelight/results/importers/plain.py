@@ -45,8 +45,6 @@ def read(path: Path) -> Imported:
             frame, _ = known_columns(path, table, NAMES, ())
             named = sum(NAMES.values(), ())
             scores = table.loc[:, [name.lower() not in named for name in table.columns]]
-            if scores.columns.has_duplicates:
-                raise RecordError(f"{path}:1: two columns are called the same")
             rows = [[*filter(all, row.items())] for row in scores.to_dict("records")]
             frame["choice"] = [[choice for choice, _ in row] for row in rows]
             frame["score"] = [[score for _, score in row] for row in rows]
