@@ -351,7 +351,7 @@ def other_sets(
 
 
 def _with_overlaps(others: Mapping[str, Splits], tasks: Sequence[Splits]) -> dict[str, Splits]:
-    """Add a notice to sets of which questions are trained on, or selected with."""
+    """Add a notice to sets that share questions with what is trained on, or selected with."""
     known = {
         (record.stem, record.choices)
         for task in tasks
@@ -362,7 +362,7 @@ def _with_overlaps(others: Mapping[str, Splits], tasks: Sequence[Splits]) -> dic
         num_known = sum((record.stem, record.choices) in known for record in splits.report)
         notice = (
             f"probe.others: {num_known} of the {len(splits.report)} items of {name} are among "
-            "those that are trained on or selected with"
+            "those that what is trained on, or selected with, is drawn from"
         )
         notices = (*splits.notices, *([notice] if num_known else ()))
         found[name] = replace(splits, notices=notices)
