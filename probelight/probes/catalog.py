@@ -308,8 +308,10 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
             yield f"{place} has {num_masks} {MASK}; it needs exactly one"
         if not re.fullmatch(r"(?:[^{}]|\{(?:[1-9]|kept)\})*", text) or "{" not in text:
             yield f"{place} must have its arguments as {{1}}, {{2}}, ..., and no other braces"
-        if name in (STANDARD_WORDING, "all") or "," in name:
-            yield f"{place}: give it another name; that is the wording of the files, or a choice"
+        if name == STANDARD_WORDING:
+            yield f"{place}: that is the wording of the files; give it another name"
+        if name == "all" or "," in name:  # "all" takes all of them
+            yield f"{place}: `--phrasings` can not choose that; give it a name without commas"
     if not config.splits:
         yield "`files` is missing, and there is no `hub` either"
     places = {"": config.arguments}

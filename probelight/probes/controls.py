@@ -173,15 +173,13 @@ def phrasings_named(config: ProbeConfig, names: Sequence[str], option: str) -> l
         raise UsageError(
             f"{option}: {config.name} has no `phrasings` in its config (docs/own_probe.md)"
         )
-    if "all" in names:
-        return known
     for name in names:
-        if name not in known:
+        if name not in (*known, "all"):
             raise UsageError(
                 f"{option}: {config.name} has no phrasing {name!r}{nearest(name, known)}; there "
                 f"are {', '.join(known)}; all takes all of them"
             )
-    return [*names]
+    return known if "all" in names else [*names]
 
 
 @dataclass(frozen=True)

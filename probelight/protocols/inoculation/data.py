@@ -352,6 +352,8 @@ def other_sets(
 
 def _with_overlaps(others: Mapping[str, Splits], tasks: Sequence[Splits]) -> dict[str, Splits]:
     """Add a notice to sets that share questions with what is trained on, or selected with."""
+    if not others:
+        return {}
     known = {
         (record.stem, record.choices)
         for task in tasks

@@ -73,6 +73,7 @@ def test_arguments_are_put_in_by_their_places() -> None:
     ("given", "message"),
     [
         (["--phrasings", "somone"], "did you mean 'someone'"),
+        (["--phrasings", "all,somone"], "did you mean 'someone'"),
         (["--probes", "antonym_small", "--phrasings", "all"], "has no `phrasings` in its config"),
     ],
 )
@@ -99,6 +100,18 @@ def test_a_phrasing_is_checked_where_it_is_read(tmp_path: Path, text: str, messa
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump(config))
     with pytest.raises(ConfigError, match=message):
+        load_probe_config(path)
+
+
+@pytest.mark.parametrize("name", ["all", "one,two"])
+def test_a_phrasing_has_a_name_that_can_be_chosen(tmp_path: Path, name: str) -> None:
+    config = {
+        "setup": "mc_mlm", "num_choices": 2, "chance": 0.5, "files": {"dev": "dev.jsonl"},
+        "arguments": r"(\d+) \[MASK\] (\d+)", "phrasings": {name: "{1} [MASK] {2}"},
+    }  # fmt: skip
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(ConfigError, match="can not choose that"):
         load_probe_config(path)
 
 
