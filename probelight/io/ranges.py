@@ -179,6 +179,8 @@ PathText = Annotated[str, NotBlank()]
 Mirror = Annotated[str, FolderOrUrl()]
 Minutes = Annotated[float, Within(0, 100_000)]
 HeadMode = Literal["mlp", "linear"]  # what is trained on a frozen encoder
+# How the choices of a causal or encoder-decoder model get their scores.
+Scoring = Literal["auto", "sum", "mean_token", "mean_char", "letter", "last_token"]
 
 
 S = TypeVar("S", bound="Settings")

@@ -32,7 +32,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
 from probelight.encoding.chat import Chat
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError, scoring_of
 from probelight.models.loading import (
     CAUSAL_LM,
     Form,
@@ -310,12 +310,12 @@ def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
 def load(
     settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
 ) -> CausalScorer:
-    """Return the scorer of a setup; questions go by the mean over an answer's tokens."""
+    """Return the scorer of a setup, which sums over tokens or takes their mean."""
     name, random_weights = settings.name_or_path, settings.random_weights
     model, tokenizer = read(CAUSAL_LM, name, settings.revision, random_weights, seed)
     _refuse_slow(name, tokenizer)
-    # The sum would prefer short answers.
-    normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
+    scoring = scoring_of(name, settings.scoring, setup)
+    normalise: Normalise = "mean" if scoring == "mean_token" else "sum"
     return CausalScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)
 
 

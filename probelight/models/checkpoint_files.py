@@ -21,7 +21,14 @@ T = TypeVar("T")
 CONFIG = "config.json"
 HEAD_SETTINGS = "choice_head.json"  # of MC-QA, in its encoder's folder
 HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
+LIKELIHOOD = "likelihood"  # in the place of a head, where the model's own is all there is
 HEAD_FORMAT = 1
+# Ends of the names of transformers' classes, by model type.
+CLASSES = {
+    "transformer": ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel", "ForMultipleChoice"),
+    "causal": ("ForCausalLM", "LMHeadModel"),
+    "seq2seq": ("ForConditionalGeneration",),
+}
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
 _OTHER_WEIGHTS = {".h5", ".msgpack", ".onnx", ".gguf"}
@@ -117,15 +124,33 @@ def head_settings(name_or_path: str) -> dict[str, Any] | None:
     path = model_folder(name_or_path) / HEAD_SETTINGS
     settings = read_settings(path)
     form, head = settings.get("format"), settings.get("head")
-    if form != HEAD_FORMAT or head not in HEAD_KINDS:
+    if form != HEAD_FORMAT or head not in (*HEAD_KINDS, LIKELIHOOD):
         raise PretrainedError(f"{path}: format {form!r} or head {head!r} is not known here")
     check_input_sizes(path, settings)
     return settings
 
 
+def scoring_of(name_or_path: str, scoring: str, setup: str) -> str:
+    """Return how the choices of a causal or encoder-decoder model get their scores.
+
+    "auto" is what the folder was trained with for the setup, or else the mean over tokens for
+    questions, as a sum would prefer short answers.
+    """
+    saved = head_settings(name_or_path) or {}
+    own = saved.get("scoring") if saved.get("setup") == setup else None
+    found = agree("scoring", None if scoring == "auto" else scoring, own, name_or_path)
+    return found or ("mean_token" if setup == "mc_qa" else "sum")
+
+
 def is_sentence_choice_folder(name_or_path: str) -> bool:
     """Return whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
     return (model_folder(name_or_path) / HEAD_SETTINGS).is_file()
+
+
+def type_of_class(name: str) -> str | None:
+    """Return the model type of a class of transformers, by its name; None where it has none."""
+    fitting = (model_type for model_type, ends in CLASSES.items() if name.endswith(ends))
+    return next(fitting, None)
 
 
 def check_config(folder: Path) -> dict[str, Any]:

@@ -13,16 +13,13 @@ import torch
 
 from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
+from probelight.io.ranges import Scoring
+from probelight.models.checkpoint_files import CLASSES, type_of_class
 from probelight.models.pair_choice import PairChoice
 from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
 from probelight.probes.record import Setup
 
-# Ends of the names of transformers' classes, by model type, and what scores each type.
-CLASSES = {
-    "transformer": ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel", "ForMultipleChoice"),
-    "causal": ("ForCausalLM", "LMHeadModel"),
-    "seq2seq": ("ForConditionalGeneration",),
-}
+# What scores each type.
 _MODULES = {
     "transformer": "probelight.models.masked",
     "causal": "probelight.models.causal",
@@ -54,14 +51,14 @@ class _InMemory(TextSettings):
     revision: str | None = None
     random_weights: bool = False
     vectors: str = ""
+    scoring: Scoring = "auto"
 
 
 def type_of(network: Any) -> str:
     """Return the model type of a model of transformers; a UsageError says which there are."""
     name = type(network).__name__
-    for model_type, ends in CLASSES.items():
-        if name.endswith(ends):
-            return model_type
+    if model_type := type_of_class(name):
+        return model_type
     known = ", ".join(end for ends in CLASSES.values() for end in ends)
     raise UsageError(
         f"a {name} has no language-model or multiple-choice head; give one of the classes that end "

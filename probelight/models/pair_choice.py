@@ -177,11 +177,14 @@ def grouping_pays(sizes: Sequence[int], whole: int, hidden_size: int, device_typ
     return (whole - sum(sizes)) * 72 * hidden_size**2 > (len(sizes) - 1) * done_meanwhile
 
 
-def fresh_head(kind: str, config: Any, seed: int) -> nn.Sequential:
-    """Draw a head (P, H) -> (P, 1) as the checkpoint's layers once were; empty for its own."""
+def fresh_head(kind: str, config: Any, seed: int, size: int | None = None) -> nn.Sequential:
+    """Draw a head (P, H) -> (P, 1) as the checkpoint's layers once were; empty for its own.
+
+    H is `size`, or that of the hidden states.
+    """
     if kind == CHECKPOINT_HEAD:
         return nn.Sequential()
-    size, spread = int(config.hidden_size), getattr(config, "initializer_range", 0.02)
+    size, spread = size or int(config.hidden_size), getattr(config, "initializer_range", 0.02)
     # The dropout before a classifier, under any of the names that it goes by.
     names = ("classifier_dropout", "seq_classif_dropout", "hidden_dropout_prob", "dropout")
     rates = (getattr(config, name, None) for name in names)
@@ -201,13 +204,13 @@ def fresh_head(kind: str, config: Any, seed: int) -> nn.Sequential:
 
 
 def save_head(
-    folder: Path, kind: str, weights: Mapping[str, Tensor], settings: Mapping[str, int | None]
+    folder: Path, kind: str, weights: Mapping[str, Tensor], settings: Mapping[str, Any]
 ) -> None:
     """Write a head into its encoder's folder, with settings such as `num_choices`.
 
-    Its weights are not written where the encoder has them.
+    A head without weights of its own, such as one that the encoder has, is its name alone.
     """
-    if kind != CHECKPOINT_HEAD:
+    if weights:
         whole = {name: value.contiguous() for name, value in weights.items()}
         save_file(whole, folder / HEAD_WEIGHTS, metadata={"format": "pt"})
     text = json.dumps({"format": HEAD_FORMAT, "head": kind, **settings}, indent=2) + "\n"

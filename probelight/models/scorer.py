@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from probelight.io.errors import UsageError
+from probelight.io.ranges import Scoring
 from probelight.models.networks import Batch, mask_choices, model_fingerprint
 
 if TYPE_CHECKING:
@@ -200,12 +201,13 @@ class TrainedScorer(Scorer):
     Args:
         module: The trained model; it is used, not copied.
         network: Its weights; None for a module that is one of torch's.
+        mode: How the choices get their scores, if not by training.
     """
 
-    mode = "fine_tuned"
-
-    def __init__(self, module: ChoosesAnswers, network: nn.Module | None = None) -> None:
-        self.module = module
+    def __init__(
+        self, module: ChoosesAnswers, network: nn.Module | None = None, mode: str = "fine_tuned"
+    ) -> None:
+        self.module, self.mode = module, mode
         if network is None:
             assert isinstance(module, nn.Module)
             network = module
@@ -259,6 +261,8 @@ class ScorerSettings(Protocol):
     def random_weights(self) -> bool: ...
     @property
     def vectors(self) -> str: ...
+    @property
+    def scoring(self) -> Scoring: ...
 
 
 class ModelTypeModule(Protocol):

@@ -33,7 +33,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from probelight.encoding.candidates import Blank
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
-from probelight.models.checkpoint_files import PretrainedError, one_error
+from probelight.models.checkpoint_files import PretrainedError, one_error, scoring_of
 from probelight.models.loading import (
     FILLED_SENTENCE,
     SEQ2SEQ_LM,
@@ -140,9 +140,13 @@ class Seq2SeqScorer(LikelihoodScorer):
 
     def _next_token(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (B, H) and gives (B, V) at the next token."""
-        read, logits = self._decoded(batch, self._encoded_sources(batch), slice(None))
+        read, logits = self.at_answers(batch)
         places = batch["pair_index"][:, 0]
         return read[places], logits[places]
+
+    def at_answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (R, H) and gives (R, V) at all places that are asked for."""
+        return self._decoded(batch, self._encoded_sources(batch), slice(None))
 
     def _encoded_sources(self, batch: Batch) -> Tensor:
         """Return the encoder's output (S, L, H) of the distinct sources."""
@@ -208,10 +212,11 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
 def load(
     settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
 ) -> Seq2SeqScorer:
-    """Return the scorer of a setup; questions go by the mean, as sums prefer short answers."""
+    """Return the scorer of a setup, which sums over tokens or takes their mean."""
     name, random_weights = settings.name_or_path, settings.random_weights
     model, tokenizer = read(SEQ2SEQ_LM, name, settings.revision, random_weights, seed)
-    normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
+    scoring = scoring_of(name, settings.scoring, setup)
+    normalise: Normalise = "mean" if scoring == "mean_token" else "sum"
     return Seq2SeqScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)
 
 

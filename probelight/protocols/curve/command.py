@@ -21,7 +21,6 @@ from probelight.protocols.cli.command import Command, command
 from probelight.protocols.curve.curve import Curve, check_rows
 from probelight.protocols.curve.settings import (
     FIRST_STAGE,
-    FULL,
     PROTOCOL,
     UNTRAINED,
     CurveSettings,
@@ -39,6 +38,7 @@ from probelight.protocols.engine.models import (
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
+    FULL,
     ModelSettings,
     SplitFiles,
 )
@@ -186,9 +186,9 @@ def trace_curves(
     for curve, jobs in zip(curves, missing, strict=True):
         if not jobs or not model_type_of(curve.model).has_checkpoint:
             continue
-        if curve.modes == [FULL]:
-            check_module(curve.model, "mc_qa")
-        else:
+        if FULL in curve.modes:
+            check_module(curve.model, curve.data.setup)
+        if curve.modes != [FULL]:
             from probelight.protocols.curve.heads import refuse_unposed
 
             rows = [part for name in settings.controls for part in curve.rows.under(name)]
@@ -238,8 +238,6 @@ def curve_jobs(curve: Curve) -> list[Job]:
         "rows": [len(data.train), len(data.evaluation)],
         "curve": curve.config(),
     }
-    if curve.modes == [FULL]:
-        return _full_jobs(curve, common)
     trainer = curve.context.trainer
     drawn = {"weights": "drawn from each seed"} if model.random_weights else {}
     # How often a text is read, by weights drawn anew and in the words of each control.
@@ -247,8 +245,8 @@ def curve_jobs(curve: Curve) -> list[Job]:
     train, evaluation, size = curve.rows.train, curve.rows.evaluation, weights_bytes(model)
     jobs = []
     sizes = [0, *curve.rows.sizes]
-    if model_type_of(model).heads:
-        # The heads do not begin with what the model itself says: N = 0 of both is its scorer's.
+    if asks_untrained(model):
+        # Neither heads nor the whole model begin with a point of their own: N = 0 is its scorer's.
         sizes.remove(0)
         config = {
             **common,
@@ -282,7 +280,12 @@ def curve_jobs(curve: Curve) -> list[Job]:
             config = {**config, **drawn}
             jobs.append(Job(name, config, run_job, weights_bytes=size, num_texts=num_texts))
             num_texts = 0
-    return jobs
+    return [*jobs, *(_full_jobs(curve, common) if FULL in curve.modes else ())]
+
+
+def asks_untrained(model: ModelSettings) -> bool:
+    """Return whether a model chooses before it is trained, as none with a fresh head does."""
+    return bool(model_type_of(model).heads) and model.scoring != "last_token"
 
 
 def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
@@ -312,7 +315,10 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 weights_bytes=num_bytes,
             )
     jobs = {job.key: job for job in first_stages.values()}  # controls may share one
-    level = (curve.rows.sizes[0], STANDARD, settings.seeds[0])
+    # The job that scores without training has them, where there is one.
+    level = (
+        None if asks_untrained(curve.model) else (curve.rows.sizes[0], STANDARD, settings.seeds[0])
+    )
     for size in curve.rows.sizes:
         for control in settings.controls:
             for seed in settings.seeds:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from probelight.io.errors import UsageError
-from probelight.io.ranges import HeadMode, settings_from
+from probelight.io.ranges import settings_from
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import (
     CONTROLS,
@@ -22,12 +22,11 @@ from probelight.probes.controls import (
 from probelight.probes.record import Record, Setup, group_of
 from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
-from probelight.protocols.curve.settings import FULL, CurveSettings, ProbeOptions
+from probelight.protocols.curve.settings import CurveSettings, Mode, ProbeOptions
 from probelight.protocols.engine.models import model_type_of, trained_for
-from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.engine.settings import FULL, FitSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, kept
 
-Mode = HeadMode | Literal["full"]
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")  # those of models.answering, which imports torch
 
 
@@ -175,10 +174,6 @@ def check_rows(
     for name in probes:
         data = load_curve_data(context, name, settings, options)
         setups.add(data.setup)
-        for model in models:
-            if model_type_of(model).heads and data.setup == "mc_qa":
-                # Not left out as a baseline is: it answers such questions, but is not tuned here.
-                trained_for(model, "mc_qa", f"{data.config.name} is posed as questions")
         answering = [model for model in models if traced_modes(model, data.setup, settings)]
         for model in answering:
             rows_for_model(data, settings, [model, *answering])

@@ -1,4 +1,4 @@
-"""MC-QA points of a curve, each a whole network fine-tuned, and the first stage before them.
+"""Points of a curve at which the whole network is fine-tuned, and the first stage before them.
 
 A point is one (N, control, seed). Its head is drawn anew from its seed; the last epoch is reported,
 unless `patience` stops the training on held-out rows and chooses the epoch.
@@ -23,10 +23,10 @@ from probelight.protocols.curve.rows import (
     portions,
     write_point,
 )
-from probelight.protocols.curve.settings import FIRST_STAGE, FULL, PROTOCOL
+from probelight.protocols.curve.settings import FIRST_STAGE, PROTOCOL
 from probelight.protocols.engine.models import module_for, saved_module, source_of
 from probelight.protocols.engine.predictions import predict
-from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.engine.settings import FULL, ModelSettings
 from probelight.protocols.engine.training import Direct, FitPlan, fit_choices, fit_directly
 from probelight.protocols.jobs.job import RunContext
 from probelight.results.details import CurveDetails
@@ -105,7 +105,7 @@ def train_point(
     up_to_next = sample_of(len(train), next_size(data.sizes, size), seed)
     later = [train[place] for place in up_to_next]
     held_out = data.controlled(control, data.held_out, data.train_config)
-    direct = Direct(model, settings, seed, start, f"N = {size}")
+    direct = Direct(model, settings, seed, start, f"N = {size}", data.setup)
     trained = fit_directly(run, direct, sample, held_out, curve.context)
     sets = {"sample": sample, "evaluation": evaluation}
     if later[size:]:

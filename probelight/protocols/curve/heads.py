@@ -29,7 +29,7 @@ from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRo
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import Scorer
-from probelight.probes.record import Record
+from probelight.probes.record import Record, Setup
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.rows import (
@@ -49,7 +49,7 @@ from probelight.protocols.engine.models import (
     scorer_for,
 )
 from probelight.protocols.engine.predictions import predict
-from probelight.protocols.engine.settings import MODEL_TYPES, TRANSFORMER, ModelSettings
+from probelight.protocols.engine.settings import AUTO, MODEL_TYPES, TRANSFORMER, ModelSettings
 from probelight.protocols.jobs.job import DEFAULT_TRAINER, RunContext, TrainerSettings, kept
 from probelight.results.details import CurveDetails
 from probelight.results.measured import Predictions
@@ -69,7 +69,7 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
     notices: dict[str, None] = {}
     fingerprints: dict[int, str] = {}
     for seed in settings.seeds if drawn else settings.seeds[:1]:
-        scorer, drawn_seed = frozen_scorer(curve, seed), seed if drawn else None
+        scorer, drawn_seed = frozen_scorer(curve, seed, curve.data.setup), seed if drawn else None
         names = {control: f"{control}-seed{drawn_seed or 0}" for control in rows}
         sets = {names[control]: records for control, records in rows.items()}
         found = predict(scorer, sets, curve.context.trainer)
@@ -132,7 +132,7 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
 
     def draw(seed: int) -> Frozen:
         if words is not None:
-            scorer = frozen_scorer(curve, seed)
+            scorer = frozen_scorer(replace(curve, model=replace(model, scoring=AUTO)), seed)
             scorer.network.to(device)
             return FrozenFeatures(scorer, words)
         if seed == settings.seeds[0]:
@@ -145,12 +145,12 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
     return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw, checksum)
 
 
-def frozen_scorer(curve: Curve, seed: int) -> Scorer:
-    """Return the scorer of a curve's features, with the random weights, if any, of the seed."""
+def frozen_scorer(curve: Curve, seed: int, setup: Setup = "mc_mlm") -> Scorer:
+    """Return a curve's scorer, with the random weights, if any, of the seed."""
     # That of the first seed is kept: the model's next probe is read with it too.
     if seed == curve.settings.seeds[0]:
-        return loaded_scorer(curve.context, curve.model, "mc_mlm", seed)
-    return scorer_for(curve.model, "mc_mlm", seed)
+        return loaded_scorer(curve.context, curve.model, setup, seed)
+    return scorer_for(curve.model, setup, seed)
 
 
 @kept(most=1)

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.probes.controls import STANDARD, control_named
-from probelight.protocols.engine.settings import MODEL_TYPES, Fit, FitSettings
+from probelight.protocols.engine.settings import FULL, MODEL_TYPES, Fit, FitSettings
 from probelight.protocols.engine.user_files import UserFiles, measured_split
 
 _NO_CONTROL = (
@@ -17,7 +17,7 @@ _NO_CONTROL = (
 )
 PROTOCOL = "curve"
 FIRST_STAGE = "curve_first_stage"
-FULL: Final = "full"  # the mode of MC-QA: the whole network is fine-tuned
+Mode = ranges.HeadMode | Literal["full"]
 UNTRAINED: Final = "zero_shot"  # the mode of a job that scores without training
 
 # The authors' settings of the MLM-baseline and of ESIM (Talmor et al. 2020).
@@ -35,8 +35,8 @@ class CurveSettings(ranges.Settings):
         sizes: N, numbers of training examples; those beyond the train rows are left out.
         seeds: One run per seed at each point.
         modes: Of MC-MLM probes: "mlp" trains the head's transform and decoder, "linear" the decoder
-            alone; causal and encoder-decoder models have a fresh transform. For MC-QA probes the
-            whole network is fine-tuned.
+            alone; causal and encoder-decoder models have a fresh transform, and "full" fine-tunes
+            the whole of them. For MC-QA probes the whole network is fine-tuned.
         controls: Versions of the probe to train on and be measured with: "standard", and names in
             `probelight.probes.controls.CONTROLS`.
         learning_rate: One peak rate per mode, the same for all models and probes.
@@ -61,7 +61,7 @@ class CurveSettings(ranges.Settings):
     seeds: Annotated[list[ranges.Seed], ranges.Distinct(1)] = field(
         default_factory=lambda: [1, 2, 3, 4, 5, 6]
     )
-    modes: Annotated[list[ranges.HeadMode], ranges.Distinct(1)] = field(
+    modes: Annotated[list[Mode], ranges.Distinct(1)] = field(
         default_factory=lambda: ["mlp", "linear"]
     )
     controls: Annotated[list[str], ranges.Distinct(1)] = field(
@@ -118,7 +118,7 @@ class ProbeOptions:
 
 def check_grid(settings: CurveSettings, probes: list[str]) -> None:
     """Refuse modes without a rate, and settings of probes that the command does not have."""
-    if missing := set(settings.modes) - set(settings.learning_rate):
+    if missing := set(settings.modes) - {FULL} - set(settings.learning_rate):
         raise UsageError(
             f"grid.learning_rate has no rate of mode {min(missing)}: give every mode one, or leave "
             "it out of grid.modes"

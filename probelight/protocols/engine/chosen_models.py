@@ -213,11 +213,10 @@ def _refuse_other_type(model: ModelSettings) -> None:
     kind = fitting[0]
     called = _CALLED.get(kind, "masked language model")
     article = "an" if called.startswith("e") else "a"
-    scored = f" where it is scored, as {kind} models are not trained here"
     raise PretrainedError(
         f"{described} {article} {called}, and was to be read as another kind, "
         f"model.kind {model.kind}; "
-        f"give model.kind {kind}{'' if MODEL_TYPES[kind].trained else scored}"
+        f"give model.kind {kind}"
     )
 
 

@@ -23,6 +23,7 @@ from probelight.models.checkpoint_files import (
     check_weights,
     model_folder,
     resolve,
+    scoring_of,
 )
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.settings import (
@@ -99,15 +100,12 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
     if setup in model_type.trained:
         return model_type.trained[setup]
     reads = " and ".join(_READS[known] for known in model_type.trained) or "is not trained here"
-    if model_type.heads:
-        reads += ", but for heads on its frozen features in `train.py curve`"
     others = [name for name, other in MODEL_TYPES.items() if setup in other.trained]
     # A baseline for a baseline, if there is one.
     others.sort(key=lambda name: MODEL_TYPES[name].is_baseline != model_type.is_baseline)
-    # Another type alone would make no other model of a checkpoint.
-    choose = "give a model of kind" if model_type.heads else "choose model.kind"
     raise UsageError(
-        f"model.kind {model.kind} {reads}, and {what or _ITEMS[setup]}; {choose} {others[0]}"
+        f"model.kind {model.kind} {reads}, and {what or _ITEMS[setup]}; choose model.kind "
+        f"{others[0]}"
     )
 
 
@@ -128,7 +126,15 @@ def scorer_for(
     refuse_untrained([model], "zero-shot scoring")
     check_model(model.name_or_path)
     shared = {"read": known.read} if known and model_type_of(model).has_checkpoint else {}
-    scorer = module_of(model_type_of(model)).load(model, setup, seed, **shared)
+    scorer: Scorer
+    own_scores = ("sum", "mean_token")  # that scorers of continuations have themselves
+    scoring = scoring_of(model.name_or_path, model.scoring, setup)
+    if model_type_of(model).heads and scoring not in own_scores:
+        from probelight.models.continuation_choice import trained_scorer
+
+        scorer = trained_scorer(model, setup, seed, **shared)
+    else:
+        scorer = module_of(model_type_of(model)).load(model, setup, seed, **shared)
     scorer.kept = known
     return scorer
 
@@ -183,6 +189,8 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
             "anyway"
         )
     settings = {name: getattr(model, name) for name in trained.reads}
+    if trained.setup is not None:
+        settings["setup"] = trained.setup
     if "name_or_path" in settings:
         settings["model_name_or_path"] = settings.pop("name_or_path")
     if not trained.halves_rate:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io import ranges
@@ -18,10 +18,15 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL, current_model
 from probelight.models.checkpoint_files import (
+    CONFIG,
+    HEAD_SETTINGS,
     WORD_SETTINGS,
     PretrainedError,
+    check_config,
+    head_settings,
     is_word_folder,
     model_folder,
+    type_of_class,
     word_settings,
 )
 from probelight.probes.record import Setup
@@ -35,6 +40,7 @@ class Trained:
     made_by: str  # the module's class, as "module:Class"
     reads: tuple[str, ...]  # the model settings that its constructor takes
     modes: tuple[str, ...] = ()  # heads that a curve traces; none: the whole network is trained
+    setup: Setup | None = None  # given to a constructor that takes it
     halves_rate: bool = False  # when `monitor` stops rising; others have a schedule
 
 
@@ -46,8 +52,8 @@ class ModelType:
         scorer: The module that loads what answers without training; None where the model begins
             with random weights.
         trained: How it is trained, for each setup that it can be trained for.
-        heads: Heads on its scorer's frozen features that a curve traces for MC-MLM probes, of a
-            type that is not trained itself.
+        heads: Heads on its scorer's frozen features that a curve traces for MC-MLM probes, with
+            or without its whole network.
         title: What tables call a baseline, before the name of its vectors; None calls it by the
             last part of `name_or_path`.
         has_checkpoint: Whether `name_or_path` is a model's folder or Hub name, with a tokenizer and
@@ -77,9 +83,9 @@ class ModelType:
 
     def modes(self, setup: Setup) -> tuple[str, ...] | None:
         """Return the heads that a curve traces; () where the whole is trained; None: no curve."""
-        if setup in self.trained:
-            return self.trained[setup].modes
-        return self.heads if self.heads and setup == "mc_mlm" else None
+        if self.heads and setup == "mc_mlm":
+            return (*self.heads, FULL)
+        return self.trained[setup].modes if setup in self.trained else None
 
 
 def _partial_input(name: str, title: str, num_weights: int) -> ModelType:
@@ -90,8 +96,19 @@ def _partial_input(name: str, title: str, num_weights: int) -> ModelType:
 
 
 TRANSFORMER = "transformer"
-AUTO = "auto"  # no type: a setting that `with_model_type` resolves
+AUTO: Final = "auto"  # no type: a setting that `with_model_type` resolves
+FULL: Final = "full"  # the mode of a curve in which the whole network is fine-tuned
 _CHECKPOINT = ("name_or_path", "revision", "random_weights", "max_length")
+
+
+def _continuations(scorer: str) -> ModelType:
+    """Return a type of language models that choose among continuations, trained as they score."""
+    made_by = "probelight.lightning_modules.causal_choice:CausalChoice"
+    reads = (*_CHECKPOINT, "answer_prefix", "scoring", "head")
+    setups: tuple[Setup, ...] = ("mc_qa", "mc_mlm")
+    trained = {setup: Trained(made_by, reads, setup=setup) for setup in setups}
+    return ModelType(scorer=scorer, trained=trained, heads=("mlp", "linear"), has_checkpoint=True)
+
 
 MODEL_TYPES: dict[str, ModelType] = {
     TRANSFORMER: ModelType(
@@ -109,9 +126,7 @@ MODEL_TYPES: dict[str, ModelType] = {
             ),
         },
     ),
-    "causal": ModelType(
-        scorer="probelight.models.causal", has_checkpoint=True, heads=("mlp", "linear")
-    ),
+    "causal": _continuations("probelight.models.causal"),
     "mlm_baseline": ModelType(
         title="MLM-baseline",
         fit="mlm_baseline",
@@ -136,9 +151,7 @@ MODEL_TYPES: dict[str, ModelType] = {
             )
         },
     ),
-    "seq2seq": ModelType(
-        scorer="probelight.models.seq2seq", has_checkpoint=True, heads=("mlp", "linear")
-    ),
+    "seq2seq": _continuations("probelight.models.seq2seq"),
     "choice_only": _partial_input("ChoiceOnly", "Choice-only", 184_576),
     "choice_to_choice": _partial_input("ChoiceToChoice", "Choice-to-choice", 185_344),
     "question_to_choice": _partial_input("QuestionToChoice", "Question-to-choice", 185_344),
@@ -150,11 +163,17 @@ MODEL_TYPES: dict[str, ModelType] = {
 
 def saved_model_type(folder: str | Path) -> str:
     """Return the type of the model in a folder: a baseline's is written in it, others are plain."""
-    if not is_word_folder(folder):
+    if is_word_folder(folder):
+        kind, path = word_settings(folder).get("kind"), model_folder(folder) / WORD_SETTINGS
+    elif (saved := head_settings(str(folder))) is not None:
+        kind, path = saved.get("kind", TRANSFORMER), model_folder(folder) / HEAD_SETTINGS
+    elif (path := model_folder(folder) / CONFIG).is_file():
+        # A language model needs no head to choose among continuations.
+        classes = check_config(path.parent).get("architectures") or [""]
+        kind = type_of_class(str(classes[0])) or TRANSFORMER
+    else:
         return TRANSFORMER
-    kind = word_settings(folder).get("kind")
     if not (isinstance(kind, str) and kind in MODEL_TYPES):
-        path = model_folder(folder) / WORD_SETTINGS
         raise PretrainedError(f"{path}: model kind {kind!r} is not known here")
     return kind
 
@@ -174,14 +193,20 @@ class ModelSettings(ranges.Settings):
         pll: Pseudo-log-likelihood of a masked language model: "original" (Salazar et al. 2020)
             masks a piece at a time, "within_word_l2r" (Kauf and Ivanova 2023) the later pieces of
             its word with it.
-        head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler".
+        head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler"; of kind
+            causal or seq2seq only where `scoring` asks for one.
         max_length: Longest input in tokens.
         random_weights: The same architecture with fresh weights (the architecture control).
         kind: "transformer" (a masked language model), "causal" or "seq2seq" (left-to-right and
-            encoder-decoder language models, both measured as they are), or a baseline over word
+            encoder-decoder language models), or a baseline over word
             vectors: "mlm_baseline" for probes with a mask; for questions with answers "esim",
             "choice_only", "choice_to_choice", "question_to_choice", and "vec_similarity", which is
             not trained. "auto" finds out from the model's config.
+        scoring: How the choices of a kind causal or seq2seq get their scores: by their
+            log-likelihood ("sum"), divided by its tokens ("mean_token") or their characters
+            ("mean_char"), by that of their letter behind a list of them ("letter"), or by a head on
+            the last token ("last_token"), which must be trained. "auto" is what the folder was
+            trained with, else "sum" for sentences and "mean_token" for questions.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
             also `encoder:NAME`, the last hidden states of a frozen encoder ("bookshelf-lm", a
@@ -201,6 +226,7 @@ class ModelSettings(ranges.Settings):
     kind: Annotated[str, ranges.OneOf(MODEL_TYPES, AUTO)] = TRANSFORMER
     vectors: str = "embedded"
     name: str | None = None
+    scoring: ranges.Scoring = AUTO
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -218,6 +244,13 @@ class ModelSettings(ranges.Settings):
         if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
             raise UsageError(
                 f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
+            )
+
+        continues = known is not None and known.heads
+        if self.scoring != AUTO and not (continues or self.kind == AUTO):
+            raise UsageError(
+                f"model.scoring {self.scoring} is of kinds causal and seq2seq, and not of kind "
+                f"{self.kind}; leave it out"
             )
 
     @property
@@ -242,12 +275,16 @@ class ModelSettings(ranges.Settings):
         return Row(model=self.label, role=self.role, kind=self.kind)
 
     def config(self) -> dict[str, Any]:
-        """Return plain values that name a run, without a `name` or a `pll` at their defaults.
+        """Return plain values that name a run, without newer settings at their defaults.
 
-        Runs have the keys that they had before there were two forms of `pll`.
+        Runs have the keys that they had before there were such settings.
         """
         assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
-        left_out = {"name": not self.name, "pll": self.pll == "original"}
+        left_out = {
+            "name": not self.name,
+            "pll": self.pll == "original",
+            "scoring": self.scoring == AUTO,
+        }
         return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
 
 

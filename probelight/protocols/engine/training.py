@@ -35,7 +35,7 @@ from probelight.io.errors import UsageError
 from probelight.io.package import cache_folder
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.answering import float32_products
-from probelight.probes.record import Record
+from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import Fit, FitSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
@@ -279,18 +279,19 @@ HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
 
 @dataclass(frozen=True)
 class Direct:
-    """A training on questions: the model, and how."""
+    """A training on a probe's items: the model, and how."""
 
-    model: ModelSettings  # of a type that is trained for questions
+    model: ModelSettings  # of a type that is trained for the setup
     how: FitSettings  # with patience the best epoch on the held-out rows is taken, else the last
     seed: int  # of order, dropout and fresh weights
     start: Path | None = None  # folder of a model that was trained before; None: `model`
     description: str = ""  # shown before the progress bar
+    setup: Setup = "mc_qa"
 
 
 @dataclass(frozen=True)
 class DirectlyTrained:
-    """A model that was trained on questions, ready for `TrainedScorer`."""
+    """A model that was trained on items, ready for `TrainedScorer`."""
 
     module: ChoiceModule
     epoch: int
@@ -309,7 +310,7 @@ def fresh_module(direct: Direct) -> ChoiceModule:
     }
     if direct.start is not None:
         return saved_module(direct.start, **options)
-    return module_for(direct.model, "mc_qa", seed=direct.seed, **options)
+    return module_for(direct.model, direct.setup, seed=direct.seed, **options)
 
 
 def fit_directly(

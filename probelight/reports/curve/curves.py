@@ -21,7 +21,7 @@ from probelight.results.hits import Hits, joined, runs_by_place
 from probelight.results.load import Results, Run
 from probelight.results.row import Role, Row, Subset
 
-FULL = "full"  # the mode of MC-QA
+FULL = "full"  # the mode in which the whole network is fine-tuned
 MODES = ("mlp", "linear", FULL)
 NO_LANGUAGE, PERTURBED = "no_language", "perturbed_language"
 SENSE = "langsense_"
@@ -186,8 +186,8 @@ class Curve:
 
     @property
     def zero_shot(self) -> Estimate | None:
-        """Accuracy without training; None for MC-QA, whose head is untrained."""
-        untrained = self.line().get(0) if self.mode != FULL else None
+        """Accuracy without training; None where a head is drawn fresh, as for MC-QA."""
+        untrained = self.line().get(0)
         return summed([(1.0, untrained)]) if untrained else None
 
     @cached_property

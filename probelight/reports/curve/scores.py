@@ -11,7 +11,7 @@ import pandas as pd
 
 from probelight.metrics.learning_curve import is_complete
 from probelight.reports import words
-from probelight.reports.curve.curves import FULL, LANGUAGE, MODES, Curve, curves, weighted_gap
+from probelight.reports.curve.curves import LANGUAGE, MODES, Curve, curves, weighted_gap
 from probelight.reports.estimates import VERDICTS, Estimate, verdict_of
 from probelight.reports.published import ScoreKey, published_scores
 from probelight.reports.released import released_file
@@ -100,7 +100,7 @@ def summary(results: Results) -> str:
         name = curve.probe
         if repeats[curve.model, name] > 1:
             name += f" ({curve.mode}, {curve.where}, rate {words.rate(curve.learning_rate)})"
-        if 0 in curve.line() and curve.mode != FULL and curve.model not in zero_shot:
+        if 0 in curve.line() and curve.model not in zero_shot:
             rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
         if last := max(curve.line()):
             rows.append((curve.model, "At its largest N", _verdict(curve, last), name))

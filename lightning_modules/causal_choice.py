@@ -1,0 +1,117 @@
+"""MC-QA and MC-MLM over a causal or encoder-decoder model: the choice among continuations.
+
+The logits of the choices are what zero-shot scoring ranks them by, so that training goes on from
+what the model says before it (`probelight.models.continuation_choice`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import Tensor
+
+from probelight.encoding.encoded_set import ChoiceEncoder
+from probelight.io import ranges
+from probelight.io.atomic import whole_folder
+from probelight.lightning_modules.base import ChoiceModule, part_of
+from probelight.models.checkpoint_files import quiet_transformers
+from probelight.models.continuation_choice import ContinuationChoice
+from probelight.models.networks import Batch
+from probelight.models.pair_choice import save_head
+
+
+class CausalChoice(ChoiceModule):
+    """A language model that chooses among continuations of a stem, or words in a blank.
+
+    Everything is trained. An item's choices are read behind their common beginning in one pass.
+
+    Args:
+        model_name_or_path: A folder, or a name on the Hub, of a causal or encoder-decoder model. A
+            folder written by `save_pretrained` gives back its scoring and its head too.
+        scoring: What the logits are: log-likelihoods of the choices ("sum"), divided by their
+            tokens ("mean_token") or characters ("mean_char"), those of their letters behind a
+            prompt that lists them ("letter"), or a head on the last token ("last_token"). "auto":
+            the folder's own, or as in zero-shot scoring.
+        setup: "mc_qa" for questions, "mc_mlm" for sentences with a blank.
+        head: Of "last_token": "mlp", one hidden layer, or "linear".
+        max_length: Longest text in tokens. None: the folder's own, or 256.
+        answer_prefix: Of an encoder-decoder model, as in `CandidateTable`.
+        learning_rate: Peak rate of AdamW.
+        weight_decay: On everything but biases and norms.
+        warmup_share: Share of the steps in which the rate rises.
+        revision: Branch, tag or commit on the Hub.
+        random_weights: Fresh weights in the same architecture.
+        seed: Of the fresh head, and of the fresh weights.
+        max_grad_norm: Clip gradients to this norm; None does not clip.
+
+    Raises:
+        PretrainedError: If the checkpoint cannot be loaded whole, is of another type, or was saved
+            with another scoring.
+    """
+
+    def __init__(
+        self,
+        model_name_or_path: str,
+        scoring: ranges.Scoring = "auto",
+        setup: Literal["mc_qa", "mc_mlm"] = "mc_qa",
+        head: Literal["mlp", "linear"] | None = None,
+        max_length: ranges.MaxLength | None = None,
+        answer_prefix: str = "auto",
+        learning_rate: ranges.LearningRate = 1e-5,
+        weight_decay: ranges.WeightDecay = 0.1,
+        warmup_share: ranges.ShareOrAll = 0.06,
+        revision: str | None = None,
+        random_weights: bool = False,
+        seed: ranges.Seed = 0,
+        max_grad_norm: ranges.GradNorm | None = None,
+    ) -> None:
+        super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
+        self.save_hyperparameters()
+        self.choice = ContinuationChoice(
+            model_name_or_path,
+            scoring,
+            setup,
+            head,
+            max_length,
+            answer_prefix,
+            revision,
+            random_weights,
+            seed,
+        )
+        self.model, self.head = self.choice.model, self.choice.head
+        self.tokenizer = self.choice.tokenizer
+        self.eval()
+
+    def encoder(self) -> ChoiceEncoder:
+        return self.choice.encoder()
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.choice(batch)
+
+    def save_pretrained(
+        self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Write model, head and tokenizer without pickle, whole or not at all.
+
+        `from_pretrained(folder)` of transformers loads the model, `from_folder` all of it. After a
+        sharded fit `state_dict` holds the module's weights, its parameters only a shard.
+        """
+        whole = self.state_dict() if state_dict is None else state_dict
+        model, head = (part_of(whole, name) for name in ("model.", "head."))
+        with quiet_transformers(), whole_folder(Path(folder)) as fresh:
+            self.model.save_pretrained(fresh, state_dict=model)
+            self.tokenizer.save_pretrained(fresh)
+            save_head(fresh, self.choice.head_kind, head, self.choice.settings())
+
+    @classmethod
+    def from_folder(cls, folder: str | Path, **overrides: Any) -> CausalChoice:
+        """Load a folder of `save_pretrained`, or any causal or encoder-decoder model.
+
+        Further arguments are those of the constructor, such as `learning_rate`.
+
+        Raises:
+            PretrainedError: If the folder holds no such model, or is damaged.
+        """
+        return cls(str(folder), **overrides)

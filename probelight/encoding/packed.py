@@ -1,0 +1,175 @@
+"""Choices behind what they share, in one sequence per item, for models that are trained on them.
+
+The choices of an item begin alike: with its stem. That beginning is read once, and every choice
+goes on from it, in a segment of its own that sees the beginning and itself.
+
+Shapes: B items, K choices, P distinct texts, G sequences, L tokens, T tokens of the longest answer,
+R distinct places that are read, N items of a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from probelight.encoding.causal import ContinuationEncoder, ContinuationSet
+from probelight.encoding.encoded_set import Ids, distinct, stacked
+from probelight.probes.record import Record
+
+PADDING = -1  # the segment of places that hold no token
+SHARED = 0  # the segment of what the choices of an item have in common
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedSet(ContinuationSet):
+    """Texts that are scored from a token to their end, packed by what an item's texts share."""
+
+    packs: bool = True  # else each text is a sequence of its own
+    reads_end: bool = False  # whether the last token of each text is read, or only predicted
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """Return the packed texts and where their answers' tokens are predicted.
+
+        - `input_ids`, `position_ids`, `segments` (G, L): tokens, their places in their own text,
+          and whom they see: `SHARED` is seen by all behind it, another segment by itself alone.
+        - `read_row`, `read_place` (R,): the places that are read.
+        - `gold` and `reads` (P, T): the tokens of each answer, and which of the R places predicts
+          them; `token_mask` (P, T) says where there is one.
+        - With `reads_end`, in place of these, `ends` (P, 1): which of the R places is the last
+          token of each text.
+        - `pair_index` and `choice_mask` (B, K).
+        """
+        choices = self.choice_text[items]
+        exists = choices >= 0
+        found, pair_index = distinct(choices, exists)
+        offset = len(self.template.parts[0])
+        texts = [self.template.assemble(self.texts[i].ids)[0] for i in found]
+        begins = [offset + self.texts[i].begin for i in found]
+        rows = _Rows()
+        if self.packs:
+            placed: set[int] = set()
+            for places, there in zip(pair_index.numpy(), exists, strict=True):
+                own = [p for p in dict.fromkeys(places[there].tolist()) if p not in placed]
+                placed.update(own)
+                rows.add(own, [texts[p] for p in own], self.reads_end)
+        else:
+            for place, text in enumerate(texts):
+                rows.add([place], [text], self.reads_end)
+        reads: dict[tuple[int, int], int] = {}
+
+        def numbered(place: int, tokens: range) -> Ids:
+            at = (rows.where(place, token) for token in tokens)
+            return np.array([reads.setdefault(one, len(reads)) for one in at])
+
+        sizes = [len(text) for text in texts]
+        if self.reads_end:
+            asked = {
+                "ends": stacked([numbered(p, range(n - 1, n)) for p, n in enumerate(sizes)], 0)
+            }
+        else:
+            predicted = [
+                numbered(p, range(begin - 1, n - 1))
+                for p, (begin, n) in enumerate(zip(begins, sizes, strict=True))
+            ]
+            gold = [text[begin:] for text, begin in zip(texts, begins, strict=True)]
+            asked = {
+                "gold": stacked(gold, 0),
+                "reads": stacked(predicted, 0),
+                "token_mask": stacked([np.ones_like(ids) for ids in gold], 0).bool(),
+            }
+        read = torch.tensor(list(reads)).reshape(-1, 2)
+        return {
+            **rows.tensors(self.padding.token_id),
+            "read_row": read[:, 0],
+            "read_place": read[:, 1],
+            **asked,
+            "pair_index": pair_index,
+            "choice_mask": torch.from_numpy(exists),
+        }
+
+
+class _Rows:
+    """Sequences that are packed one after the other, and where each text's tokens are in them."""
+
+    def __init__(self) -> None:
+        self.ids: list[Ids] = []
+        self.positions: list[Ids] = []
+        self.segments: list[Ids] = []
+        self._texts: dict[int, tuple[int, int, int]] = {}  # row, tokens shared, begin of the rest
+
+    def add(self, places: Sequence[int], texts: Sequence[Ids], reads_end: bool) -> None:
+        """Add a sequence with some texts, each known by its place, if there are any."""
+        if not texts:
+            return
+        sizes = [len(text) - (not reads_end) for text in texts]
+        # With more in common than its tokens that are read, a text would have no place of its own.
+        shared = min(sizes)
+        same = np.stack([text[:shared] for text in texts])
+        differs = (same != same[0]).any(axis=0)
+        shared = int(differs.argmax()) if differs.any() else shared
+        ids, positions = [texts[0][:shared]], [np.arange(shared)]
+        segments = [np.full(shared, SHARED)]
+        begin = shared
+        for place, text, size in zip(places, texts, sizes, strict=True):
+            self._texts[place] = (len(self.ids), shared, begin)
+            ids.append(text[shared:size])
+            positions.append(np.arange(shared, size))
+            segments.append(np.full(size - shared, len(segments)))
+            begin += size - shared
+        self.ids.append(np.concatenate(ids))
+        self.positions.append(np.concatenate(positions))
+        self.segments.append(np.concatenate(segments))
+
+    def where(self, place: int, token: int) -> tuple[int, int]:
+        """Return row and place of a token of a text."""
+        row, shared, begin = self._texts[place]
+        return row, token if token < shared else begin + token - shared
+
+    def tensors(self, token_id: int) -> dict[str, Tensor]:
+        return {
+            "input_ids": stacked(self.ids, token_id),
+            "position_ids": stacked(self.positions, 0),
+            "segments": stacked(self.segments, PADDING),
+        }
+
+
+class PackedEncoder(ContinuationEncoder):
+    """Encodes records as `ContinuationEncoder`, and packs them, see `PackedSet`.
+
+    Args:
+        tokenizer: A fast one.
+        max_length: Longest text in tokens; what is packed of an item may be longer.
+        packs: Whether the texts of an item are packed; else each is a sequence of its own.
+        reads_end: Whether a text's last token is read too, for a head on it.
+    """
+
+    makes = PackedSet
+
+    def __init__(
+        self, tokenizer: Any, max_length: int = 256, packs: bool = True, reads_end: bool = False
+    ) -> None:
+        super().__init__(tokenizer, max_length)
+        self.packs, self.reads_end = packs, reads_end
+
+    def encode(self, records: Sequence[Record]) -> PackedSet:
+        """Tokenise records, as `ContinuationEncoder` does."""
+        encoded = super().encode(records)
+        assert isinstance(encoded, PackedSet)
+        return replace(encoded, packs=self.packs, reads_end=self.reads_end)
+
+
+def visible(segments: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return the mask (G, 1, L, L) to add to attention scores: 0 where a place sees another.
+
+    A place sees what is before it in its own segment and in the shared one. Padding sees padding,
+    so that no row of a softmax is empty.
+    """
+    own = segments[:, :, None] == segments[:, None, :]
+    sees = (own | (segments == SHARED)[:, None, :]).tril()
+    hidden = torch.full((), torch.finfo(dtype).min, dtype=dtype, device=segments.device)
+    return torch.where(sees, torch.zeros_like(hidden), hidden)[:, None]

@@ -1,0 +1,372 @@
+"""The choice among continuations by a causal or encoder-decoder model whose weights are trained.
+
+The logits of an item's choices are their log-likelihoods, as `CausalScorer` and `Seq2SeqScorer`
+have them, or those of a head on the last token. All of it has gradients. A causal model reads an
+item's stem once, and its choices behind it in one pass (`probelight.encoding.packed`); an
+encoder-decoder model encodes it once.
+
+Shapes: B items, K choices, P distinct texts, T tokens, R places that are read, V entries, H hidden.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet, Ids, stacked
+from probelight.encoding.infilling import InfillingEncoder
+from probelight.encoding.packed import PADDING, SHARED, PackedEncoder, visible
+from probelight.io import ranges
+from probelight.io.errors import UsageError
+from probelight.io.package import CONFIGS
+from probelight.models.checkpoint_files import (
+    LIKELIHOOD,
+    PretrainedError,
+    head_settings,
+    resolve,
+    scoring_of,
+)
+from probelight.models.loading import (
+    CAUSAL_LM,
+    SEQ2SEQ_LM,
+    load_pretrained,
+    longest_text,
+    read_config,
+)
+from probelight.models.networks import Batch, mask_choices, read_by_head
+from probelight.models.pair_choice import DEFAULT_MAX_LENGTH, fresh_head, restore_head
+from probelight.models.scorer import Reader, ScorerSettings, TrainedScorer
+from probelight.models.seq2seq import Seq2SeqScorer
+from probelight.probes.prompts import Prompts, Templates
+from probelight.probes.record import Record, Setup
+
+# Logits over a large vocabulary would fill the memory: 64 million are 256 MB.
+_MAX_LOGITS = 1 << 26
+# How many tokens back a model looks, under the names that configs have for it.
+_WINDOWS = ("sliding_window", "window_size", "attention_window", "attention_chunk_size")
+
+
+class ContinuationChoice:
+    """A language model that chooses among continuations of a stem, or words in a blank.
+
+    Args:
+        name_or_path: A folder, or a name on the Hub. A head saved in the folder is loaded too.
+        scoring: What the logits are. "sum": the log-likelihood of a choice (and, of a causal model,
+            of what follows it); "mean_token" and "mean_char": divided by its tokens or characters;
+            "letter": the log-likelihood of its letter behind a prompt that lists all choices;
+            "last_token": a head on the last token. "auto": the folder's own, or "mean_token" for
+            questions and "sum" for blanks, as zero-shot scoring has it.
+        setup: "mc_qa" or "mc_mlm", which the folder's own overrides.
+        head: With "last_token": "mlp" or "linear".
+        max_length: Longest text in tokens. None: the folder's own, or 256.
+        answer_prefix: Of an encoder-decoder model, as in `CandidateTable`.
+        revision: Branch, tag or commit on the Hub.
+        random_weights: Fresh weights in the same architecture.
+        seed: Of the fresh head, and of the fresh weights.
+        read: Loads the checkpoint.
+
+    Raises:
+        PretrainedError: If the checkpoint cannot be loaded whole, reads both ways, or was saved
+            with another head or scoring.
+    """
+
+    def __init__(
+        self,
+        name_or_path: str,
+        scoring: ranges.Scoring = "auto",
+        setup: Setup = "mc_qa",
+        head: str | None = None,
+        max_length: int | None = None,
+        answer_prefix: str = "auto",
+        revision: str | None = None,
+        random_weights: bool = False,
+        seed: int = 0,
+        read: Reader = load_pretrained,
+    ) -> None:
+        saved = head_settings(name_or_path) or {}
+        self.setup: Setup = saved.get("setup") or setup
+        self.scoring = scoring_of(name_or_path, scoring, self.setup)
+        has_head = self.scoring == "last_token"
+        self.head_kind = (saved.get("head") or head or "mlp") if has_head else LIKELIHOOD
+        if self.head_kind == "pooler":
+            raise UsageError("model.head pooler is of encoders; give mlp or linear")
+        self.max_length: int = max_length or saved.get("max_length") or DEFAULT_MAX_LENGTH
+        is_causal = CAUSAL_LM.admits(read_config(name_or_path, revision))
+        form = CAUSAL_LM if is_causal else SEQ2SEQ_LM
+        self.model, self.tokenizer = read(form, name_or_path, revision, random_weights, seed)
+        if is_causal and not self.tokenizer.is_fast:
+            raise PretrainedError(
+                f"{name_or_path}: {type(self.tokenizer).__name__} does not say which characters a "
+                "token stands for; give a model with a fast tokenizer (tokenizer.json)"
+            )
+        self.kind = "causal" if is_causal else "seq2seq"
+        self.reader: PackedReader | DecoderReader = (
+            PackedReader(self.model, self.tokenizer, self.max_length, has_head)
+            if is_causal
+            else DecoderReader(self.model, self.tokenizer, self.max_length, answer_prefix, has_head)
+        )
+        self.model.requires_grad_(True)
+        vocabulary: Any = self.model.get_output_embeddings()
+        words: Any = self.model.get_input_embeddings()
+        if has_head and vocabulary.weight is not words.weight:
+            vocabulary.requires_grad_(False)  # takes no part
+        config, size = self.model.config.get_text_config(), vocabulary.weight.shape[1]
+        self.head = fresh_head(self.head_kind, config, seed, size) if has_head else nn.Sequential()
+        if saved and has_head and not random_weights:
+            restore_head(self.head, Path(resolve(name_or_path)))
+
+    @property
+    def network(self) -> nn.Module:
+        """Model and head, under the names that a trained module gives them."""
+        return nn.ModuleDict({"model": self.model, "head": self.head})
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the folder of a saved model says of it, besides its head."""
+        return {
+            "kind": self.kind,
+            "setup": self.setup,
+            "scoring": self.scoring,
+            "max_length": self.max_length,
+        }
+
+    def encoder(self) -> ChoiceEncoder:
+        """Return the encoder of records."""
+        letters = self.scoring == "letter"
+        return _SizedEncoder(self.reader.encoder(), self.setup if letters else None)
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """Return the logits (B, K) of the choices, -inf where there is none."""
+        places = batch["pair_index"]
+        if self.scoring == "last_token":
+            logits = self.head(self.reader.last_hidden(batch))[:, 0][places]
+        else:
+            sums, counts = self.reader.log_likelihoods(batch)
+            logits = sums[places]
+            if self.scoring == "mean_token":
+                logits = logits / counts[places]
+            if self.scoring == "mean_char":
+                logits = logits / batch["num_chars"]
+        return mask_choices(logits.float(), batch["choice_mask"])
+
+
+class PackedReader:
+    """Reads the choices of each item behind their common beginning, in one pass of a causal model.
+
+    A model whose attention cannot be told who sees whom, or that looks back only so far, reads each
+    text whole.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: Any, max_length: int, reads_end: bool = False
+    ) -> None:
+        self.model: Any = model
+        self.head: Any = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+        self.tokenizer = tokenizer
+        config: Any = model.config.get_text_config()
+        self.max_length = min(max_length, longest_text(config))
+        self.reads_end = reads_end
+        self.num_entries = int(config.vocab_size)
+        looks_back = [getattr(config, name, None) for name in _WINDOWS]
+        sees_all = all(n is None or n >= self.max_length for n in looks_back)
+        self.packs = sees_all and self._packing_is_exact()
+
+    def encoder(self) -> PackedEncoder:
+        return PackedEncoder(self.tokenizer, self.max_length, self.packs, self.reads_end)
+
+    def log_likelihoods(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
+        reads, mask = batch["reads"], batch["token_mask"]
+        chosen = torch.zeros(reads.shape, device=reads.device)
+        for rows, here in self._parts(batch):
+            _, logits = self._read(batch, rows, here)
+            logits = logits.float()
+            place = reads.new_full((len(batch["read_row"]),), -1)
+            place[here] = torch.arange(len(here), device=here.device)
+            text, token = (mask & (place[reads] >= 0)).nonzero(as_tuple=True)
+            at = place[reads[text, token]]
+            found = logits[at, batch["gold"][text, token]] - logits.logsumexp(dim=1)[at]
+            chosen = chosen.index_put((text, token), found)
+        return chosen.sum(dim=1), mask.sum(dim=1)
+
+    def last_hidden(self, batch: Batch) -> Tensor:
+        """Return what the model's head reads (P, H) at the last token of each text."""
+        here = torch.arange(len(batch["read_row"]), device=batch["read_row"].device)
+        return self._read(batch, slice(None), here)[0][batch["ends"][:, 0]].float()
+
+    def _parts(self, batch: Batch) -> Iterator[tuple[slice, Tensor]]:
+        """Yield the sequences in parts without too many logits, and the places read of each."""
+        row, most = batch["read_row"], max(1, _MAX_LOGITS // self.num_entries)
+        num_rows = len(batch["input_ids"])
+        if len(row) <= most:
+            yield slice(0, num_rows), torch.arange(len(row), device=row.device)
+            return
+        counts = torch.bincount(row, minlength=num_rows).tolist()
+        for rows in _runs(counts, most):
+            yield rows, ((row >= rows.start) & (row < rows.stop)).nonzero()[:, 0]
+
+    def _read(self, batch: Batch, rows: slice, here: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (R, H) and gives (R, V) at some places of some sequences."""
+        segments = batch["segments"][rows]
+        row, place = batch["read_row"][here] - (rows.start or 0), batch["read_place"][here]
+        told: dict[str, Tensor] = {"attention_mask": (segments != PADDING).long()}
+        if self.packs:
+            told = {
+                "attention_mask": visible(segments, self.model.dtype),
+                "position_ids": batch["position_ids"][rows],
+            }
+        with read_by_head(self.head, lambda hidden: hidden[row, place][None]) as read:
+            logits = self.model(input_ids=batch["input_ids"][rows], use_cache=False, **told).logits
+        return read[0][0], logits[0]
+
+    @torch.no_grad()
+    def _packing_is_exact(self) -> bool:
+        """Compare two short texts that begin alike, packed, with themselves alone."""
+        if "position_ids" not in inspect.signature(self.model.forward).parameters:
+            return False
+        if self.model.device.type == "meta":
+            return True  # nothing can be compared, and the numbers do not matter
+        words = [*range(min(self.num_entries, 64))][-7:]
+        texts = [words[:5], [*words[:3], *words[5:]]]
+        packed = {
+            "input_ids": [[*texts[0], *texts[1][3:]]],
+            "position_ids": [[0, 1, 2, 3, 4, 3, 4]],
+            "segments": [[SHARED] * 3 + [1, 1, 2, 2]],
+            "read_row": [0, 0],
+            "read_place": [4, 6],
+        }
+        batch = {n: torch.tensor(value, device=self.model.device) for n, value in packed.items()}
+        ids = torch.tensor(texts, device=self.model.device)
+        whole = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
+        self.packs = True
+        try:
+            found = self._read(batch, slice(None), torch.arange(2, device=ids.device))[1].float()
+        except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
+            return False
+        eps = torch.finfo(self.model.dtype).eps
+        return bool((found - whole).abs().max() <= max(1e-5, 8 * eps) * whole.abs().max())
+
+
+def trained_scorer(
+    settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
+) -> TrainedScorer:
+    """Return the scorer of a model whose choices go by more than log-likelihoods of tokens.
+
+    Raises:
+        PretrainedError: If they go by a head that was never trained.
+    """
+    name, length = settings.name_or_path, settings.max_length
+    choice = ContinuationChoice(
+        name,
+        settings.scoring,
+        setup,
+        max_length=None if length == DEFAULT_MAX_LENGTH else length,
+        answer_prefix=settings.answer_prefix,
+        revision=settings.revision,
+        random_weights=settings.random_weights,
+        seed=seed,
+        read=read,
+    )
+    is_trained = head_settings(name) is not None
+    if choice.head_kind != LIKELIHOOD and not is_trained:
+        raise PretrainedError(
+            f"{name}: model.scoring last_token goes by a head, and here is none that was trained; "
+            "`train.py original` or `curve` trains one, and scoring auto needs none"
+        )
+    mode = "fine_tuned" if is_trained else f"{choice.kind}_{choice.scoring}"
+    return TrainedScorer(choice, choice.network, mode)
+
+
+def _runs(sizes: Sequence[int], most: int) -> list[slice]:
+    """Return runs of neighbours whose sizes are `most` together, or one that is larger alone."""
+    runs, begin, total = [], 0, 0
+    for place, size in enumerate(sizes):
+        if place > begin and total + size > most:
+            runs.append(slice(begin, place))
+            begin, total = place, 0
+        total += size
+    return [*runs, slice(begin, len(sizes))]
+
+
+class DecoderReader:
+    """Reads what an encoder-decoder model writes in a blank; each text is encoded once."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: Any,
+        max_length: int,
+        answer_prefix: str,
+        reads_end: bool = False,
+    ) -> None:
+        self.scorer = Seq2SeqScorer(model, tokenizer, "sum", max_length, answer_prefix)
+        form = self.scorer.form
+        if reads_end and not form.closing:
+            # What is asked behind an answer is predicted where all of the answer has been read.
+            self.scorer.form = replace(form, closing=(tokenizer.eos_token_id,))
+
+    def encoder(self) -> InfillingEncoder:
+        return self.scorer.likelihood_encoder()
+
+    def log_likelihoods(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
+        scores, counts = self.scorer.token_scores(batch)
+        parts = torch.split(scores, counts.tolist())
+        return torch.stack([part.sum() for part in parts]), counts
+
+    def last_hidden(self, batch: Batch) -> Tensor:
+        """Return what the model's head reads (P, H) behind the last token of each answer."""
+        read = self.scorer.at_answers(batch)[0]
+        return read[batch["asked_mask"].sum(dim=1).cumsum(dim=0) - 1].float()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SizedSet(EncodedSet):
+    """An encoded set whose batches have the characters of each choice too."""
+
+    encoded: EncodedSet
+    choices: Sequence[Sequence[str]]  # of each item
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """Return the set's own inputs, and `num_chars` (B, K), 1 where there is no choice."""
+        sizes = [np.array([len(c.strip()) for c in self.choices[i]]) for i in items]
+        own = self.encoded.inputs(items)
+        filled = torch.ones(own["choice_mask"].shape, dtype=torch.long)
+        counted = stacked(sizes, 1)
+        filled[:, : counted.shape[1]] = counted
+        return {**own, "num_chars": filled}
+
+
+class _SizedEncoder:
+    """Encodes records for their words, or for their letters where it has a setup of prompts."""
+
+    def __init__(self, encoder: ChoiceEncoder, letters: Setup | None) -> None:
+        self.encoder = encoder
+        self.prompts = (
+            Prompts(Templates.read(CONFIGS / "prompt" / "default.yaml"), letters)
+            if letters
+            else None
+        )
+
+    @property
+    def cache_dir(self) -> str | Path | None:
+        return self.encoder.cache_dir
+
+    @cache_dir.setter
+    def cache_dir(self, folder: str | Path | None) -> None:
+        self.encoder.cache_dir = folder
+
+    def encode(self, records: Sequence[Record]) -> EncodedSet:
+        asked = records
+        if self.prompts is not None:
+            asked = [self.prompts.letters(r, tuple(range(len(r.choices)))) for r in records]
+        encoded = self.encoder.encode(asked)
+        own = {f.name: getattr(encoded, f.name) for f in fields(EncodedSet)}
+        return _SizedSet(**own, encoded=encoded, choices=[records[i].choices for i in encoded.kept])
