@@ -35,6 +35,7 @@ class CurveDetails(Details):
 
     train: str = ""  # origin of the train rows
     first_stage: bool = False  # whether the model was trained on other questions first
+    setup: str = ""  # how the items were posed; "": questions in mode full, else with a mask
     early_stopping: str | None = None  # what stopped the training; None if nothing did
     control_words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sha256_by_seed: Mapping[str, str] = field(default_factory=dict)  # of the weights of each seed

@@ -10,5 +10,14 @@ from tests.fixtures.architectures import (
     pair_batch,
     tiny_model,
 )
+from tests.fixtures.seq2seq import seq2seq
 
-__all__ = ["architecture", "byte_bpe", "checkpoint", "masked_batch", "pair_batch", "tiny_model"]
+__all__ = [
+    "architecture",
+    "byte_bpe",
+    "checkpoint",
+    "masked_batch",
+    "pair_batch",
+    "seq2seq",
+    "tiny_model",
+]

@@ -29,7 +29,6 @@ from transformers import (
     PreTrainedTokenizerFast,
     RobertaTokenizer,
     SwitchTransformersConfig,
-    T5Config,
     T5Tokenizer,
 )
 
@@ -54,59 +53,6 @@ SENTENCES = Record("4", " ", ("the dog is red .", "the red is dog ."), 0)
 ONE_PIECE = Record("5", "a cat is [MASK] than a dog .", ("smaller", "larger"), 0)
 TWICE = Record("6", "[MASK] [MASK] .", ("dog", "cat"), 0)  # the last one is the blank
 RECORDS = (MASKED, SHORT, ASKED, SENTENCES, TWICE)
-
-
-@pytest.fixture(scope="module")
-def seq2seq(tmp_path_factory: pytest.TempPathFactory, byte_bpe: RobertaTokenizer) -> Checkpoint:
-    """Folder of a tiny random T5 (tied embeddings) or BART."""
-    made: dict[str, Path] = {}
-
-    def make(family: str) -> Path:
-        if family in made:
-            return made[family]
-        tokenizer: Any = t5_tokenizer() if family.startswith("t5") else byte_bpe
-        size = len(tokenizer) + 3  # rows to fill up, as published models have them
-        config: Any = T5Config(
-            vocab_size=size,
-            d_model=16,
-            d_kv=8,
-            d_ff=32,
-            num_layers=2,
-            num_heads=2,
-            initializer_factor=0.5,
-            decoder_start_token_id=0,
-            tie_word_embeddings=family == "t5",
-        )
-        if family == "bart":
-            ids = {
-                n: getattr(tokenizer, n) for n in ("pad_token_id", "bos_token_id", "eos_token_id")
-            }
-            config = BartConfig(
-                vocab_size=size,
-                d_model=16,
-                encoder_layers=1,
-                decoder_layers=2,
-                max_position_embeddings=40,
-                encoder_attention_heads=2,
-                decoder_attention_heads=2,
-                encoder_ffn_dim=32,
-                decoder_ffn_dim=32,
-                decoder_start_token_id=ids["eos_token_id"],
-                **ids,
-            )
-        torch.manual_seed(0)
-        model = AutoModelForSeq2SeqLM.from_config(config)
-        with torch.no_grad():  # fresh biases are 0 and fresh norms 1, which would hide a lost one
-            for parameter in model.parameters():
-                parameter.add_(0.1 * torch.randn_like(parameter))
-            if family == "bart":
-                model.final_logits_bias.normal_()
-        made[family] = tmp_path_factory.mktemp(family)
-        model.save_pretrained(made[family])
-        tokenizer.save_pretrained(made[family])
-        return made[family]
-
-    return make
 
 
 @cache

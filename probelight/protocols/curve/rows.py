@@ -19,7 +19,7 @@ from probelight.probes.record import Record, groups_of
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.settings import PROTOCOL
 from probelight.protocols.engine.models import source_of
-from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.engine.settings import FULL, FitSettings, ModelSettings
 from probelight.results.details import CurveDetails
 from probelight.results.hits import written_hits
 from probelight.results.measured import (
@@ -180,7 +180,9 @@ def write_point(
         if replaced:
             pairs = ", ".join(f"{word} for {of}" for of, word in replaced.items())
             notices.append(f"{name} replaces {CONTROLS[name].replaces}: {pairs}")
-    details = replace(details, train=data.train_source, control_words=words)
+    is_usual = data.setup == ("mc_qa" if mode == FULL else "mc_mlm")
+    setup = "" if is_usual else data.setup
+    details = replace(details, train=data.train_source, control_words=words, setup=setup)
     return replace(
         record.with_details(details),
         model=model.label,

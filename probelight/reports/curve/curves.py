@@ -28,7 +28,8 @@ SENSE = "langsense_"
 LANGUAGE = {f"{SENSE}pert": PERTURBED, f"{SENSE}nolang": NO_LANGUAGE}  # as the paper calls them
 TRAIN_ACCURACY = "train_accuracy"
 Name = TypeVar("Name", str, Subset)
-Place = tuple[str, str, str, str, str, bool]  # probe, model, mode, split, train rows, first stage
+# Probe, model, mode, split, train rows, whether there was a first stage, setup.
+Place = tuple[str, str, str, str, str, bool, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +110,7 @@ class Curve:
     split: str
     train: str  # source of the train rows, as the runs recorded it
     first_stage: bool  # trained on other questions first
+    setup: str  # "mc_mlm" or "mc_qa"
     learning_rate: float | None  # None if nothing was trained
     points: Mapping[str, Line]  # by control, the standard one first
     parts: Mapping[Subset, Line] = field(default_factory=dict)  # standard lines, e.g. by template
@@ -267,7 +269,7 @@ def curves(results: Results) -> tuple[Curve, ...]:
     repeats = Counter(place[:4] for place in found)
     made = []
     for place, rows in sorted(found.items(), key=lambda item: item[0]):
-        probe, *_, train, first_stage = place
+        probe, *_, train, first_stage, _ = place
         variant = [train, "after a first stage" * first_stage] if repeats[place[:4]] > 1 else []
         chance = chance_levels(results).get(probe)
         # The point without training has no learning rate: it belongs to the curve of each.
@@ -286,7 +288,8 @@ def _gathered(results: Results) -> dict[Place, list[tuple[Row, Run]]]:
         details = run.detail(CurveDetails) or CurveDetails()
         for row in run.rows:
             if row.metric in ("accuracy", TRAIN_ACCURACY):
-                setting = (row.split, details.train, details.first_stage)
+                setup = details.setup or ("mc_qa" if row.mode == FULL else "mc_mlm")
+                setting = (row.split, details.train, details.first_stage, setup)
                 found.setdefault((row.probe, row.model, row.mode, *setting), []).append((row, run))
     # Heads that do not begin with the model's answers have these, in the scorer's mode, as N = 0 of
     # each curve; where nothing was trained they are a curve alone.

@@ -10,7 +10,7 @@ from probelight.metrics.learning_curve import WEIGHTS, is_complete
 from probelight.probes.controls import STANDARD
 from probelight.reports import table as kit
 from probelight.reports import words
-from probelight.reports.curve.curves import FULL, LANGUAGE, MODES, SENSE, Curve, Point, curves
+from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, Curve, Point, curves
 from probelight.reports.curve.scores import Score, difference, rivals, standard_curves
 from probelight.reports.estimates import named
 from probelight.reports.published import published, short_name
@@ -32,17 +32,17 @@ def summary_tables(results: Results) -> list[Table | None]:
     """Make a table for each probe, with another one for MC-QA."""
     by_place: dict[tuple[str, bool], list[Curve]] = {}
     for curve in standard_curves(results):
-        place = (curve.probe, curve.mode == FULL)
+        place = (curve.probe, curve.setup == "mc_qa")
         by_place.setdefault(place, []).append(curve)
     return [_summary_table(*place, by_place[place]) for place in sorted(by_place)]
 
 
-def _summary_table(probe: str, is_full: bool, found: Sequence[Curve]) -> Table | None:
+def _summary_table(probe: str, are_questions: bool, found: Sequence[Curve]) -> Table | None:
     """Make the table of a probe: a row per curve, in the csv file a row per score."""
     senses = LANGUAGE | {name: c for curve in found for name, c in curve.senses.items()}
     return table(
-        f"curve_summary_{probe}{'_full' * is_full}",
-        f"{probe.replace('_', ' ')}{' (questions)' * is_full}: its curves in a few numbers",
+        f"curve_summary_{probe}{'_full' * are_questions}",
+        f"{probe.replace('_', ' ')}{' (questions)' * are_questions}: its curves in a few numbers",
         _summary_note(found),
         [
             {**record, "_curve": number}

@@ -1,0 +1,217 @@
+"""A choice among continuations has the scores and gradients of a loop over the raw model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, MistralConfig
+
+from probelight.io.errors import UsageError
+from probelight.models import continuation_choice
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.continuation_choice import ContinuationChoice, PackedReader, trained_scorer
+from probelight.probes.record import Record
+from probelight.protocols.engine.settings import ModelSettings
+from tests.fixtures.causal import FAMILIES, causal_folder
+
+__all__ = ["causal_folder"]
+Folder = Callable[[str], Path]
+
+RECORDS = [
+    Record(
+        "1", "which animal is the largest one ?", ("an old red antelope", "a cat", "the dog"), 0
+    ),
+    Record("2", "the dog is not", ("warm", "really warm"), 1),
+    Record("3", "the [MASK] is smaller than a dog .", ("cat", "naïve snow"), 1),
+]
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def logits_of(choice: ContinuationChoice, records: Sequence[Record] = RECORDS) -> Tensor:
+    return choice(choice.encoder().encode(records).collate(range(len(records))))
+
+
+def text_of(record: Record, choice: str) -> tuple[str, str]:
+    """What is given, and what is summed: the choice and all that follows it."""
+    before, mask, after = record.stem.partition("[MASK]")
+    return (before.rstrip(), f" {choice}{after}") if mask else (record.stem, f" {choice}")
+
+
+def loop(folder: Path, model: Any, record: Record, choice: str, divide: str = "sum") -> Tensor:
+    """The score of one choice by one call of the raw model."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    given, summed = text_of(record, choice)
+    first = tokenizer(given).input_ids
+    ids = tokenizer(given + summed).input_ids
+    assert ids[: len(first)] == first
+    found = model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+    logs = [found[i - 1, ids[i]] for i in range(len(first), len(ids))]
+    return (
+        torch.stack(logs).sum()
+        / {
+            "sum": 1,
+            "mean_token": len(logs),
+            "mean_char": len(choice),
+        }[divide]
+    )
+
+
+@pytest.mark.parametrize("scoring", ["sum", "mean_token", "mean_char"])
+def test_scores_and_gradients_are_those_of_a_loop(
+    family: str, scoring: Any, causal_folder: Folder
+) -> None:
+    folder = causal_folder(family)
+    raw = AutoModelForCausalLM.from_pretrained(folder).eval()
+    choice = ContinuationChoice(str(folder), scoring)
+    assert isinstance(choice.reader, PackedReader)
+    assert choice.reader.packs == (family != "mistral")  # which looks 5 tokens back
+    found = logits_of(choice)
+    hand = [[loop(folder, raw, r, c, scoring) for c in r.choices] for r in RECORDS]
+    for row, own in zip(found, hand, strict=True):
+        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=1e-5, atol=1e-5)
+        assert row[len(own) :].tolist() == [-torch.inf] * (3 - len(own))
+    labels = torch.tensor([r.answer for r in RECORDS])
+    torch.nn.functional.cross_entropy(found, labels).backward()
+    theirs = [
+        -torch.stack(row).log_softmax(0)[r.answer] for row, r in zip(hand, RECORDS, strict=True)
+    ]
+    torch.stack(theirs).mean().backward()
+    for (name, one), other in zip(choice.model.named_parameters(), raw.parameters(), strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_logits_in_parts_are_the_same(
+    causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = ContinuationChoice(str(causal_folder("gpt2")), "sum")
+    whole = logits_of(choice)
+    for places in (1, 7):  # of some twenty that are read
+        monkeypatch.setattr(continuation_choice, "_MAX_LOGITS", places * 400)
+        torch.testing.assert_close(logits_of(choice), whole, rtol=0, atol=1e-5)
+
+
+def test_a_window_of_all_of_a_text_lets_choices_be_packed(
+    causal_folder: Folder, tmp_path: Path
+) -> None:
+    torch.manual_seed(1)
+    sizes = {"vocab_size": 400, "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48}
+    config = MistralConfig(
+        **sizes, num_attention_heads=2, num_key_value_heads=1, head_dim=16, sliding_window=20
+    )
+    raw = AutoModelForCausalLM.from_config(config).eval()
+    raw.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(causal_folder("mistral")).save_pretrained(tmp_path)
+    choice = ContinuationChoice(str(tmp_path), "sum", max_length=20)
+    assert isinstance(choice.reader, PackedReader)
+    assert choice.reader.packs
+    # Packed, the first item has more tokens than the window; none of its texts has.
+    hand = [loop(tmp_path, raw, RECORDS[0], c) for c in RECORDS[0].choices]
+    torch.testing.assert_close(logits_of(choice)[0], torch.stack(hand), rtol=1e-5, atol=1e-5)
+
+
+def test_a_model_that_ignores_the_mask_reads_each_text_whole(
+    causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = logits_of(ContinuationChoice(str(causal_folder("llama")), "sum"))
+    # As of a family that takes any mask and sees everything before a token.
+    monkeypatch.setattr(
+        continuation_choice, "visible", lambda segments, dtype: (segments >= 0).long()
+    )
+    choice = ContinuationChoice(str(causal_folder("llama")), "sum")
+    assert isinstance(choice.reader, PackedReader)
+    assert not choice.reader.packs
+    torch.testing.assert_close(logits_of(choice), plain, rtol=0, atol=1e-5)
+
+
+def test_letters_are_asked_for_behind_a_list_of_the_choices(causal_folder: Folder) -> None:
+    folder = causal_folder("gpt2")
+    choice = ContinuationChoice(str(folder), "letter")
+    raw = AutoModelForCausalLM.from_pretrained(folder).eval()
+    record = Record("1", "the dog", ("warm", "cat"), 1)
+    prompt = Record("2", "Question: the dog\nA. warm\nB. cat\nAnswer:", ("A", "B"), 1)
+    hand = torch.stack([loop(folder, raw, prompt, letter) for letter in "AB"])
+    torch.testing.assert_close(logits_of(choice, [record])[0], hand, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("head", ["mlp", "linear"])
+def test_a_head_reads_the_last_token(family: str, head: str, causal_folder: Folder) -> None:
+    folder = causal_folder(family)
+    choice = ContinuationChoice(str(folder), "last_token", head=head, seed=3)
+    choice.network.eval()
+    raw = AutoModelForCausalLM.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    read: list[Tensor] = []
+    raw.get_output_embeddings().register_forward_pre_hook(lambda _, given: read.append(given[0]))
+    for row, record in zip(logits_of(choice), RECORDS, strict=True):
+        for found, text in zip(row, record.choices, strict=False):
+            raw(torch.tensor([tokenizer("".join(text_of(record, text))).input_ids]))
+            expected = choice.head(read[-1][:, -1])[0, 0]
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["t5", "t5_untied", "bart"])
+def test_an_encoder_decoder_model_has_the_scores_that_it_has_untrained(
+    family: str, seq2seq: Folder
+) -> None:
+    folder = seq2seq(family)
+    record = Record("1", "a cat is [MASK] than a dog .", ("much smaller", "larger"), 0)
+    choice = ContinuationChoice(str(folder), setup="mc_mlm")
+    found = logits_of(choice, [record])[0]
+    raw = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for score, text in zip(found, record.choices, strict=True):
+        if family == "bart":
+            source, start = "a cat is<mask> than a dog .", [tokenizer.eos_token_id]
+            written = tokenizer(f"a cat is {text}").input_ids[:-1]
+            first = len(tokenizer("a cat is").input_ids) - 1
+        else:
+            source, start = "a cat is <extra_id_0> than a dog .", [0]
+            written = tokenizer(f"<extra_id_0> {text} <extra_id_1>").input_ids[:-1]
+            first = 1
+        ids = tokenizer(source, return_tensors="pt").input_ids
+        given = torch.tensor([[*start, *written[:-1]]])
+        logs = raw(input_ids=ids, decoder_input_ids=given).logits[0].log_softmax(dim=-1)
+        expected = sum(logs[i, written[i]] for i in range(first, len(written)))
+        torch.testing.assert_close(score, expected, rtol=1e-5, atol=1e-5)
+    found.sum().backward()
+    assert all(p.grad is not None for p in choice.model.parameters())
+
+
+@pytest.mark.parametrize("family", ["t5_untied", "bart"])
+def test_a_head_on_a_decoder_has_read_all_of_the_answer(family: str, seq2seq: Folder) -> None:
+    records = [Record("1", "a cat is [MASK] .", ("much smaller", "much larger"), 0)]
+    choice = ContinuationChoice(str(seq2seq(family)), "last_token", setup="mc_mlm", head="linear")
+    found = logits_of(choice, records)[0]
+    # The answers differ in their last piece alone.
+    assert abs(found[0] - found[1]) > 1e-6
+    found[0].backward()
+    unused = [n for n, p in choice.network.named_parameters() if p.requires_grad and p.grad is None]
+    assert unused == []
+
+
+def test_what_is_refused(causal_folder: Folder, tmp_path: Path) -> None:
+    folder = str(causal_folder("gpt2"))
+    with pytest.raises(UsageError, match="pooler is of encoders; give mlp or linear"):
+        ContinuationChoice(folder, "last_token", head="pooler")
+    settings = ModelSettings(folder, kind="causal", scoring="last_token")
+    with pytest.raises(PretrainedError, match="goes by a head, and here is none that was trained"):
+        trained_scorer(settings, "mc_qa")
+    for path in Path(folder).iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    saved = {"format": 1, "head": "likelihood", "kind": "causal", "setup": "mc_qa"}
+    (tmp_path / "choice_head.json").write_text(json.dumps({**saved, "scoring": "sum"}))
+    assert ContinuationChoice(str(tmp_path)).scoring == "sum"
+    with pytest.raises(PretrainedError, match="saved with scoring 'sum'; scoring='letter' does"):
+        ContinuationChoice(str(tmp_path), "letter")
