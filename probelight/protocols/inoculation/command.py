@@ -25,7 +25,7 @@ from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model
-from probelight.protocols.engine.models import weights_bytes
+from probelight.protocols.engine.models import model_type_of, weights_bytes
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
@@ -39,6 +39,7 @@ from probelight.protocols.inoculation.data import (
     keyed_num_choices,
     measured_sets,
     original_splits,
+    padded_num_choices,
     parts_of,
     training_items,
 )
@@ -342,6 +343,11 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> C
         # The default asks for nothing: the folder's own length holds.
         length = None if model.max_length == ModelSettings.max_length else model.max_length
         agree("max_length", length, saved.get("max_length"), folder)
+    if model_type_of(model).heads and padded_num_choices(given, *tasks) is not None:
+        raise UsageError(
+            f"original.num_choices {given}: an empty choice has no likelihood, so a model.kind "
+            f"{model.kind} gets none to fill questions up; leave it out"
+        )
     return {**asdict(task), "num_choices": keyed_num_choices(given, *tasks)}
 
 

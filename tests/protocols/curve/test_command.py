@@ -176,9 +176,18 @@ MISTAKES = [
         "--trainer.precision bf16-true: frozen encoders run at 32-true, 16-mixed, bf16-mixed",
     ),
     (
-        "--probes={pairs},{asked} --model.name_or_path={gpt2} --model.kind=causal",
-        "asked is posed as questions; give a model",
+        "--probes={pairs} --grid.modes=[full]",
+        "--grid.modes [full]: curvy has none of these heads; give --grid.modes [mlp,linear]",
     ),
+    (
+        "--probes={pairs} --model.name_or_path={gpt2} --model.kind=causal --grid.modes=[fulll]",
+        "fulll",
+    ),
+    (
+        "--probes={pairs} --models={gpt2} --model.scoring=letters",
+        "letters",
+    ),
+    ("--probes={pairs} --model.scoring=letter", "is of kinds causal and seq2seq, and not of kind"),
 ]
 
 

@@ -169,8 +169,6 @@ def test_a_baseline_is_refused_where_nothing_is_trained(
 NOT_FINE_TUNED = {
     "mlm_baseline": "model.kind mlm_baseline fills the mask .* choose model.kind esim",
     "vec_similarity": "model.kind vec_similarity is not trained here, .* choose model.kind esim",
-    "causal": "model.kind causal is not trained here.* give a model of kind transformer",
-    "seq2seq": "model.kind seq2seq is not trained here.* give a model of kind transformer",
 }
 
 

@@ -143,7 +143,7 @@ def test_sums_of_points() -> None:
 
     standard_line = line({0: 0.5, 10: 0.95, 62: 0.6, 125: 0.9})
     points = {"standard": standard_line, "control": line({62: 0.5, 250: 0.7})}
-    curve = Curve("p", "m", "mlp", "dev", "", False, 1e-3, points)
+    curve = Curve("p", "m", "mlp", "dev", "", False, "mc_mlm", 1e-3, points)
     standard, other = curve.line()[62], curve.line("control")[62]
     assert curve.zero_shot == Estimate(0.5)
     assert curve.line("other control") == {}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.curves import levels, shares
 from tests.fixtures.report import labels, named, present, records, texts_of
-from tests.fixtures.results import curve_rows, write_curve, write_run
+from tests.fixtures.results import SIZES, curve_rows, write_curve, write_run
 
 
 def summary_table(folder: Path) -> Table:
@@ -59,7 +60,7 @@ def test_the_terminal_has_the_papers_table_with_ours(tmp_path: Path) -> None:
 
 
 def test_questions_have_a_table_without_zero_shot(tmp_path: Path) -> None:
-    more = {"model": "roberta-large", "chance": 1 / 3, "mode": "full"}
+    more: Any = {"model": "roberta-large", "chance": 1 / 3, "mode": "full", "sizes": SIZES}
     write_curve(tmp_path, shares, probe="property_conjunction", **more)
     write_curve(tmp_path, shares, probe="age_comparison", **more)
     both = summary_tables(load_results(tmp_path))
