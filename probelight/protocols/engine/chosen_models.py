@@ -62,7 +62,9 @@ def chosen_models(
             raise UsageError(f"give either --models a,b or --model.{min(which)}, not both")
         if not model_type_of(named).is_baseline:
             changes.pop("vectors", None)
-        models.append(replace(named, **changes))
+        if not model_type_of(named).heads and len(names) > 1:
+            changes.pop("scoring", None)
+        models.append(with_model_type(replace(named, **changes)))
     models = _distinguished(models)
     for place, name in enumerate(names):
         if (revision := split_revision(name)[1]) is not None:
@@ -170,12 +172,18 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
                 f"model.revision {model.revision}: {name} is not on the Hub, so it has no "
                 "revisions; leave it out (a folder with @ in its name must be there)"
             )
-    if model.kind != AUTO:
+    if model.kind == AUTO:
+        kind, line = found_model_type(model.name_or_path, model.revision)
+        print(line)
+        model = replace(model, kind=kind)
+    else:
         _refuse_other_type(model)
-        return model
-    kind, line = found_model_type(model.name_or_path, model.revision)
-    print(line)
-    return replace(model, kind=kind)
+    if model.scoring != AUTO and not MODEL_TYPES[model.kind].heads:
+        raise UsageError(
+            f"model.scoring {model.scoring} is of kinds causal and seq2seq, and {model.label} is "
+            f"of kind {model.kind}; leave it out"
+        )
+    return model
 
 
 def question_model(model: ModelSettings, checkpoint: str | None) -> ModelSettings:

@@ -246,12 +246,6 @@ class ModelSettings(ranges.Settings):
                 f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
             )
 
-        continues = known is not None and known.heads
-        if self.scoring != AUTO and not (continues or self.kind == AUTO):
-            raise UsageError(
-                f"model.scoring {self.scoring} is of kinds causal and seq2seq, and not of kind "
-                f"{self.kind}; leave it out"
-            )
 
     @property
     def label(self) -> str:

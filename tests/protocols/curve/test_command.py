@@ -187,7 +187,7 @@ MISTAKES = [
         "--probes={pairs} --models={gpt2} --model.scoring=letters",
         "letters",
     ),
-    ("--probes={pairs} --model.scoring=letter", "is of kinds causal and seq2seq, and not of kind"),
+    ("--probes={pairs} --model.scoring=letter", "is of kinds causal and seq2seq, and"),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.engine.training import Direct, fit_directly, fresh_module
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
+from probelight.reports.curve.curves import curves
+from probelight.results.load import load_results
 from probelight.results.measured import Predictions
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.faults import TRAINING_STEP, run_with_fault
@@ -331,3 +333,47 @@ def test_a_sharded_fit_that_goes_on_from_its_end_leaves_the_model_of_the_state(
         found.append(model_fingerprint(trained.module))
         shutil.rmtree(run.best_dir)  # as if the first was killed behind its last state
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("family", "kind"), [("gpt2", "causal"), ("t5", "seq2seq")])
+def test_the_whole_of_a_language_model_is_traced_on_blanks(
+    family: str,
+    kind: str,
+    config: dict[str, Any],
+    curve_probes: Path,
+    curve_lm: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    # Its heads on frozen features are traced next to it, and all begin with the same N = 0.
+    full = {"epochs": 2, "batch_size": 4, "learning_rate": 1e-2}
+    config |= {"models": [str(curve_lm(family))], "probes": [str(curve_probes / "pairs.yaml")]}
+    config["grid"] |= {"sizes": [8], "modes": ["linear", "full"], "controls": ["standard"]}
+    config["grid"]["full"] = full
+    folder = tmp_path / "out"
+    assert cli.main(command(config, folder)) == 0
+    rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
+    whole = {(r["mode"], r["num_train"]): float(r["value"]) for r in rows if not r["subset"]}
+    untrained = "causal_likelihood" if kind == "causal" else "infilling_likelihood"
+    assert set(whole) == {(untrained, "0"), ("linear", "8"), ("full", "8")}
+    found = {curve.mode: curve for curve in curves(load_results(folder))}
+    assert set(found) == {"linear", "full"}
+    for curve in found.values():
+        assert curve.setup == "mc_mlm"
+        assert curve.zero_shot is not None
+        assert curve.zero_shot.value == whole[untrained, "0"]
+    assert found["full"].line()[8].by_seed[1].value == whole["full", "8"]
+
+
+def test_questions_have_a_point_without_training_where_a_model_needs_no_head(
+    config: dict[str, Any], curve_lm: Callable[[str], Path], tmp_path: Path
+) -> None:
+    config |= {"models": [str(curve_lm("gpt2"))]}
+    config["grid"] |= {"sizes": [8], "controls": ["standard"]}
+    config["grid"]["full"] |= {"patience": None, "epochs": 1}
+    assert cli.main(command(config, tmp_path / "out")) == 0
+    [curve] = curves(load_results(tmp_path / "out"))
+    assert (curve.mode, curve.setup, sorted(curve.line())) == ("full", "mc_qa", [0, 8])
+    config["model"] = {"scoring": "last_token"}  # which begins with a fresh head
+    assert cli.main(command(config, tmp_path / "head")) == 0
+    [curve] = curves(load_results(tmp_path / "head"))
+    assert sorted(curve.line()) == [8]
