@@ -21,10 +21,13 @@ import pytest
 import torch
 import yaml
 from torch.profiler import ProfilerActivity, profile
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
+from probelight.io.package import BUNDLED_MODEL
 from probelight.io.process import say_once
 from probelight.models import pair_choice
 from probelight.models.answering import float32_products
+from probelight.models.checkpoint_files import model_folder
 from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
 from probelight.protocols import cli
@@ -273,6 +276,27 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("undisturbed")
     run(*inoculation(folder), f"--trainer.accelerator={DEVICE}", "--trainer.checkpoint_every=1")
     return folder / "out"
+
+
+def test_a_decoder_is_inoculated_on_the_device(tmp_path: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder(BUNDLED_MODEL))
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    torch.manual_seed(0)
+    folder = tmp_path / "llama"
+    network = LlamaForCausalLM(
+        LlamaConfig(vocab_size=len(tokenizer), num_attention_heads=2, **sizes)
+    )
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    model = {"name_or_path": str(folder), "kind": "causal"}
+    found = {}
+    for device in ("cpu", DEVICE):
+        arguments = inoculation(tmp_path / device, model=model)
+        run(*arguments, f"--trainer.accelerator={device}")
+        with (tmp_path / device / "out" / "results.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        found[device] = [float(row["value"]) for row in rows if row["metric"] == "aggregate"]
+    assert found[DEVICE] == pytest.approx(found["cpu"], abs=0.05)
 
 
 @pytest.mark.parametrize("preset", ["ddp", "fsdp", "one_gpu"])

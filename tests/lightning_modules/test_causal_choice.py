@@ -177,6 +177,20 @@ def test_transformers_loads_what_is_saved_and_scores_it_alike(
             assert float(score) == pytest.approx(summed, abs=1e-4)
 
 
+@pytest.mark.parametrize("scoring", ["auto", "last_token"])
+def test_weights_that_were_gathered_are_saved_as_the_module_s_own(
+    scoring: Any, causal_folder: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
+) -> None:
+    module = trained(causal_folder("gpt2"), quiet_trainer, scoring)  # embeddings are tied
+    expected = scores(module)
+    gathered = {name: value.clone() for name, value in module.state_dict().items()}
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.zero_()  # as each process of a sharded fit has only a part
+    module.save_pretrained(tmp_path / "saved", gathered)
+    assert scores(CausalChoice.from_folder(tmp_path / "saved")).tolist() == expected.tolist()
+
+
 def test_a_folder_of_transformers_alone_is_gone_on_with(causal_folder: Folder) -> None:
     module: Any = saved_module(causal_folder("qwen2"), learning_rate=2e-4)
     assert isinstance(module, CausalChoice)
