@@ -113,9 +113,11 @@ def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
     """Refuse a model that no original task can have, or a `checkpoint` folder of another type."""
     trained_for(model, "mc_qa", "an original task is questions with answers")
     if checkpoint is not None and (kind := saved_model_type(checkpoint)) != model.kind:
+        named = " with the model.name_or_path that it began with"
         raise UsageError(
             f"original.checkpoint {checkpoint} holds a model of kind {kind}, and its "
             f"results would be called {model.label}; give model.kind {kind}"
+            f"{named if MODEL_TYPES[kind].heads else ''}"
         )
 
 

@@ -246,7 +246,6 @@ class ModelSettings(ranges.Settings):
                 f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
             )
 
-
     @property
     def label(self) -> str:
         """The model's name in tables; a baseline's names its vectors."""

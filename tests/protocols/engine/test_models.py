@@ -33,7 +33,13 @@ from probelight.protocols.engine.models import (
     saved_module,
     source_of,
 )
-from probelight.protocols.engine.settings import MODEL_TYPES, TRANSFORMER, ModelSettings, ModelType
+from probelight.protocols.engine.settings import (
+    MODEL_TYPES,
+    TRANSFORMER,
+    ModelSettings,
+    ModelType,
+    saved_model_type,
+)
 from probelight.protocols.engine.training import compile_transformers
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
@@ -331,3 +337,29 @@ def test_a_compiled_transformer_gives_the_same_and_keeps_its_names(tiny_model: P
         compile_transformers(module)
         assert torch.allclose(module(batch), plain, atol=1e-6)
     assert list(module.state_dict()) == names
+
+
+def test_the_kind_of_a_folder_is_read_from_it(tmp_path: Path) -> None:
+    kinds = {
+        "BertForMaskedLM": "transformer",
+        "BertModel": "transformer",
+        "GPT2LMHeadModel": "causal",
+        "LlamaForCausalLM": "causal",
+        "XLMWithLMHeadModel": "transformer",
+        "T5ForConditionalGeneration": "seq2seq",
+    }
+    for name, kind in kinds.items():
+        (tmp_path / name).mkdir()
+        config = {"model_type": "x", "architectures": [name]}
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+        assert saved_model_type(tmp_path / name) == kind
+        saved = {"format": 1, "head": "likelihood", "kind": "seq2seq"}
+        (tmp_path / name / "choice_head.json").write_text(json.dumps(saved))
+        assert saved_model_type(tmp_path / name) == "seq2seq"
+        (tmp_path / name / "choice_head.json").write_text(json.dumps({**saved, "kind": "magic"}))
+        with pytest.raises(PretrainedError, match=r"choice_head.json: model kind 'magic' is not"):
+            saved_model_type(tmp_path / name)
+    folder = str(tmp_path / "GPT2LMHeadModel")
+    Path(folder, "choice_head.json").unlink()
+    with pytest.raises(UsageError, match=r"kind causal with the model.name_or_path that it began"):
+        check_questions(ModelSettings(), folder)
