@@ -4,7 +4,7 @@
 
 All make the same step: 16 questions, log P(answer | question) per token of each answer, softmax and
 cross-entropy over the answers, backward, AdamW. The model is a GPT-2 with random weights, without
-dropout, and a vocabulary of 50,257. Ours reads a question once for all its answers, in one pass,
+dropout, and a vocabulary of 16,000. Ours reads a question once for all its answers, in one pass,
 and makes logits where a token is scored. The peers read each choice with its question: one call
 per choice, and one call of all texts of the step, padded. Before anything is timed, the gradients
 of all weights are compared.
@@ -55,7 +55,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     records = load_probe(name, "train", mirror=chosen.mirror).records
     records = records[: 3 if chosen.quick else 4 * BATCH_SIZE]
     texts = [f"{r.stem} {choice}" for r in records for choice in r.choices]
-    sizes = (2, 64, 2000) if chosen.quick else (chosen.layers, chosen.hidden, 50257)
+    sizes = (2, 64, 2000) if chosen.quick else (chosen.layers, chosen.hidden, 16000)
     model, tokenizer = random_gpt2(texts, *sizes)
     for key in ("attn_pdrop", "embd_pdrop", "resid_pdrop"):
         setattr(model.config, key, 0.0)
