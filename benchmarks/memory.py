@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
@@ -50,7 +49,6 @@ MODELS = {
     "bert-1.4GB": (25, 1024),
     "gpt2-0.6GB": (7, 1024),
 }
-BATCH_SIZE = 16
 
 
 class LeftToRight(ChoiceModule):
@@ -63,13 +61,17 @@ class LeftToRight(ChoiceModule):
         self.model = GPT2LMHeadModel(GPT2Config(**heads, bos_token_id=0, eos_token_id=0))
 
     def encoder(self) -> SentenceChoiceEncoder:
+        """Return the encoder of pairs of question and answer."""
         return SentenceChoiceEncoder(self.tokenizer, 256, None)
 
     def forward(self, batch: Batch) -> Tensor:
+        """Return the log-likelihoods (B, K) of the pairs."""
         ids, seen = batch["input_ids"], batch["attention_mask"]
         logits = self.model(ids, attention_mask=seen, use_cache=False).logits[:, :-1]
         chosen = logits.log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
-        return mask_choices((chosen * seen[:, 1:]).sum(-1)[batch["pair_index"]], batch["choice_mask"])
+        return mask_choices(
+            (chosen * seen[:, 1:]).sum(-1)[batch["pair_index"]], batch["choice_mask"]
+        )
 
 
 def main() -> None:
@@ -78,6 +80,7 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(list(MODELS)[1:]))
     parser.add_argument("--probe", default="definitions_small")
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--batch_size", type=int, default=4)
     parser.add_argument("--checkpointing", action="store_true")
     parser.add_argument("--precision", default="32-true")
     measure(parser.chosen())
@@ -85,7 +88,7 @@ def main() -> None:
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:
     """Return the GB predicted and measured for each model, and how far apart they are."""
-    records = list(load_probe(chosen.probe, "train").records)[: chosen.steps * BATCH_SIZE]
+    records = list(load_probe(chosen.probe, "train").records)[: chosen.steps * chosen.batch_size]
     figures: dict[str, float] = {}
     for name in chosen.models.split(","):
         with tempfile.TemporaryDirectory() as folder:
@@ -120,17 +123,19 @@ def of_model(
         precision=chosen.precision,
         threads=chosen.threads,
     )
-    how, watched = Fit(epochs=1, batch_size=BATCH_SIZE), {"watched": records[:BATCH_SIZE]}
+    how, watched = Fit(epochs=1, batch_size=chosen.batch_size), {"watched": records[:4]}
     if chosen.checkpointing:
         checkpoint_gradients(module)
-    data = choice_data(records, watched, BATCH_SIZE, 0, settings)
+    data = choice_data(records, watched, chosen.batch_size, 0, settings)
     data.encode(module.encoder())
     need = memory_need(module, data, 1, settings, Processes("cpu"))
     print(f"{name}: {need.shown()}")
     run, plan = RunFolder(folder / "runs", "memory", {}), FitPlan(how, 0, [], name)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
         fit_choices(module, records, watched, run, plan, RunContext(settings))
-    return need.total, peak_bytes(profiled) + weight_bytes(module), weight_bytes(module)
+    measured = peak_bytes(profiled) + weight_bytes(module)
+    print(f"{name}: {measured / 1e9:.2f} GB measured, {need.total / 1e9:.2f} predicted", flush=True)
+    return need.total, measured, weight_bytes(module)
 
 
 def peak_bytes(profiled: profile) -> int:

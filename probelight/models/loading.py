@@ -132,8 +132,9 @@ def load_pretrained(
     """
     found = describe(form, name_or_path, revision, random_weights)
     tokenizer = found.tokenizer
+    model: PreTrainedModel
     if _OUTLINES.get():
-        model = found.outline().to(torch.float32)
+        model = found.outline()
     elif random_weights:
         with one_error(found.source, "configuration"), own_random_state(seed):
             model = form.auto_class.from_config(found.config, dtype=torch.float32)
@@ -256,7 +257,9 @@ class Checkpoint:
     def outline(self) -> PreTrainedModel:
         """Return a model of the right shapes without numbers, which takes no memory."""
         with one_error(self.source, "configuration"), torch.device("meta"), own_random_state(0):
-            model: PreTrainedModel = self.form.auto_class.from_config(copy.deepcopy(self.config))
+            model: PreTrainedModel = self.form.auto_class.from_config(
+                copy.deepcopy(self.config), dtype=torch.float32
+            )
         return model
 
 

@@ -10,7 +10,7 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytorch_lightning as pl
@@ -70,11 +70,10 @@ def memory_need(
         weights += tensor.numel() * dtype.itemsize
         trained += tensor.numel() * dtype.itemsize if tensor.requires_grad else 0
     if processes.is_sharded:
-        share = [-(-size // number) for size in (weights, trained, 2 * trained)]
+        need = MemoryNeed(-(-weights // number), -(-trained // number), -(-2 * trained // number))
     else:
         # DDP reduces gradients in buckets, which are a copy of all of them.
-        share = [weights, trained * (2 if number > 1 else 1), 2 * trained]
-    need = MemoryNeed(*share)
+        need = MemoryNeed(weights, trained * (2 if number > 1 else 1), 2 * trained)
     if data is None:
         return need
     train, evaluation = data.largest_batches(epochs)
@@ -84,8 +83,7 @@ def memory_need(
         measured = simulated.measuring(evaluation) if evaluation is not None else 0
     # Whatever a network does that takes numbers: an estimate is no reason not to train.
     except Exception as error:
-        return MemoryNeed(*share, problem=f"the step of {_name(module)} cannot be simulated: "
-                          f"{brief(f'{type(error).__name__}: {error}')[:200]}")
+        return replace(need, problem=f"{type(error).__name__}: {brief(str(error))[:200]}")
     if processes.is_sharded:
         # The module is one unit: its weights are gathered whole, and its gradients made whole.
         gathered = weights - need.weights
@@ -96,16 +94,11 @@ def memory_need(
         # Lightning drops the gradients of the step before behind the forward pass.
         training = max(forward, step - trained)
     batch = f"batches of {len(train['labels'])} items"
+    if settings.gradient_checkpointing:
+        batch += " with gradient checkpointing"
     if measured > training:
         batch = f"measuring in batches of {settings.max_eval_tokens} tokens"
-    elif settings.gradient_checkpointing:
-        batch += " with gradient checkpointing"
-    return MemoryNeed(*share, activations=max(training, measured, 0), batch=batch)
-
-
-def _name(module: nn.Module) -> str:
-    found = outermost_transformers(module)
-    return type(found[0] if found else module).__name__
+    return replace(need, activations=max(training, measured, 0), batch=batch)
 
 
 class _Simulation:
@@ -168,7 +161,10 @@ class _Simulation:
         self.module.train(training)
         dtype = self.autocast
         try:
-            with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None), _AsOnGPU(self.on_gpu):
+            with (
+                torch.autocast("cpu", dtype=dtype, enabled=dtype is not None),
+                _AsOnGPU(self.on_gpu),
+            ):
                 logits = functional_call(self.module, self.state, (inputs,)).float()
                 loss, _ = choice_loss(
                     logits, inputs["labels"], inputs["weights"], inputs["choice_mask"]
@@ -179,11 +175,11 @@ class _Simulation:
         return loss
 
 
-class LiveBytes(TorchDispatchMode):
+class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of tensors that are made inside and are still alive, views not twice."""
 
     def __init__(self, known: Any = ()) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.now = self.peak = 0
         self._storages: dict[int, int] = {}
         for tensor in known:
@@ -245,7 +241,7 @@ class MemoryCheck(Callback):
         self.epochs, self.context = epochs, context
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        # The data is encoded, and the module not yet on its device.
+        """Say it, once the data is encoded and before the module is on its device."""
         data = trainer.datamodule  # type: ignore[attr-defined]
         large = weight_bytes(pl_module) > LARGE
         if not (large and isinstance(pl_module, ChoiceModule) and stage == "fit"):
@@ -272,7 +268,9 @@ class MemoryCheck(Callback):
         per = "" if trainer.world_size == 1 else f" in each of {trainer.world_size} processes"
         self.context.say(f"memory: {need.shown(per)}")
         if sharing * need.total > there:
-            less = [] if settings.gradient_checkpointing else ["--trainer.gradient_checkpointing true"]
+            less = (
+                [] if settings.gradient_checkpointing else ["--trainer.gradient_checkpointing true"]
+            )
             less.append(f"a higher --trainer.accumulate (now {settings.accumulate})")
             warnings.warn(
                 f"the training is likely to need more memory than {where} has "

@@ -133,6 +133,7 @@ def plan(
     output_dir: ranges.PathText,
     grid: SweepGrid,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
+    force: bool = False,
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
@@ -143,11 +144,12 @@ def plan(
         output_dir: Folder of the sweep, seen by all nodes.
         grid: What is inoculated with what.
         engine: What a cell takes of a node, and how often it is tried.
+        force: Let cells train what does not fit into the memory, by what is known before.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases, in addition to the local files.
     """
-    folder, context = Path(output_dir), RunContext(trainer, wandb, mirror)
+    folder, context = Path(output_dir), RunContext(trainer, wandb, mirror, force=force)
     device = expected_device(trainer.accelerator)
     resources = Resources.of(engine, trainer, has_gpus=device == "gpu")
     jobs = sweep_jobs(grid, context)
@@ -319,6 +321,7 @@ def _setting_jobs(
 def run(
     output_dir: ranges.PathText,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
+    force: bool = False,
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
@@ -333,6 +336,7 @@ def run(
     Args:
         output_dir: Folder of the sweep.
         engine: Where the cells run, what each takes, and how often it is tried.
+        force: Let cells train what does not fit into the memory, by what is known before.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases; the group is the sweep unless it is set.
@@ -341,7 +345,7 @@ def run(
     from probelight.protocols.jobs.on_ray.drive import run_plan
 
     folder = Path(output_dir)
-    planned = Plan.read(folder).under(RunContext(trainer, wandb, mirror), engine)
+    planned = Plan.read(folder).under(RunContext(trainer, wandb, mirror, force=force), engine)
     wandb = planned.context.wandb
     wandb = replace(wandb, group=wandb_group(folder, wandb))
     planned = replace(planned, context=replace(planned.context, wandb=wandb))
