@@ -44,6 +44,7 @@ from probelight.results.run_folder import RunFolder
 # Layers and hidden size of models of so many bytes in single precision.
 MODELS = {
     "tiny": (2, 128),
+    "gpt2-tiny": (2, 128),
     "bert-0.5GB": (8, 1024),
     "bert-0.8GB": (14, 1024),
     "bert-1.4GB": (25, 1024),
@@ -77,7 +78,7 @@ class LeftToRight(ChoiceModule):
 def main() -> None:
     """Measure and print."""
     parser = Arguments(__doc__)
-    parser.add_argument("--models", default=",".join(list(MODELS)[1:]))
+    parser.add_argument("--models", default=",".join(n for n in MODELS if "GB" in n))
     parser.add_argument("--probe", default="definitions_small")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--batch_size", type=int, default=4)

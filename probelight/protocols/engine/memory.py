@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytorch_lightning as pl
 import torch
@@ -35,6 +36,7 @@ from probelight.models.networks import Batch, own_random_state
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.protocols.jobs.memory import GB, LARGE, MemoryNeed, machine_memory
 
+T = TypeVar("T")
 _WEIGHTS_ALIKE = {"bf16-true": torch.bfloat16, "16-true": torch.float16, "64-true": torch.float64}
 
 
@@ -111,13 +113,13 @@ class _Simulation:
         # Only now: it takes a second, and small models do not need it.
         from torch._subclasses.fake_tensor import FakeTensorMode
 
-        self.module, self.on_gpu = module, device_type != "cpu"
+        self.module, self.on_gpu = _Running(module), device_type != "cpu"
         self.autocast = PRECISIONS.get(precision)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         alike = _WEIGHTS_ALIKE.get(precision)
         self.state: dict[str, Tensor] = {}
         with self.mode:
-            named = (*module.named_parameters(), *module.named_buffers())
+            named = (*self.module.named_parameters(), *self.module.named_buffers())
             for name, tensor in named:
                 dtype = alike if alike is not None and tensor.is_floating_point() else tensor.dtype
                 fake = torch.empty(tensor.shape, dtype=dtype, device="cpu")
@@ -131,16 +133,21 @@ class _Simulation:
         Weights are not among them; the gradients are, unless they are those of batches before.
         """
         live = LiveBytes(self.state.values())
-        with own_random_state(0), torch.compiler.set_stance("force_eager"), self.mode:
+        with own_random_state(0), self.mode:
             if keeps_gradients:
                 for weight in self.state.values():
                     if weight.requires_grad:
                         weight.grad = torch.empty_like(weight)
                         live.ignore(weight.grad)
-            with live:
+
+            def run() -> int:
                 loss = self._loss(batch)
                 forward = live.peak
                 loss.backward()  # type: ignore[no-untyped-call]
+                return forward
+
+            with live:
+                forward = self._run(run)
             for weight in self.state.values():
                 weight.grad = None
         return forward, live.peak
@@ -149,30 +156,48 @@ class _Simulation:
     def measuring(self, batch: Batch) -> int:
         """Return the peak of bytes of measuring a batch."""
         live = LiveBytes(self.state.values())
-        with own_random_state(0), torch.compiler.set_stance("force_eager"), self.mode, live:
-            self._loss(batch, training=False)
+        with own_random_state(0), self.mode, live:
+            self._run(lambda: self._loss(batch, training=False))
         return live.peak
+
+    def _run(self, run: Callable[[], T]) -> T:
+        modes = {part: part.training for part in self.module.modules()}
+        compiled = any(getattr(part, "_compiled_call_impl", None) for part in modes)
+        eager = torch.compiler.set_stance("force_eager") if compiled else nullcontext()
+        try:
+            with eager:
+                found: T = functional_call(self.module, self.state, (run,))
+            return found
+        finally:
+            for part, mode in modes.items():
+                part.training = mode
 
     def _loss(self, batch: Batch, training: bool = True) -> Tensor:
         # A GPU takes pairs of unlike length together, but for large models.
         names = [name for name in batch if not (self.on_gpu and name in GROUPS)]
         inputs = {n: torch.empty(batch[n].shape, dtype=batch[n].dtype) for n in names}
-        modes = {part: part.training for part in self.module.modules()}
         self.module.train(training)
         dtype = self.autocast
-        try:
-            with (
-                torch.autocast("cpu", dtype=dtype, enabled=dtype is not None),
-                _AsOnGPU(self.on_gpu),
-            ):
-                logits = functional_call(self.module, self.state, (inputs,)).float()
-                loss, _ = choice_loss(
-                    logits, inputs["labels"], inputs["weights"], inputs["choice_mask"]
-                )
-        finally:
-            for part, mode in modes.items():
-                part.training = mode
+        with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None), _AsOnGPU(self.on_gpu):
+            logits = self.module.module(inputs).float()
+            loss, _ = choice_loss(
+                logits, inputs["labels"], inputs["weights"], inputs["choice_mask"]
+            )
         return loss
+
+
+class _Running(nn.Module):
+    """A module as the part of another, which runs what is given while its weights are replaced.
+
+    Layers that are computed again in the backward pass read them there once more.
+    """
+
+    def __init__(self, module: ChoiceModule) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, run: Callable[[], T]) -> T:
+        return run()
 
 
 class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -333,7 +358,7 @@ def _without_cache(model: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
     """Ask for no keys and values, which nobody reads: a layer would drop them, with a warning."""
     if not model.training:
         return None
-    if kwargs.get("past_key_values") is not None:
+    if kwargs.get("use_cache") or kwargs.get("past_key_values") is not None:
         raise UsageError(
             "--trainer.gradient_checkpointing: texts that begin alike are read once here, and "
             "layers that are computed again forget what they begin with; leave it out"
