@@ -132,7 +132,7 @@ def load_pretrained(
     """
     found = describe(form, name_or_path, revision, random_weights)
     tokenizer = found.tokenizer
-    model: PreTrainedModel
+    model: Any  # its class says nothing of a pooler
     if _OUTLINES.get():
         model = found.outline()
     elif random_weights:

@@ -133,10 +133,10 @@ def plan(
     output_dir: ranges.PathText,
     grid: SweepGrid,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
-    force: bool = False,
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
+    force: bool = False,
 ) -> None:
     """Plans the cells of a sweep, and says what they take and what they can show.
 
@@ -144,10 +144,10 @@ def plan(
         output_dir: Folder of the sweep, seen by all nodes.
         grid: What is inoculated with what.
         engine: What a cell takes of a node, and how often it is tried.
-        force: Let cells train what does not fit into the memory, by what is known before.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases, in addition to the local files.
+        force: Let cells train what does not fit into the memory, by what is known before.
     """
     folder, context = Path(output_dir), RunContext(trainer, wandb, mirror, force=force)
     device = expected_device(trainer.accelerator)
@@ -321,10 +321,10 @@ def _setting_jobs(
 def run(
     output_dir: ranges.PathText,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
-    force: bool = False,
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
+    force: bool = False,
 ) -> None:
     """Puts every planned cell without a result on Ray, and stays until all have ended.
 
@@ -336,10 +336,10 @@ def run(
     Args:
         output_dir: Folder of the sweep.
         engine: Where the cells run, what each takes, and how often it is tried.
-        force: Let cells train what does not fit into the memory, by what is known before.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases; the group is the sweep unless it is set.
+        force: Let cells train what does not fit into the memory, by what is known before.
     """
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import run_plan
