@@ -9,10 +9,11 @@ from __future__ import annotations
 import inspect
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import pytorch_lightning as pl
 import torch
@@ -21,7 +22,6 @@ from pytorch_lightning.strategies import FSDPStrategy
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import PreTrainedModel
@@ -85,7 +85,8 @@ def memory_need(
         measured = simulated.measuring(evaluation) if evaluation is not None else 0
     # Whatever a network does that takes numbers: an estimate is no reason not to train.
     except Exception as error:
-        return replace(need, problem=f"{type(error).__name__}: {brief(str(error))[:200]}")
+        first = next(iter(str(error).splitlines()), "")
+        return replace(need, problem=f"{type(error).__name__}: {brief(first)}")
     if processes.is_sharded:
         # The module is one unit: its weights are gathered whole, and its gradients made whole.
         gathered = weights - need.weights
@@ -106,7 +107,7 @@ def memory_need(
 class _Simulation:
     """A module on tensors without numbers, as many and as large as those of a training.
 
-    They are a CPU's, whatever the device: what a GPU does otherwise, `_AsOnGPU` says.
+    They are a CPU's, whatever the device: what a GPU does otherwise, `_as_on_gpu` says.
     """
 
     def __init__(self, module: ChoiceModule, precision: str, device_type: str) -> None:
@@ -165,7 +166,7 @@ class _Simulation:
         compiled = any(getattr(part, "_compiled_call_impl", None) for part in modes)
         eager = torch.compiler.set_stance("force_eager") if compiled else nullcontext()
         try:
-            with eager:
+            with eager, _as_on_gpu() if self.on_gpu else nullcontext():
                 found: T = functional_call(self.module, self.state, (run,))
             return found
         finally:
@@ -178,7 +179,7 @@ class _Simulation:
         inputs = {n: torch.empty(batch[n].shape, dtype=batch[n].dtype) for n in names}
         self.module.train(training)
         dtype = self.autocast
-        with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None), _AsOnGPU(self.on_gpu):
+        with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
             logits = self.module.module(inputs).float()
             loss, _ = choice_loss(
                 logits, inputs["labels"], inputs["weights"], inputs["choice_mask"]
@@ -232,26 +233,28 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.now -= self._storages.pop(key)
 
 
-class _AsOnGPU(TorchFunctionMode):
-    """What a GPU keeps of a forward pass, where a CPU would keep something else.
+@contextmanager
+def _as_on_gpu() -> Iterator[None]:
+    """Keep of a forward pass what a GPU keeps, where a CPU would keep something else.
 
-    Its kernels of attention draw dropout anew instead of keeping scores; under autocast its norms
-    compute in single precision.
+    A GPU's kernels of attention draw dropout anew instead of keeping scores; under autocast its
+    norms compute in single precision. The functions are replaced: a `TorchFunctionMode` is not
+    there where layers are computed again.
     """
+    attend, norm = F.scaled_dot_product_attention, F.layer_norm
 
-    def __init__(self, is_one: bool) -> None:
-        super().__init__()
-        self.is_one = is_one
+    def attend_anew(*args: Any, **kwargs: Any) -> Tensor:
+        return attend(*args, **{**kwargs, "dropout_p": 0.0})
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        given = dict(kwargs or {})
-        if self.is_one and func is F.scaled_dot_product_attention:
-            given["dropout_p"] = 0.0
-        if self.is_one and func is F.layer_norm and torch.is_autocast_enabled("cpu"):
-            args = (args[0].float(), *args[1:])
-        return func(*args, **given)
+    def norm_in_single_precision(given: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        whole = given.float() if torch.is_autocast_enabled("cpu") else given
+        return norm(whole, *args, **kwargs)
+
+    with (
+        patch.object(F, "scaled_dot_product_attention", attend_anew),
+        patch.object(F, "layer_norm", norm_in_single_precision),
+    ):
+        yield
 
 
 class MemoryCheck(Callback):

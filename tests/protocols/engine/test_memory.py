@@ -32,7 +32,7 @@ from probelight.protocols.engine.memory import (
 )
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import Fit, ModelSettings
-from probelight.protocols.engine.training import FitPlan, fit_choices
+from probelight.protocols.engine.training import FitPlan, compile_transformers, fit_choices
 from probelight.protocols.inoculation import command as inoculation
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.protocols.jobs.memory import MemoryNeed, machine_memory
@@ -148,6 +148,18 @@ def test_a_network_that_looks_at_numbers_is_trained_without_an_estimate() -> Non
     need = memory_need(Choosy(), OneBatch(), 1, TRAINER, ONE)
     assert need.activations is None
     assert need.shown().startswith("0.0 GB: weights 0.0, gradients 0.0, AdamW 0.0; activations ")
+
+
+def test_a_compiled_module_is_simulated_as_it_is_written(tiny_model: Path) -> None:
+    found = []
+    for compiled in (False, True):
+        module = SentenceChoice(str(tiny_model))
+        data = ChoiceDataModule(questions("first", 20, 1), {})
+        data.encode(module.encoder())
+        if compiled:
+            compile_transformers(module)
+        found.append(memory_need(module, data, 1, TRAINER, ONE))
+    assert found[0] == found[1]
 
 
 def test_the_line() -> None:
@@ -406,7 +418,9 @@ def test_a_dry_run_says_what_a_large_model_takes(
     assert said().endswith("batches of 16 items with gradient checkpointing")
 
 
-def test_layers_computed_again_take_less(tiny_model: Path) -> None:
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_layers_computed_again_take_less(device: str, precision: str, tiny_model: Path) -> None:
     found = []
     for checkpointing in (False, True):
         module = SentenceChoice(str(tiny_model))
@@ -414,8 +428,10 @@ def test_layers_computed_again_take_less(tiny_model: Path) -> None:
             checkpoint_gradients(module)
         data = ChoiceDataModule(questions("first", 64, 1), {}, batch_size=64)
         data.encode(module.encoder())
-        settings = replace(TRAINER, gradient_checkpointing=checkpointing)
-        found.append(memory_need(module, data, 1, settings, ONE).activations)
+        settings = replace(TRAINER, gradient_checkpointing=checkpointing, precision=precision)
+        need = memory_need(module, data, 1, settings, Processes(device))
+        assert not need.problem
+        found.append(need.activations)
     assert found[1] < 0.7 * found[0]  # type: ignore[operator]
 
 
