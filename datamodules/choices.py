@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from probelight.datamodules.loaders import (
 )
 from probelight.encoding.encoded_set import (
     ALL,
+    PADDING_ITEM,
     ChoiceEncoder,
     EncodedSet,
     Share,
@@ -25,6 +26,7 @@ from probelight.encoding.encoded_set import (
 )
 from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
 from probelight.models.answering import loader_options, refuse_empty
+from probelight.models.networks import Batch
 from probelight.probes.record import Record
 
 
@@ -90,7 +92,6 @@ class ChoiceDataModule(ResumableData):
         if self.trainer is None:
             raise ValueError("the datamodule must be used with a Trainer: its module tokenises")
         trainer = self.trainer
-        self._share = Share(trainer.global_rank, trainer.world_size)
         self._loader_options = loader_options(self.num_workers, trainer.strategy.root_device)
         if trainer.world_size > 1 and trainer._accelerator_connector.use_distributed_sampler:
             raise ValueError(
@@ -99,7 +100,12 @@ class ChoiceDataModule(ResumableData):
             )
         module: Any = trainer.lightning_module
         module.evaluation_names = list(self.evaluation)
-        encoder: ChoiceEncoder = module.encoder()
+        share = Share(trainer.global_rank, trainer.world_size)
+        self.encode(module.encoder(), share, with_train=stage in (None, "fit"))
+
+    def encode(self, encoder: ChoiceEncoder, share: Share = ALL, with_train: bool = True) -> None:
+        """Tokenise the sets, for the batches of one process of several; errors as in `setup`."""
+        self._share = share
         if self.cache_dir is not None:
             encoder.cache_dir = self.cache_dir
         if encoder is not self._encoder:
@@ -108,7 +114,7 @@ class ChoiceDataModule(ResumableData):
             self.evaluation_sets = {
                 name: self._encode(name, records) for name, records in self.evaluation.items()
             }
-        if stage in (None, "fit") and self.train is not None and self.train_set is None:
+        if with_train and self.train is not None and self.train_set is None:
             self.train_set = self._encode("train", self.train)
             if num := len(self.train_set.needs_pll):
                 self.train_set = None
@@ -122,28 +128,59 @@ class ChoiceDataModule(ResumableData):
         """Return shuffled batches of the training records."""
         if self.train_set is None:
             raise ValueError("there are no training records; give `train` to fit a module")
-        num_items = len(self.train_set)
         loader = ResumableLoader(
-            _Identity(num_items),
-            EpochBatchSampler(num_items, self.batch_size, seed=self.seed, share=self._share),
+            _Identity(len(self.train_set)),
+            self._sampler(self.train_set),
             collate_fn=self.train_set.collate,
             **self._loader_options,
         )
         return self.resumable(loader)
 
+    def largest_batches(self, epochs: int) -> tuple[Batch, Batch | None]:
+        """Return the training batch of the most padded tokens in some epochs, and that to measure.
+
+        `encode` comes first. Of batches of as many tokens those of the longest texts are larger.
+        """
+
+        def largest(encoded: EncodedSet, batches: Iterable[list[int]]) -> tuple[int, int, Batch]:
+            sizes = {}
+            for batch in batches:
+                items = [item for item in batch if item != PADDING_ITEM]
+                longest = int(encoded.lengths[items].max(initial=0))
+                sizes[longest * int(encoded.num_sequences[items].sum()), longest] = batch
+            size = max(sizes)
+            return *size, encoded.collate(sizes[size])
+
+        assert self.train_set is not None
+        sampler, planned = self._sampler(self.train_set), []
+        for epoch in range(epochs):
+            sampler.set_epoch(epoch)
+            planned += sampler.batches()
+        measured = [
+            largest(encoded, self._evaluation_batches(encoded))
+            for encoded in self.evaluation_sets.values()
+        ]
+        *_, train = largest(self.train_set, planned)
+        return train, max(measured, key=lambda found: found[:2])[2] if measured else None
+
+    def _sampler(self, encoded: EncodedSet) -> EpochBatchSampler:
+        return EpochBatchSampler(len(encoded), self.batch_size, seed=self.seed, share=self._share)
+
+    def _evaluation_batches(self, encoded: EncodedSet) -> list[list[int]]:
+        return evaluation_batches(
+            encoded.lengths,
+            self.max_eval_tokens,
+            num_sequences=encoded.num_sequences,
+            share=self._share,
+        )
+
     def val_dataloader(self) -> list[DataLoader[Any]]:
         """Return one loader for each evaluation set."""
         loaders: list[DataLoader[Any]] = []
         for encoded in self.evaluation_sets.values():
-            batches = evaluation_batches(
-                encoded.lengths,
-                self.max_eval_tokens,
-                num_sequences=encoded.num_sequences,
-                share=self._share,
-            )
             # Its own generator: measuring must not move the random state of the training.
             loader = WorkerLoader(
-                batches,
+                self._evaluation_batches(encoded),
                 batch_size=None,
                 collate_fn=encoded.collate,
                 generator=torch.Generator().manual_seed(self.seed),

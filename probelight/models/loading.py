@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,7 +132,10 @@ def load_pretrained(
     """
     found = describe(form, name_or_path, revision, random_weights)
     tokenizer = found.tokenizer
-    if random_weights:
+    model: Any  # its class says nothing of a pooler
+    if _OUTLINES.get():
+        model = found.outline()
+    elif random_weights:
         with one_error(found.source, "configuration"), own_random_state(seed):
             model = form.auto_class.from_config(found.config, dtype=torch.float32)
     else:
@@ -145,6 +150,19 @@ def load_pretrained(
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
     model.train(False)
     return model, tokenizer
+
+
+_OUTLINES: ContextVar[bool] = ContextVar("outlines", default=False)
+
+
+@contextmanager
+def outlines() -> Iterator[None]:
+    """Make `load_pretrained` return models of the right shapes without numbers, in the block."""
+    token = _OUTLINES.set(True)
+    try:
+        yield
+    finally:
+        _OUTLINES.reset(token)
 
 
 class KeptModel:
@@ -239,7 +257,9 @@ class Checkpoint:
     def outline(self) -> PreTrainedModel:
         """Return a model of the right shapes without numbers, which takes no memory."""
         with one_error(self.source, "configuration"), torch.device("meta"), own_random_state(0):
-            model: PreTrainedModel = self.form.auto_class.from_config(copy.deepcopy(self.config))
+            model: PreTrainedModel = self.form.auto_class.from_config(
+                copy.deepcopy(self.config), dtype=torch.float32
+            )
         return model
 
 

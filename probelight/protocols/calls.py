@@ -103,6 +103,7 @@ def curve(
     setup: str | None = None,
     random_weights: bool = False,
     dry_run: bool = False,
+    force: bool = False,
     output_dir: str | Path | None = None,
     mirror: str | None = None,
     trainer: Trainer = None,
@@ -119,6 +120,7 @@ def curve(
         random_weights: Also trace the same architectures with random weights.
         dry_run: Train nothing: `Results.plan` says how many runs and steps, how much time and
             memory it would take.
+        force: Train what does not fit into the memory that there is, by what is known before.
         output_dir: As in `zero_shot`.
         mirror: As in `zero_shot`.
         trainer: As in `zero_shot`.
@@ -136,7 +138,7 @@ def curve(
         if any(not isinstance(name, str | Path) for name in names):
             raise UsageError("probes: give names; items in memory are given as data={'train': ...}")
         options |= {"probes": [str(name) for name in names], "dry_run": dry_run}
-        command(**shared, **_models(models, made), **options)
+        command(**shared, **_models(models, made), **options, force=force)
     return made.results(dry_run)
 
 
@@ -153,6 +155,7 @@ def inoculate(
     batch_size: int = 16,
     seed: int = 0,
     dry_run: bool = False,
+    force: bool = False,
     output_dir: str | Path | None = None,
     mirror: str | None = None,
     trainer: Trainer = None,
@@ -173,6 +176,7 @@ def inoculate(
         batch_size: Questions per optimiser step.
         seed: Seeds the dose, its order and dropout.
         dry_run: As in `curve`.
+        force: As in `curve`.
         output_dir: As in `zero_shot`.
         mirror: As in `zero_shot`.
         trainer: As in `zero_shot`.
@@ -203,7 +207,7 @@ def inoculate(
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
         options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}
-        options["dry_run"] = dry_run
+        options |= {"dry_run": dry_run, "force": force}
         chosen = {"name": str(probe)} if isinstance(probe, str | Path) else probe or {}
         options["probe"] = as_settings(ProbeOrFiles, chosen, "probe")
         task = as_settings(OriginalTask, task, "original")

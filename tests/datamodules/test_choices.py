@@ -10,7 +10,7 @@ import torch
 
 from probelight.callbacks.prediction_writer import PredictionWriter
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.encoding.encoded_set import PADDING_ITEM
+from probelight.encoding.encoded_set import PADDING_ITEM, Share
 from probelight.probes.record import Record
 from tests.datamodules.bag import Bag, records
 
@@ -43,6 +43,32 @@ def test_scores_do_not_depend_on_the_batches(
     assert len(output) == 1
     for other in scores[1:]:
         torch.testing.assert_close(other, scores[0], rtol=1e-6, atol=1e-6)
+
+
+def test_the_largest_batches_are_those_of_the_fit(
+    make_module: Callable[..., Bag], quiet_trainer: Callable[..., Any]
+) -> None:
+    sizes: list[int] = []
+
+    class Sized(Bag):
+        def training_step(self, batch: dict[str, torch.Tensor], batch_idx: int) -> torch.Tensor:
+            sizes.append(batch["input_ids"].numel())
+            return super().training_step(batch, batch_idx)
+
+    sets = {"probe": records(5), "original": records(20, seed=1)}
+    data = ChoiceDataModule(records(40), sets, batch_size=3, max_eval_tokens=30, seed=1)
+    quiet_trainer(max_epochs=3).fit(Sized(make_module().text.tokenizer), datamodule=data)
+    train, measured = data.largest_batches(3)
+    assert train["input_ids"].numel() == max(sizes)
+    assert measured is not None
+    loaded = [batch["input_ids"].numel() for loader in data.val_dataloader() for batch in loader]
+    assert measured["input_ids"].numel() == max(loaded) <= 30
+    # Of two processes each has a share of a batch.
+    data = ChoiceDataModule(records(40), {}, batch_size=8)
+    data.encode(make_module().encoder(), Share(1, 2))
+    train, measured = data.largest_batches(3)
+    assert len(train["labels"]) == 4
+    assert measured is None
 
 
 def _trainer(

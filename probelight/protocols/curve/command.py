@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,6 +53,7 @@ from probelight.protocols.jobs.job import (
     TrainerSettings,
     result_of_first,
 )
+from probelight.protocols.jobs.memory import LARGE, MemoryNeed
 from probelight.protocols.jobs.run import print_plan, run_jobs, unfinished
 from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -80,6 +82,7 @@ def curve(
     phrasings: Names = (),
     grid: CurveSettings = DEFAULT_GRID,
     dry_run: bool = False,
+    force: bool = False,
     mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
@@ -104,6 +107,7 @@ def curve(
             accuracy over the models on train rows is traced next to `probes`.
         grid: Points, seeds, modes, controls and where the train rows come from.
         dry_run: Only say how many runs and steps, how much time and memory it would take.
+        force: Train what does not fit into the memory that there is, by what is known before.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
@@ -132,7 +136,7 @@ def curve(
     traced = [*names, *user_files.configs]
     if user_files:
         grid = fitting_grid(grid, user_files)
-    context = RunContext(trainer, wandb, mirror, user_files.configs, engine=engine)
+    context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
     check_rows([*traced, *phrased], compared, grid, options, context)
     if dry_run:
         # Which phrasing is the best takes scores of all of them.
@@ -344,8 +348,17 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 name = f"curve-{curve.data.config.name}-{FULL}-{size}-{control}-{seed}-{label}"
                 steps = curve.fit.num_steps(size)
                 job = Job(name, config, run_job, needs, steps, num_bytes, keeps_model=False)
+                if num_bytes > LARGE:
+                    job = replace(job, memory=partial(point_memory, curve, size, control, seed))
                 jobs[job.key] = job
     return list(jobs.values())
+
+
+def point_memory(curve: Curve, size: int, control: str, seed: int) -> MemoryNeed:
+    """Return what fine-tuning a point will take of memory."""
+    from probelight.protocols.curve.fine_tuning import memory_of
+
+    return memory_of(curve, size, control, seed)
 
 
 def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:

@@ -6,6 +6,7 @@ unless `patience` stops the training on held-out rows and chooses the epoch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
 from probelight.lightning_modules.heads.head_training import sample_of, sample_orders
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
-from probelight.probes.record import groups_of
+from probelight.probes.record import Record, groups_of
 from probelight.protocols.curve.curve import Curve, FirstStage
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.rows import (
@@ -27,8 +28,17 @@ from probelight.protocols.curve.settings import FIRST_STAGE, PROTOCOL
 from probelight.protocols.engine.models import module_for, saved_module, source_of
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import FULL, ModelSettings
-from probelight.protocols.engine.training import Direct, FitPlan, fit_choices, fit_directly
+from probelight.protocols.engine.training import (
+    HELD_OUT_SET,
+    Direct,
+    FitPlan,
+    fit_choices,
+    fit_directly,
+    fresh_module,
+    planned_memory,
+)
 from probelight.protocols.jobs.job import RunContext
+from probelight.protocols.jobs.memory import MemoryNeed
 from probelight.results.details import CurveDetails
 from probelight.results.measured import grouped_row
 from probelight.results.record import RunRecord, data_files
@@ -84,6 +94,31 @@ def train_facts(
     )
 
 
+def fitted_rows(
+    curve: Curve, size: int, control: str, seed: int
+) -> tuple[list[Record], Sequence[Record]]:
+    """Return the rows that a point is trained on, and those that patience watches."""
+    data = curve.rows
+    train, _ = data.under(control)
+    chosen = sample_orders(len(train), size, 1, seed)[0]
+    held_out = data.controlled(control, data.held_out, data.train_config)
+    return [train[place] for place in chosen], held_out
+
+
+def memory_of(curve: Curve, size: int, control: str, seed: int) -> MemoryNeed:
+    """Return what training a point will take of memory."""
+    direct = Direct(curve.model, curve.fit, seed, setup=curve.data.setup)
+    sample, held_out = fitted_rows(curve, size, control, seed)
+    return planned_memory(
+        lambda: fresh_module(direct),
+        sample,
+        {HELD_OUT_SET: held_out} if held_out else {},
+        curve.fit,
+        seed,
+        curve.context.trainer,
+    )
+
+
 def train_point(
     run: RunFolder,
     curve: Curve,
@@ -100,11 +135,9 @@ def train_point(
     """
     model, data, settings = curve.model, curve.rows, curve.fit
     train, evaluation = data.under(control)
-    chosen = sample_orders(len(train), size, 1, seed)[0]
-    sample = [train[place] for place in chosen]
+    sample, held_out = fitted_rows(curve, size, control, seed)
     up_to_next = sample_of(len(train), next_size(data.sizes, size), seed)
     later = [train[place] for place in up_to_next]
-    held_out = data.controlled(control, data.held_out, data.train_config)
     direct = Direct(model, settings, seed, start, f"N = {size}", data.setup)
     trained = fit_directly(run, direct, sample, held_out, curve.context)
     sets = {"sample": sample, "evaluation": evaluation}

@@ -9,7 +9,7 @@ import logging
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,25 @@ from probelight.callbacks.aggregate_checkpoint import (
 from probelight.callbacks.run_metrics import LearningCurve, RunMetrics, StepMetrics
 from probelight.callbacks.wandb_logger import follow
 from probelight.datamodules.choices import ChoiceDataModule
+from probelight.encoding.encoded_set import Share
 from probelight.io.atomic import mend_folder
 from probelight.io.errors import UsageError
 from probelight.io.package import cache_folder
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.answering import float32_products
+from probelight.models.loading import outlines
 from probelight.probes.record import Record, Setup
+from probelight.protocols.engine.memory import (
+    MemoryCheck,
+    Processes,
+    checkpoint_gradients,
+    memory_need,
+)
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import Fit, FitSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
+from probelight.protocols.jobs.memory import MemoryNeed
+from probelight.protocols.jobs.status import expected_device
 from probelight.results.run_folder import METRICS_FILE, RunFolder
 
 
@@ -65,16 +75,50 @@ def fit_choices(
 
     Returns what `fit` returns, and the notices of encoding the training items (cuts, skips).
     """
-    data = ChoiceDataModule(
+    data = choice_data(train, evaluation, plan.how.batch_size, plan.seed, context.trainer)
+    plan = replace(plan, callbacks=[*plan.callbacks, MemoryCheck(plan.how.epochs, context)])
+    return fit(module, data, run, plan, context), data.notices("train")
+
+
+def choice_data(
+    train: Sequence[Record],
+    evaluation: Mapping[str, Sequence[Record]],
+    batch_size: int,
+    seed: int,
+    settings: TrainerSettings,
+) -> ChoiceDataModule:
+    """Return the batches of a fit."""
+    return ChoiceDataModule(
         train=train,
         evaluation=evaluation,
-        batch_size=context.trainer.micro_batch(plan.how.batch_size),
-        max_eval_tokens=context.trainer.max_eval_tokens,
-        seed=plan.seed,
-        num_workers=context.trainer.num_workers,
+        batch_size=settings.micro_batch(batch_size),
+        max_eval_tokens=settings.max_eval_tokens,
+        seed=seed,
+        num_workers=settings.num_workers,
         cache_dir=cache_folder(),
     )
-    return fit(module, data, run, plan, context), data.notices("train")
+
+
+def planned_memory(
+    make: Callable[[], ChoiceModule],
+    train: Sequence[Record],
+    evaluation: Mapping[str, Sequence[Record]],
+    how: Fit,
+    seed: int,
+    settings: TrainerSettings,
+) -> MemoryNeed:
+    """Return what a fit that is planned will take; the weights of its module are not read."""
+    quiet_lightning()
+    with outlines():
+        module = make()
+    if settings.gradient_checkpointing:
+        checkpoint_gradients(module)
+    device_type = expected_device(settings.accelerator)
+    number = settings.devices if settings.devices > 0 else max(1, torch.cuda.device_count())
+    data = choice_data(train, evaluation, how.batch_size, seed, settings)
+    data.encode(module.encoder(), Share(0, number))
+    processes = Processes(device_type, number, is_sharded=settings.strategy.startswith("fsdp"))
+    return memory_need(module, data, how.epochs, settings, processes)
 
 
 def fit(
@@ -119,6 +163,8 @@ def fit(
     if trainer.is_global_zero and settings.progress_bar:
         resumed = f", going on from {state_path.name}" if state_path else ""
         print(f"{plan.description}{resumed}", flush=True)
+    if settings.gradient_checkpointing:
+        checkpoint_gradients(module)
     if settings.compile:
         compile_transformers(module)
     device = trainer.strategy.root_device

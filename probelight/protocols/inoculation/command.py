@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
@@ -50,6 +50,7 @@ from probelight.protocols.inoculation.settings import (
     INOCULATION,
     ORIGINAL_TASK,
     Extra,
+    FirstStage,
     OriginalTask,
     ProbeOrFiles,
     Setting,
@@ -64,6 +65,7 @@ from probelight.protocols.jobs.job import (
     RunContext,
     TrainerSettings,
 )
+from probelight.protocols.jobs.memory import LARGE, MemoryNeed
 from probelight.protocols.jobs.run import print_plan, run_command
 from probelight.protocols.jobs.status import detectable_table
 from probelight.results.record import RunRecord, data_files
@@ -95,6 +97,7 @@ def inoculate(
     batch_size: ranges.BatchSize = 16,
     seed: ranges.Seed = 0,
     dry_run: bool = False,
+    force: bool = False,
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
@@ -116,6 +119,7 @@ def inoculate(
         batch_size: Questions in an optimiser step, all processes together.
         seed: Seeds the dose, its order and dropout.
         dry_run: Only say how many runs and steps, how much time and memory it would take.
+        force: Train what does not fit into the memory that there is, by what is known before.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
@@ -134,7 +138,7 @@ def inoculate(
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
     model = question_model(model, original.checkpoint)
-    context = RunContext(trainer, wandb, mirror, user_files.configs, engine=engine)
+    context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
     subject = Subject(model, original, probe)
     parts = parts_of(context, subject)
     if dose is None:
@@ -177,6 +181,7 @@ def original_task(
     output_dir: ranges.PathText,
     original: OriginalTask,
     model: ModelSettings = DEFAULT_MODEL,
+    force: bool = False,
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
@@ -188,6 +193,7 @@ def original_task(
         output_dir: Folder of the results; the same command goes on in it where it stopped.
         original: The original task and how its model is trained.
         model: The pre-trained model.
+        force: Train what does not fit into the memory that there is, by what is known before.
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
@@ -200,7 +206,7 @@ def original_task(
         UsageError: If the model cannot be the original task's.
     """
     model = question_model(model, original.checkpoint)
-    context = RunContext(trainer, wandb, mirror, engine=engine)
+    context = RunContext(trainer, wandb, mirror, force=force, engine=engine)
     splits = original_splits(context, original)
     for notice in splits.notices:
         print(brief(notice))
@@ -239,6 +245,7 @@ class SubjectJobs:
     """The jobs of one subject; what of the context changes numbers is in their keys."""
 
     def __init__(self, subject: Subject, context: RunContext) -> None:
+        self.subject, self.context = subject, context
         self.parts = parts_of(context, subject)
         self.originals = original_jobs(subject.model, subject.original, context)
         self.checkpoint = subject.original.checkpoint_sums()  # None where no model is given
@@ -273,6 +280,14 @@ class SubjectJobs:
 
         `config` is its protocol, and what it has besides the config of the subject.
         """
+
+        def memory() -> MemoryNeed:
+            from probelight.protocols.inoculation.inoculate import memory_of
+
+            # Of what is drawn the last extra is the largest.
+            extra = {"extra": search["extra"]["choices"][-1]} if search else {}
+            return memory_of(self.subject, Setting(**config["setting"], **extra), self.context)
+
         return Job(
             name,
             {**self._config, **config},
@@ -282,6 +297,7 @@ class SubjectJobs:
             weights_bytes=self._weights_bytes,
             search=search,
             follows=tuple(job.key for job in follows),
+            memory=memory if num_steps and self._weights_bytes > LARGE else None,
         )
 
     def num_steps(self, setting: Setting) -> int:
@@ -294,6 +310,16 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
     if task.checkpoint is not None:
         return []
     size, trainer = weights_bytes(model), context.trainer
+
+    def memory(stage: OriginalTask | FirstStage, splits: Splits) -> Callable[[], MemoryNeed] | None:
+        def measured() -> MemoryNeed:
+            from probelight.protocols.inoculation.original_task import memory_of
+
+            num_choices = keyed_num_choices(task.num_choices, splits)
+            return memory_of(model, stage, splits, num_choices, task.seed, context)
+
+        return measured if size > LARGE else None
+
     first = []
     if task.first is not None:
         splits = first_stage_splits(context, task.first, task.seed)
@@ -307,12 +333,13 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
         }
         steps = task.first.num_steps(len(splits.train))
         name = f"{FIRST}-{task.first.name}-{model.label}"
-        first = [Job(name, config, run_job, num_steps=steps, weights_bytes=size)]
+        measured = memory(task.first, splits)
+        first = [Job(name, config, run_job, num_steps=steps, weights_bytes=size, memory=measured)]
     splits, needs = original_splits(context, task), tuple(job.key for job in first)
     config = {**original_config(model, task, splits, trainer), "model_run": list(needs)}
     steps = task.num_steps(len(splits.train))
     name = f"{ORIGINAL_TASK}-{task.name}-{model.label}"
-    return [*first, Job(name, config, run_job, needs, steps, size)]
+    return [*first, Job(name, config, run_job, needs, steps, size, memory=memory(task, splits))]
 
 
 def original_config(

@@ -25,10 +25,10 @@ from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import Record
-from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.engine.training import FitPlan, fit_choices
+from probelight.protocols.engine.training import FitPlan, fit_choices, planned_memory
 from probelight.protocols.inoculation.data import (
     PROBE,
     REPORT,
@@ -68,6 +68,7 @@ from probelight.protocols.inoculation.settings import (
     Subject,
 )
 from probelight.protocols.jobs.job import RunContext, kept
+from probelight.protocols.jobs.memory import MemoryNeed
 from probelight.results.details import InoculationDetails
 from probelight.results.measured import (
     Predictions,
@@ -224,15 +225,13 @@ class InoculationRun:
         """
         parts = self.parts
         module = Inoculation(load_module(parts, original_dir), learning_rate=setting.learning_rate)
-        items = training_items(parts, setting)
-        looked_at = {task: s for (split, task), s in parts.sets.items() if split == SELECTION}
-        num_watched = watched_items(len(items), sum(map(len, looked_at.values())))
-        dose = items[: setting.dose]
-        items[: setting.dose] = posed = parts.posed(PROBE, dose)
-        watched, start = {DOSE: posed[:num_watched]}, {}
-        for task, records in looked_at.items():
-            watched[task] = parts.posed(task, records)
-            start[f"val/{task}_accuracy"] = before[ScoredSet(SELECTION, task)].accuracy
+        items, watched = fitted_sets(parts, setting)
+        dose = training_items(parts, setting)[: len(watched[DOSE])]
+        start = {
+            f"val/{task}_accuracy": before[ScoredSet(SELECTION, task)].accuracy
+            for task in watched
+            if task != DOSE
+        }
         keep, items_by_epoch = AggregateCheckpoint(self.run.best_dir), ItemHistory()
         cost = InoculationCost(start, cost_interpretable(parts.original, before[REPORTED_ORIGINAL]))
         plan = FitPlan(
@@ -248,7 +247,7 @@ class InoculationRun:
         problems, encoded = fit_choices(module, items, watched, self.run, plan, self.context)
         assert keep.best is not None
         epochs, chosen = items_by_epoch.epochs, int(keep.best["epoch"])
-        lines = dynamics_lines(parts, dose[:num_watched], before, epochs, chosen)
+        lines = dynamics_lines(parts, dose, before, epochs, chosen)
         notices = [*problems, *(f"training items: {notice}" for notice in encoded)]
         return keep.history, lines, notices
 
@@ -367,6 +366,34 @@ class InoculationRun:
                 "original_report": len(original.report),
             },
         )
+
+
+def fitted_sets(parts: Parts, setting: Setting) -> tuple[list[Record], dict[str, Sequence[Record]]]:
+    """Return the items that a setting trains on, and the sets looked at after each epoch."""
+    items = training_items(parts, setting)
+    looked_at = {task: s for (split, task), s in parts.sets.items() if split == SELECTION}
+    num_watched = watched_items(len(items), sum(map(len, looked_at.values())))
+    items[: setting.dose] = posed = parts.posed(PROBE, items[: setting.dose])
+    watched: dict[str, Sequence[Record]] = {DOSE: posed[:num_watched]}
+    for task, records in looked_at.items():
+        watched[task] = parts.posed(task, records)
+    return items, watched
+
+
+def memory_of(subject: Subject, setting: Setting, context: RunContext) -> MemoryNeed:
+    """Return what training with a setting will take of memory."""
+    parts, given = parts_of(context, subject), subject.original.checkpoint
+
+    def make() -> ChoiceModule:
+        if given is not None:
+            return Inoculation(load_module(parts, model_folder(given)))
+        module = module_for(subject.model, "mc_qa")
+        module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
+        return Inoculation(module)
+
+    return planned_memory(
+        make, *fitted_sets(parts, setting), setting, setting.seed, context.trainer
+    )
 
 
 @kept(most=1)

@@ -9,13 +9,14 @@ from typing import Any
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
 from probelight.callbacks.run_metrics import LearningCurve
 from probelight.io.ranges import settings_from
+from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.checkpoint_files import model_folder
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.protocols.engine.models import module_for, saved_module, source_of
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.engine.training import FitPlan, fit_choices
+from probelight.protocols.engine.training import FitPlan, fit_choices, planned_memory
 from probelight.protocols.inoculation.data import (
     Splits,
     first_stage_splits,
@@ -24,6 +25,7 @@ from probelight.protocols.inoculation.data import (
 )
 from probelight.protocols.inoculation.settings import FIRST, FirstStage, OriginalTask
 from probelight.protocols.jobs.job import RunContext
+from probelight.protocols.jobs.memory import MemoryNeed
 from probelight.results.details import OriginalParts
 from probelight.results.measured import (
     accuracy_row,
@@ -99,6 +101,25 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         seeds=(seed,),
     )
     return completed(record, fingerprint, model, task, splits)
+
+
+def memory_of(
+    model: ModelSettings,
+    task: OriginalTask | FirstStage,
+    splits: Splits,
+    num_choices: int | None,
+    seed: int,
+    context: RunContext,
+) -> MemoryNeed:
+    """Return what training an original task, or what comes before it, will take of memory."""
+
+    def make() -> ChoiceModule:
+        module = module_for(model, "mc_qa", learning_rate=task.learning_rate, seed=seed)
+        module.num_choices = padded_num_choices(num_choices, splits)
+        return module
+
+    watched = {"original": splits.selection}
+    return planned_memory(make, splits.train, watched, task, seed, context.trainer)
 
 
 def _measured(

@@ -136,6 +136,7 @@ def plan(
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
+    force: bool = False,
 ) -> None:
     """Plans the cells of a sweep, and says what they take and what they can show.
 
@@ -146,8 +147,9 @@ def plan(
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases, in addition to the local files.
+        force: Let cells train what does not fit into the memory, by what is known before.
     """
-    folder, context = Path(output_dir), RunContext(trainer, wandb, mirror)
+    folder, context = Path(output_dir), RunContext(trainer, wandb, mirror, force=force)
     device = expected_device(trainer.accelerator)
     resources = Resources.of(engine, trainer, has_gpus=device == "gpu")
     jobs = sweep_jobs(grid, context)
@@ -322,6 +324,7 @@ def run(
     mirror: ranges.Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
+    force: bool = False,
 ) -> None:
     """Puts every planned cell without a result on Ray, and stays until all have ended.
 
@@ -336,12 +339,13 @@ def run(
         mirror: Folder or address in place of the addresses of the released files.
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases; the group is the sweep unless it is set.
+        force: Let cells train what does not fit into the memory, by what is known before.
     """
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import run_plan
 
     folder = Path(output_dir)
-    planned = Plan.read(folder).under(RunContext(trainer, wandb, mirror), engine)
+    planned = Plan.read(folder).under(RunContext(trainer, wandb, mirror, force=force), engine)
     wandb = planned.context.wandb
     wandb = replace(wandb, group=wandb_group(folder, wandb))
     planned = replace(planned, context=replace(planned.context, wandb=wandb))

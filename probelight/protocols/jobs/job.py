@@ -24,6 +24,7 @@ from probelight.io.process import is_first_process
 from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.protocols.jobs.fencing import AttemptLostError
+from probelight.protocols.jobs.memory import MemoryNeed
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder, run_key
 
@@ -125,6 +126,8 @@ class TrainerSettings(ranges.Settings):
         num_workers: Loader processes; none takes one on a CUDA device, and else 0.
         threads: CPU threads of each process; none leaves it to torch.
         compile: Compile the transformer with torch.compile before training it.
+        gradient_checkpointing: Compute a transformer's layers again in the backward pass instead of
+            keeping what they computed: less memory, about a third more time, the same numbers.
         progress_bar: Show progress and the time left.
     """
 
@@ -142,6 +145,7 @@ class TrainerSettings(ranges.Settings):
     num_workers: ranges.NumProcesses | None = None
     threads: ranges.NumThreads | None = None
     compile: bool = False
+    gradient_checkpointing: bool = False
     progress_bar: bool = True
 
     def precisions(self, with_default: bool = True) -> dict[str, str]:
@@ -174,6 +178,7 @@ class RunContext:
         mirror: Folder or address that replaces the addresses of the released files.
         own: Configs of the user's probes that have no file, by name.
         paths: Paths of the user's other files, by the names that jobs use.
+        force: Whether to train what does not fit into the memory, by what is known before.
         engine: Where the jobs run; not passed on to other processes.
         quiet: Whether `say` prints nothing; not passed on either.
         kept: Values that loaders keep for later jobs in the same process (`kept`).
@@ -184,6 +189,7 @@ class RunContext:
     mirror: str | None = None
     own: Mapping[str, ProbeConfig] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
+    force: bool = False
     engine: EngineSettings = DEFAULT_ENGINE
     quiet: bool = False
     kept: dict[Callable[..., Any], list[tuple[Any, Any]]] = field(
@@ -207,6 +213,7 @@ class RunContext:
             "mirror": self.mirror,
             "own": {name: config.to_json() for name, config in self.own.items()},
             "paths": dict(self.paths),
+            "force": self.force,
         }
 
     @staticmethod
@@ -219,6 +226,7 @@ class RunContext:
             found["mirror"],
             {name: ProbeConfig.from_json(config) for name, config in found["own"].items()},
             found["paths"],
+            found.get("force", False),  # earlier versions have none
         )
 
 
@@ -280,6 +288,7 @@ class Job:
         bar: Text of one progress bar that this job shares with neighbours of the same text.
         num_texts: Texts that a model without training reads first, for the estimate of time.
         keeps_model: Whether the model is still there when the job is done, for that of disk.
+        memory: Measures what its training takes of memory; None where that is not worth the time.
     """
 
     name: str
@@ -294,6 +303,7 @@ class Job:
     bar: str = ""
     num_texts: int = 0
     keeps_model: bool = True
+    memory: Callable[[], MemoryNeed] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.search:  # else no field at all: the keys of other jobs are older than searches

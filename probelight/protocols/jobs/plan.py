@@ -109,6 +109,7 @@ class Plan:
             merged(self.context.trainer, context.trainer),
             merged(self.context.wandb, context.wandb),
             self.context.mirror if context.mirror is None else context.mirror,
+            force=self.context.force or context.force,
         )
         return replace(self, context=changed, engine=merged(self.engine, engine))
 

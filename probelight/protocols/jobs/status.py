@@ -360,10 +360,19 @@ def plan_lines(
 
     memory = disk = unknown
     if sizes_are_known:
+        # Jobs of one kind take alike: of each kind that with the most steps, of the largest model.
+        largest = {
+            job.name.split("-")[0]: job.memory
+            for job in sorted(left, key=lambda job: (job.weights_bytes, job.num_steps))
+            if job.memory is not None
+        }
         trains = any(job.num_steps for job in left)
         copies = max(job.weights_bytes for job in left) * (COPIES_IN_MEMORY if trains else 1)
         held = "weights, gradients and AdamW's moments" if trains else "weights"
         memory = f"{_size(copies)} per {noun} for {held}; activations come on top"
+        if largest:
+            need = max((measure() for measure in largest.values()), key=lambda need: need.total)
+            copies, memory = need.total, need.shown(f" per {noun}")
         if num_sharing > 1:
             memory += f"; {num_sharing} {noun}s on one GPU take {_size(num_sharing * copies)}"
 

@@ -108,6 +108,11 @@ MISTAKES = [
         "model.revision abc: dictionary-lm is not on the Hub, so it has no revisions; leave it out",
     ),
     (f"{INOCULATE} --model.nam x", "--model.nam (did you mean --model.name?)"),
+    (f"{INOCULATE} --forse", "no option --forse (did you mean --force?)"),
+    (
+        f"{INOCULATE} --trainer.gradient_checkpoint true",
+        "(did you mean --trainer.gradient_checkpointing?)",
+    ),
     (f"{INOCULATE} --probe.selection_itms=1", "(did you mean --probe.selection_items?)"),
     (f"inoculate {OUT}", "give --original.name, --original.sets, or a --config"),
     (f"{FIT} --model.learning_rat=1", "(did you mean --model.learning_rate?)"),

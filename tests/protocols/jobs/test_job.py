@@ -59,6 +59,13 @@ def test_a_run_has_the_precision_of_its_config_or_the_default(
     assert record.facts == {k: v for k, v in config.items() if v != "32-true"}
 
 
+def test_contexts_of_earlier_versions_force_nothing() -> None:
+    told = json.loads(json.dumps(jobs.RunContext(force=True).to_json()))
+    assert jobs.RunContext.from_json(told).force
+    del told["force"], told["trainer"]["gradient_checkpointing"]
+    assert jobs.RunContext.from_json(told) == jobs.RunContext()
+
+
 def test_the_key_is_of_the_config_alone() -> None:
     job = jobs.Job("square of 3", {"number": 3}, RUNNER)
     assert job.key == run_key("square of 3", {"number": 3})

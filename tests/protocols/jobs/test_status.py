@@ -4,6 +4,7 @@ import io
 import json
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from probelight.io.process import Process, this_process
 from probelight.protocols.jobs import status
 from probelight.protocols.jobs.fencing import DRIVER, Attempt, Driver
 from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.memory import MemoryNeed
 from probelight.protocols.jobs.plan import (
     Failure,
     JobStatus,
@@ -303,6 +305,35 @@ def test_a_new_plan_goes_by_the_rule(tmp_path: Path) -> None:
     assert "300 steps, 4.6 s one after the other" in line
     assert "50,000 billion operations per second" in line
     assert len(list(tmp_path.glob("runs/*/config.yaml"))) == 4
+
+
+def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def measured(name: str, activations: int) -> Callable[[], MemoryNeed]:
+        def measure() -> MemoryNeed:
+            asked.append(name)
+            return MemoryNeed(10**9, 10**9, 2 * 10**9, activations, "batches of 16 items")
+
+        return measure
+
+    large = [
+        Job(
+            name,
+            {"number": number},
+            RUNNER,
+            num_steps=number,
+            weights_bytes=10**9,
+            memory=measured(f"{name}{number}", number * 10**9),
+        )
+        for name in ("original-x", "inoculate-x")
+        for number in (1, 3, 2)
+    ]
+    memory = "memory: about 7.0 GB per cell: weights 1.0, gradients 1.0, AdamW 2.0, activations "
+    memory += "3.0 for batches of 16 items"
+    assert memory in plan_lines(large, tmp_path)
+    assert sorted(asked) == ["inoculate-x3", "original-x3"]
+    assert f"{memory}; 2 cells on one GPU take 14.0 GB" in plan_lines(large, tmp_path, "gpu", 2)
 
 
 def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None:
