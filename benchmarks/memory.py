@@ -15,19 +15,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
-from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+from transformers import AutoTokenizer, GPT2Config
 
 from benchmarks.arguments import Arguments
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from probelight.encoding.sentence import SentenceChoiceEncoder
 from probelight.io.package import SMALL_MODEL
 from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.causal_choice import CausalChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import model_folder
-from probelight.models.networks import Batch, mask_choices
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.memory import (
@@ -48,31 +46,8 @@ MODELS = {
     "bert-0.5GB": (8, 1024),
     "bert-0.8GB": (14, 1024),
     "bert-1.4GB": (25, 1024),
-    "gpt2-0.6GB": (7, 1024),
+    "gpt2-0.6GB": (11, 1024),
 }
-
-
-class LeftToRight(ChoiceModule):
-    """A GPT-2 that chooses the answer of the largest log-likelihood behind its question."""
-
-    def __init__(self, num_layers: int, hidden_size: int) -> None:
-        super().__init__(1e-5)
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(model_folder(SMALL_MODEL))
-        heads = {"n_layer": num_layers, "n_embd": hidden_size, "n_head": hidden_size // 64}
-        self.model = GPT2LMHeadModel(GPT2Config(**heads, bos_token_id=0, eos_token_id=0))
-
-    def encoder(self) -> SentenceChoiceEncoder:
-        """Return the encoder of pairs of question and answer."""
-        return SentenceChoiceEncoder(self.tokenizer, 256, None)
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Return the log-likelihoods (B, K) of the pairs."""
-        ids, seen = batch["input_ids"], batch["attention_mask"]
-        logits = self.model(ids, attention_mask=seen, use_cache=False).logits[:, :-1]
-        chosen = logits.log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
-        return mask_choices(
-            (chosen * seen[:, 1:]).sum(-1)[batch["pair_index"]], batch["choice_mask"]
-        )
 
 
 def main() -> None:
@@ -112,7 +87,11 @@ def of_model(
     num_layers, hidden_size = MODELS[name]
     module: ChoiceModule
     if name.startswith("gpt2"):
-        module = LeftToRight(num_layers, hidden_size)
+        AutoTokenizer.from_pretrained(model_folder(SMALL_MODEL)).save_pretrained(folder / "model")
+        heads = {"n_layer": num_layers, "n_embd": hidden_size, "n_head": hidden_size // 64}
+        config = GPT2Config(vocab_size=16000, **heads, bos_token_id=0, eos_token_id=0)
+        config.save_pretrained(folder / "model")
+        module = CausalChoice(str(folder / "model"), random_weights=True)
     else:
         written = write_random_model(folder / "model", num_layers, hidden_size)
         module = SentenceChoice(written, random_weights=True)

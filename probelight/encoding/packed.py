@@ -37,7 +37,7 @@ class PackedSet(ContinuationSet):
 
         - `input_ids`, `position_ids`, `segments` (G, L): tokens, their places in their own text,
           and whom they see: `SHARED` is seen by all behind it, another segment by itself alone.
-        - `read_row`, `read_place` (R,): the places that are read.
+        - `read_row`, `read_place` (R,): the places that are read, sequence by sequence.
         - `gold` and `reads` (P, T): the tokens of each answer, and which of the R places predicts
           them; `token_mask` (P, T) says where there is one.
         - With `reads_end`, in place of these, `ends` (P, 1): which of the R places is the last
@@ -60,29 +60,21 @@ class PackedSet(ContinuationSet):
         else:
             for place, text in enumerate(texts):
                 rows.add([place], [text], self.reads_end)
-        reads: dict[tuple[int, int], int] = {}
-
-        def numbered(place: int, tokens: range) -> Ids:
-            at = (rows.where(place, token) for token in tokens)
-            return np.array([reads.setdefault(one, len(reads)) for one in at])
-
         sizes = [len(text) for text in texts]
-        if self.reads_end:
-            asked = {
-                "ends": stacked([numbered(p, range(n - 1, n)) for p, n in enumerate(sizes)], 0)
-            }
-        else:
-            predicted = [
-                numbered(p, range(begin - 1, n - 1))
-                for p, (begin, n) in enumerate(zip(begins, sizes, strict=True))
-            ]
+        first = [size - 1 for size in sizes] if self.reads_end else [begin - 1 for begin in begins]
+        behind = sizes if self.reads_end else [size - 1 for size in sizes]
+        places = [
+            [rows.where(text, token) for token in range(start, end)]
+            for text, (start, end) in enumerate(zip(first, behind, strict=True))
+        ]
+        numbers = {place: n for n, place in enumerate(sorted({p for own in places for p in own}))}
+        read = torch.tensor(list(numbers)).reshape(-1, 2)
+        reads = stacked([np.array([numbers[place] for place in own]) for own in places], 0)
+        asked = {"ends": reads}
+        if not self.reads_end:
             gold = [text[begin:] for text, begin in zip(texts, begins, strict=True)]
-            asked = {
-                "gold": stacked(gold, 0),
-                "reads": stacked(predicted, 0),
-                "token_mask": stacked([np.ones_like(ids) for ids in gold], 0).bool(),
-            }
-        read = torch.tensor(list(reads)).reshape(-1, 2)
+            exist = stacked([np.ones_like(ids) for ids in gold], 0).bool()
+            asked = {"gold": stacked(gold, 0), "reads": reads, "token_mask": exist}
         return {
             **rows.tensors(self.padding.token_id),
             "read_row": read[:, 0],

@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -185,37 +186,42 @@ class PackedReader:
         """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
         reads, mask = batch["reads"], batch["token_mask"]
         chosen = torch.zeros(reads.shape, device=reads.device)
-        for rows, here in self._parts(batch):
-            _, logits = self._read(batch, rows, here)
-            logits = logits.float()
-            place = reads.new_full((len(batch["read_row"]),), -1)
-            place[here] = torch.arange(len(here), device=here.device)
-            text, token = (mask & (place[reads] >= 0)).nonzero(as_tuple=True)
-            at = place[reads[text, token]]
-            found = logits[at, batch["gold"][text, token]] - logits.logsumexp(dim=1)[at]
-            chosen = chosen.index_put((text, token), found)
-        return chosen.sum(dim=1), mask.sum(dim=1)
+        for rows, places in self._parts(batch):
+            logits = self._read(batch, rows, places)[1].float()
+            place = reads - places.start
+            is_here = (place >= 0) & (place < len(logits))
+            place = place.clamp(0, len(logits) - 1)
+            found = logits[place, batch["gold"]] - logits.logsumexp(dim=1)[place]
+            chosen = torch.where(is_here, found, chosen)
+        return (chosen * mask).sum(dim=1), mask.sum(dim=1)
 
     def last_hidden(self, batch: Batch) -> Tensor:
         """Return what the model's head reads (P, H) at the last token of each text."""
-        here = torch.arange(len(batch["read_row"]), device=batch["read_row"].device)
-        return self._read(batch, slice(None), here)[0][batch["ends"][:, 0]].float()
+        whole = slice(0, len(batch["input_ids"])), slice(0, len(batch["read_row"]))
+        return self._read(batch, *whole)[0][batch["ends"][:, 0]].float()
 
-    def _parts(self, batch: Batch) -> Iterator[tuple[slice, Tensor]]:
-        """Yield the sequences in parts without too many logits, and the places read of each."""
+    def _parts(self, batch: Batch) -> Iterator[tuple[slice, slice]]:
+        """Yield the sequences in parts without too many logits, and the places read of each.
+
+        With gradients there is one part: the logits of all are kept for the backward pass anyway.
+        """
         row, most = batch["read_row"], max(1, _MAX_LOGITS // self.num_entries)
         num_rows = len(batch["input_ids"])
-        if len(row) <= most:
-            yield slice(0, num_rows), torch.arange(len(row), device=row.device)
+        if len(row) <= most or torch.is_grad_enabled():
+            yield slice(0, num_rows), slice(0, len(row))
+            return
+        if hasattr(row, "fake_mode"):  # a simulation: no numbers, and one part is as good as all
+            yield slice(0, max(1, num_rows * most // len(row))), slice(0, most)
             return
         counts = torch.bincount(row, minlength=num_rows).tolist()
+        ends = [0, *accumulate(counts)]
         for rows in _runs(counts, most):
-            yield rows, ((row >= rows.start) & (row < rows.stop)).nonzero()[:, 0]
+            yield rows, slice(ends[rows.start], ends[rows.stop])
 
-    def _read(self, batch: Batch, rows: slice, here: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the head reads (R, H) and gives (R, V) at some places of some sequences."""
+    def _read(self, batch: Batch, rows: slice, places: slice) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (R, H) and gives (R, V) at the places of some sequences."""
         segments = batch["segments"][rows]
-        row, place = batch["read_row"][here] - (rows.start or 0), batch["read_place"][here]
+        row, place = batch["read_row"][places] - rows.start, batch["read_place"][places]
         told: dict[str, Tensor] = {"attention_mask": (segments != PADDING).long()}
         if self.packs:
             told = {
@@ -247,7 +253,7 @@ class PackedReader:
         whole = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
         self.packs = True
         try:
-            found = self._read(batch, slice(None), torch.arange(2, device=ids.device))[1].float()
+            found = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
         except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
             return False
         eps = torch.finfo(self.model.dtype).eps
