@@ -85,8 +85,9 @@ class InfillingSet(EncodedSet):
         """Return `input_ids` and `attention_mask` (S, L) of the encoder, and the decoder's inputs.
 
         That is `decoder_input_ids` (P, T); where `asked_mask` (P, T) is True, `asked_ids` (P, T)
-        should come next. `source_index` (P,) is the source of each target, `pair_index` (B, M) the
-        target of each choice. Also `choice_mask` and, if there are any, `candidate_ids` (B, K).
+        should come next; `asked_at` (2, R) are rows and places of these. `source_index` (P,) is the
+        source of each target, `pair_index` (B, M) the target of each choice. Also `choice_mask`
+        and, if there are any, `candidate_ids` (B, K).
         """
         places = self.places[items]
         found, pair_index = distinct(places, places >= 0)
@@ -104,6 +105,7 @@ class InfillingSet(EncodedSet):
             "decoder_input_ids": stacked([ids[:-1] for ids in written], self.padding.token_id),
             "asked_ids": stacked([ids[1:] for ids in written], self.padding.token_id),
             "asked_mask": asked_mask,
+            "asked_at": asked_mask.nonzero().T,
             "source_index": torch.from_numpy(source_index),
             "pair_index": pair_index,
             "choice_mask": torch.from_numpy(self.choice_mask[items]),

@@ -324,8 +324,8 @@ class DecoderReader:
     def log_likelihoods(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
         scores, counts = self.scorer.token_scores(batch)
-        parts = torch.split(scores, counts.tolist())
-        return torch.stack([part.sum() for part in parts]), counts
+        placed = torch.zeros(batch["asked_mask"].shape, device=scores.device)
+        return placed.index_put(tuple(batch["asked_at"]), scores).sum(dim=1), counts
 
     def last_hidden(self, batch: Batch) -> Tensor:
         """Return what the model's head reads (P, H) behind the last token of each answer."""

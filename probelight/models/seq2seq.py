@@ -23,7 +23,8 @@ asked for, H hidden, V entries of a vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -128,15 +129,32 @@ class Seq2SeqScorer(LikelihoodScorer):
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         counts = batch["asked_mask"].sum(dim=1)
         encoded = self._encoded_sources(batch)
-        most = int(counts.max()) * len(self.head.weight)
-        size = max(1, _MAX_LOGITS // most)
+        row, place = batch["asked_at"]
         parts = []
-        for start in range(0, len(counts), size):
-            rows = slice(start, start + size)
-            _, logits = self._decoded(batch, encoded, rows)
-            gold = batch["asked_ids"][rows][batch["asked_mask"][rows]]
+        for targets, asked in self._groups(batch, counts):
+            _, logits = self._decoded(batch, encoded, targets, asked)
+            gold = batch["asked_ids"][row[asked], place[asked]]
             parts.append(logits.gather(1, gold[:, None])[:, 0] - logits.logsumexp(dim=1))
         return torch.cat(parts), counts
+
+    def _groups(self, batch: Batch, counts: Tensor) -> Iterator[tuple[slice, slice]]:
+        """Yield targets in groups without too many logits, and what is asked for of each group.
+
+        With gradients there is one group: the logits of all are kept for the backward pass anyway.
+        """
+        num_targets, longest = batch["asked_mask"].shape
+        num_asked = batch["asked_at"].shape[1]
+        size = max(1, _MAX_LOGITS // (longest * len(self.head.weight)))
+        if num_targets <= size or torch.is_grad_enabled():
+            yield slice(0, num_targets), slice(0, num_asked)
+            return
+        if hasattr(counts, "fake_mode"):  # a simulation: no numbers, and one group is as good
+            yield slice(0, size), slice(0, num_asked * size // num_targets)
+            return
+        ends = [0, *accumulate(counts.tolist())]
+        for start in range(0, num_targets, size):
+            end = min(start + size, num_targets)
+            yield slice(start, end), slice(ends[start], ends[end])
 
     def _next_token(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (B, H) and gives (B, V) at the next token."""
@@ -146,7 +164,8 @@ class Seq2SeqScorer(LikelihoodScorer):
 
     def at_answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at all places that are asked for."""
-        return self._decoded(batch, self._encoded_sources(batch), slice(None))
+        everything = slice(0, len(batch["asked_mask"])), slice(0, batch["asked_at"].shape[1])
+        return self._decoded(batch, self._encoded_sources(batch), *everything)
 
     def _encoded_sources(self, batch: Batch) -> Tensor:
         """Return the encoder's output (S, L, H) of the distinct sources."""
@@ -155,14 +174,18 @@ class Seq2SeqScorer(LikelihoodScorer):
         ).last_hidden_state
         return found
 
-    def _decoded(self, batch: Batch, encoded: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-        """Return what the head reads (R, H) and gives (R, V) at the places asked for."""
-        source, asked = batch["source_index"][rows], batch["asked_mask"][rows]
-        with read_by_head(self.head, lambda hidden: hidden[asked]) as read:
+    def _decoded(
+        self, batch: Batch, encoded: Tensor, targets: slice, asked: slice
+    ) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (R, H) and gives (R, V) at the places of some targets."""
+        source = batch["source_index"][targets]
+        row, place = batch["asked_at"][:, asked]
+        row = row - targets.start
+        with read_by_head(self.head, lambda hidden: hidden[row, place]) as read:
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=encoded[source]),
                 attention_mask=batch["attention_mask"][source],
-                decoder_input_ids=batch["decoder_input_ids"][rows],
+                decoder_input_ids=batch["decoder_input_ids"][targets],
                 use_cache=False,
             ).logits
         return read[0], logits.float()
