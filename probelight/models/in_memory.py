@@ -13,6 +13,7 @@ import torch
 
 from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
+from probelight.io.ranges import WeightsDtype
 from probelight.models.pair_choice import PairChoice
 from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
 from probelight.probes.record import Setup
@@ -54,6 +55,7 @@ class _InMemory(TextSettings):
     revision: str | None = None
     random_weights: bool = False
     vectors: str = ""
+    dtype: WeightsDtype = "auto"
 
 
 def type_of(network: Any) -> str:

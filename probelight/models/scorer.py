@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from probelight.io.errors import UsageError
 from probelight.models.networks import Batch, mask_choices, model_fingerprint
+from probelight.models.precision import dtype_name
 
 if TYPE_CHECKING:
     from probelight.encoding.candidates import MultiToken
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
     from probelight.encoding.infilling import InfillingEncoder
     from probelight.encoding.likelihood import LikelihoodEncoder
+    from probelight.io.ranges import WeightsDtype
     from probelight.models.loading import Form, KeptModel
     from probelight.probes.record import Record, Setup
 
@@ -144,8 +146,13 @@ class Scorer(ABC):
         """
         self._refuse("rows of words")
 
+    @property
+    def dtype(self) -> str:
+        """The precision of the weights."""
+        return dtype_name(self.network)
+
     def fingerprint(self) -> str:
-        """Return the sha256 of the weights, as hex."""
+        """Return the sha256 of the weights as they are, in their own precision, as hex."""
         return (self.kept.fingerprint if self.kept else model_fingerprint)(self.network)
 
     def _refuse(self, what: str) -> NoReturn:
@@ -259,6 +266,8 @@ class ScorerSettings(Protocol):
     def random_weights(self) -> bool: ...
     @property
     def vectors(self) -> str: ...
+    @property
+    def dtype(self) -> WeightsDtype: ...
 
 
 class ModelTypeModule(Protocol):

@@ -154,7 +154,7 @@ class Seq2SeqScorer(LikelihoodScorer):
     def _decoded(self, batch: Batch, encoded: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at the places asked for."""
         source, asked = batch["source_index"][rows], batch["asked_mask"][rows]
-        with read_by_head(self.head, lambda hidden: hidden[asked]) as read:
+        with read_by_head(self.head, lambda hidden: hidden[asked.to(hidden.device)]) as read:
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=encoded[source]),
                 attention_mask=batch["attention_mask"][source],
@@ -218,6 +218,6 @@ def load(
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    found = check_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights)
+    found = check_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights, settings.dtype)
     infilling_of(found.outline(), found.tokenizer)
     return all_of

@@ -42,12 +42,14 @@ def ask(
     """
     from probelight.models.answering import with_pieces
 
-    def answers(question: Question, sets: Sets) -> dict[str, ItemScores]:
-        return _answers(scorer, question, sets, settings)
+    def answers(question: Question, sets: Sets, exactly: bool) -> dict[str, ItemScores]:
+        how = replace(settings, precision="32-true") if exactly else settings
+        return _answers(scorer, question, sets, how)
 
+    found = with_pieces(scorer, question, sets, answers)
     return {
-        name: Predictions.of(name, sets[name], scored.scores, scored.notices)
-        for name, scored in with_pieces(scorer, question, sets, answers).items()
+        name: Predictions.of(name, sets[name], scored.scores, scored.notices, scored.num_rescored)
+        for name, scored in found.items()
     }
 
 
@@ -74,6 +76,7 @@ def _answers(
     import torch
 
     from probelight.models.answering import answer, float32_products
+    from probelight.models.networks import is_spread
 
     if settings.strategy.startswith("fsdp"):
         # Without an optimiser the model fits on a device. FSDP would leave a part of it behind.
@@ -83,7 +86,7 @@ def _answers(
         return _answers_of_processes(scorer, question, sets, settings, per_choice)
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    if scorer.kept is not None:  # for the next job
+    if scorer.kept is not None and not is_spread(scorer.network):  # for the next job
         scorer.network.to(device)
     precisions = settings.precision, settings.matmul_precision
     with STOP.during_command(), float32_products(device, *precisions):
@@ -121,6 +124,15 @@ def single_device(settings: TrainerSettings) -> torch.device | None:
     if settings.accelerator in {"auto", "gpu", "mps"} and torch.backends.mps.is_available():
         return torch.device("mps", 0) if PRECISIONS[settings.precision] is None else None
     return torch.device("cpu") if settings.accelerator in {"auto", "cpu"} else None
+
+
+def is_on_gpu(settings: TrainerSettings) -> bool:
+    """Return whether a GPU answers, in this process or in several."""
+    import torch
+
+    if (device := single_device(settings)) is not None:
+        return device.type != "cpu"
+    return settings.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available()
 
 
 def _answers_of_processes(

@@ -7,10 +7,11 @@ module and its classes, so that nothing heavy is imported here.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io import ranges
@@ -90,8 +91,9 @@ def _partial_input(name: str, title: str, num_weights: int) -> ModelType:
 
 
 TRANSFORMER = "transformer"
-AUTO = "auto"  # no type: a setting that `with_model_type` resolves
-_CHECKPOINT = ("name_or_path", "revision", "random_weights", "max_length")
+AUTO: Final = "auto"  # no type: a setting that `with_model_type` resolves
+_CHECKPOINT = ("name_or_path", "revision", "random_weights", "max_length", "dtype")
+_PLACES = re.compile(r"auto|balanced|balanced_low_0|sequential|cpu|mps|cuda(:\d+)?")
 
 MODEL_TYPES: dict[str, ModelType] = {
     TRANSFORMER: ModelType(
@@ -182,6 +184,11 @@ class ModelSettings(ranges.Settings):
             vectors: "mlm_baseline" for probes with a mask; for questions with answers "esim",
             "choice_only", "choice_to_choice", "question_to_choice", and "vec_similarity", which is
             not trained. "auto" finds out from the model's config.
+        dtype: Precision of the weights. "auto" is the checkpoint's own where a model is scored on a
+            GPU, and float32 on a CPU and where all of it is trained.
+        device_map: Where transformers puts the parts of a model that is scored: "auto", "balanced",
+            "balanced_low_0" or "sequential" over all devices (with the package accelerate), or one
+            device, such as "cpu"; none puts it on the device that answers.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
             also `encoder:NAME`, the last hidden states of a frozen encoder ("bookshelf-lm", a
@@ -199,6 +206,8 @@ class ModelSettings(ranges.Settings):
     max_length: ranges.MaxLength = 256
     random_weights: bool = False
     kind: Annotated[str, ranges.OneOf(MODEL_TYPES, AUTO)] = TRANSFORMER
+    dtype: ranges.WeightsDtype = "auto"
+    device_map: str | None = None
     vectors: str = "embedded"
     name: str | None = None
 
@@ -219,6 +228,23 @@ class ModelSettings(ranges.Settings):
             raise UsageError(
                 f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
             )
+        if self.device_map is not None and not _PLACES.fullmatch(self.device_map):
+            raise UsageError(
+                f"model.device_map {self.device_map}: give auto, balanced, balanced_low_0, "
+                "sequential, or a device, such as cpu or cuda:0"
+            )
+        if self.device_map is not None and self.random_weights:
+            raise UsageError(
+                f"model.device_map {self.device_map} places weights as they are read, and random "
+                "ones are drawn; leave it out"
+            )
+        for name in ("dtype", "device_map"):
+            value = getattr(self, name)
+            if known and not known.has_checkpoint and value not in (AUTO, None):
+                raise UsageError(
+                    f"model.{name} {value} is of a model with a checkpoint, and kind {self.kind} "
+                    "is a baseline over word vectors; leave it out"
+                )
 
     @property
     def label(self) -> str:
@@ -242,12 +268,13 @@ class ModelSettings(ranges.Settings):
         return Row(model=self.label, role=self.role, kind=self.kind)
 
     def config(self) -> dict[str, Any]:
-        """Return plain values that name a run, without a `name` or a `pll` at their defaults.
+        """Return plain values that name a run, without newer settings at their defaults.
 
-        Runs have the keys that they had before there were two forms of `pll`.
+        Runs have the keys that they had before there were such settings.
         """
         assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
         left_out = {"name": not self.name, "pll": self.pll == "original"}
+        left_out |= {"dtype": self.dtype == AUTO, "device_map": self.device_map is None}
         return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
 
 
