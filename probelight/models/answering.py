@@ -332,7 +332,9 @@ def float32_products(device: torch.device, precision: str, matmul: str) -> Itera
 def moved(network: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
     """Keep a network in eval mode on a device, and bring it back afterwards."""
     tensors = (*network.parameters(), *network.buffers())
-    before = next((t.device for t in tensors if not t.is_meta), torch.device("cpu"))
+    places = [tensor.device for tensor in tensors] or [torch.device("cpu")]
+    # Of a model on several devices, parts that are not in memory are "meta".
+    before = next((place for place in places if place.type != "meta"), places[0])
     if device is None or is_spread(network):
         network.eval()
         yield before

@@ -10,6 +10,7 @@ import copy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ from probelight.models.networks import (
     model_fingerprint,
     own_random_state,
 )
-from probelight.models.precision import DTYPES, FLOAT32, own_dtype
+from probelight.models.precision import DTYPES, FLOAT32, READ_AGAIN, own_dtype
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ def load_pretrained(
     dtype: WeightsDtype = FLOAT32,
     device: torch.device | None = None,
     device_map: str | None = None,
+    is_scored: bool = False,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model in eval mode, and its tokenizer.
 
@@ -137,6 +139,8 @@ def load_pretrained(
         dtype: Precision of the weights; "auto" is the checkpoint's own.
         device: A GPU on which the weights are put while they are read.
         device_map: Where transformers puts parts of the model, such as "auto", in place of it.
+        is_scored: Whether weights that `dtype` rounded may be read again, as `precision.upcast`
+            does.
 
     Raises:
         PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
@@ -163,6 +167,9 @@ def load_pretrained(
         raise PretrainedError(
             f"{found.source}: {type(model).__name__} has no pooler; choose head 'mlp' or 'linear'"
         )
+    if is_scored and found.dtype != torch.float32 and found.dtype != found.own_dtype:
+        asked = form, name_or_path, revision, random_weights, seed
+        setattr(model, READ_AGAIN, partial(load_pretrained, *asked, pooler=pooler))
     if form is ENCODER and not pooler and hasattr(model, "pooler"):
         model.pooler = None
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
@@ -280,6 +287,7 @@ class Checkpoint:
     config: PreTrainedConfig
     tokenizer: PreTrainedTokenizerBase
     dtype: torch.dtype  # in which its weights are wanted
+    own_dtype: torch.dtype  # that they have, or are drawn in
 
     def outline(self) -> PreTrainedModel:
         """Return a model of the right shapes without numbers, which takes no memory."""
@@ -309,8 +317,10 @@ def describe(
             "that it was made from"
         )
     tokenizer = load_tokenizer(name_or_path, revision)
-    wanted = own_dtype(source, config) if dtype == "auto" else DTYPES[dtype]
-    found = Checkpoint(form, source, hub_options(revision), config, tokenizer, wanted)
+    own = own_dtype(source, config)
+    wanted = own if dtype == "auto" else DTYPES[dtype]
+    own = torch.float32 if random_weights else own
+    found = Checkpoint(form, source, hub_options(revision), config, tokenizer, wanted, own)
     if Path(source).is_dir():  # the Hub's files are not here yet
         num_bytes = None if random_weights else check_weights(Path(source))
         num_weights = sum(p.numel() for p in found.outline().parameters())

@@ -20,6 +20,7 @@ DTYPES: dict[str, torch.dtype] = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
+READ_AGAIN = "_probelight_read_again"  # attribute of a model: returns it in float32
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _CLOSE = 4  # of the dtype's steps at the best score
 
@@ -67,7 +68,10 @@ def is_too_close(scores: Sequence[float], dtype: torch.dtype) -> bool:
 
 @contextmanager
 def upcast(network: nn.Module) -> Iterator[None]:
-    """Give a network its weights in float32, which changes no value, and back as they were.
+    """Give a network its weights in float32, and back as they were.
+
+    They are those of the checkpoint where the network was read in less precision than it has and is
+    as it was read; otherwise the same values.
 
     Raises:
         NoMemoryError: If there is no room for them; the network is as it was.
@@ -75,10 +79,11 @@ def upcast(network: nn.Module) -> Iterator[None]:
     own = [(weight, weight.dtype) for weight in _weights(network) if _is_half(weight)]
     if any(weight.is_meta for weight, _ in own):
         raise NoMemoryError("some of the model's weights are not in memory")
+    read = _as_read(network) if own else {}
     try:
         for weight, _ in own:
             try:
-                weight.data = weight.data.float()
+                weight.data = read.get(id(weight), weight.data).to(weight.device).float()
             except (RuntimeError, MemoryError) as error:
                 if not (isinstance(error, torch.OutOfMemoryError) or is_out_of_memory(error)):
                     raise
@@ -108,6 +113,20 @@ def comparable(network: nn.Module) -> Iterator[float]:
             assert dtype is not None
             tolerance = 16 * torch.finfo(dtype).eps
         yield tolerance
+
+
+def _as_read(network: nn.Module) -> dict[int, Tensor]:
+    """Return, by the ids of a network's weights, those of its checkpoint that they are rounded."""
+    found = {}
+    for module in network.modules():
+        if (read_again := getattr(module, READ_AGAIN, None)) is None:
+            continue
+        exact = read_again()[0].state_dict()
+        for name, weight in module.named_parameters():
+            rounded = exact[name].to(weight.dtype) if name in exact else None
+            if rounded is not None and torch.equal(rounded, weight.detach().cpu()):
+                found[id(weight)] = exact[name]
+    return found
 
 
 def _weights(network: nn.Module) -> Iterator[Tensor]:

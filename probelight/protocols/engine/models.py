@@ -168,8 +168,8 @@ def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
             "leave out --trainer.devices and --trainer.strategy"
         )
     dtype = FLOAT32 if model.dtype == AUTO and not is_on_gpu(trainer) else model.dtype
-    device = single_device(trainer)
-    return partial(load_pretrained, dtype=dtype, device=device, device_map=model.device_map)
+    device, places = single_device(trainer), model.device_map
+    return partial(load_pretrained, dtype=dtype, device=device, device_map=places, is_scored=True)
 
 
 @kept(most=1)
