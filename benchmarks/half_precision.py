@@ -64,7 +64,8 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
         masked, causal = Path(folder) / "masked", Path(folder) / "causal"
         write_random_model(masked, layers, size, 2000 if chosen.quick else 30000)
         texts = _records(CAUSAL_PROBE, chosen.items)
-        words = [f"{record.stem} {choice}" for record in texts for choice in record.choices]
+        every = _records(CAUSAL_PROBE, None)
+        words = [f"{record.stem} {choice}" for record in every for choice in record.choices]
         model, tokenizer = random_gpt2(words, layers + 4, size, 8000)
         with torch.no_grad():  # else all answers are about as likely, and every item is close
             model.get_input_embeddings().weight.mul_(_SHARPER)
@@ -145,7 +146,7 @@ def _num_different(ours: Predictions, theirs: Predictions) -> int:
     return sum(a != b for a, b in zip(ours.best, theirs.best, strict=True))
 
 
-def _records(probe: str, most: int) -> list[Record]:
+def _records(probe: str, most: int | None) -> list[Record]:
     return list(load_entry(probe, None)[0].records[:most])
 
 

@@ -47,8 +47,8 @@ class Model:
     @contextmanager
     def asked(self, setup: Setup, trainer: TrainerSettings) -> Iterator[Scorer]:
         """Yield what answers probes of a setup; a network in memory is left as it was."""
+        from probelight.protocols.engine.devices import is_on_gpu
         from probelight.protocols.engine.models import scorer_for
-        from probelight.protocols.engine.predictions import is_on_gpu
 
         if self._network is None:
             # On a GPU the weights may be in another precision than on the CPU.

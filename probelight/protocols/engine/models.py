@@ -160,7 +160,7 @@ def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
     """Return what loads a model that is scored, for the device that it is scored on."""
     from probelight.models.loading import load_pretrained
     from probelight.models.precision import FLOAT32
-    from probelight.protocols.engine.predictions import is_on_gpu, single_device
+    from probelight.protocols.engine.devices import is_on_gpu, single_device
 
     if model.device_map is not None and single_device(trainer) is None:
         raise UsageError(

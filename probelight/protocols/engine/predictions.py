@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from probelight.io.package import cache_folder
 from probelight.io.process import STOP
 from probelight.probes.record import Record
+from probelight.protocols.engine.devices import single_device
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.measured import Predictions
 
 if TYPE_CHECKING:
-    import torch
-
     from probelight.models.answering import ItemScores
     from probelight.models.scorer import Question, Scorer
 
@@ -102,37 +101,6 @@ def _answers(
             cache_dir=cache_folder(),
             progress=settings.progress_bar,
         )
-
-
-def single_device(settings: TrainerSettings) -> torch.device | None:
-    """Return the device on which this process answers alone; None where Lightning is needed.
-
-    Lightning is for several processes, for other strategies and precisions, and to refuse what this
-    machine does not have.
-    """
-    import torch
-
-    from probelight.models.answering import PRECISIONS
-
-    is_plain = settings.devices == 1 and settings.strategy == "auto"
-    if not is_plain or settings.precision not in PRECISIONS:
-        return None
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return None
-    if settings.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available():
-        return torch.device("cuda", 0)
-    if settings.accelerator in {"auto", "gpu", "mps"} and torch.backends.mps.is_available():
-        return torch.device("mps", 0) if PRECISIONS[settings.precision] is None else None
-    return torch.device("cpu") if settings.accelerator in {"auto", "cpu"} else None
-
-
-def is_on_gpu(settings: TrainerSettings) -> bool:
-    """Return whether a GPU answers, in this process or in several."""
-    import torch
-
-    if (device := single_device(settings)) is not None:
-        return device.type != "cpu"
-    return settings.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available()
 
 
 def _answers_of_processes(

@@ -20,7 +20,8 @@ from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.precision import is_too_close
 from probelight.probes.source import load_entry
 from probelight.protocols import cli
-from probelight.protocols.engine import models, predictions
+from probelight.protocols.engine import devices, models, predictions
+from probelight.protocols.engine.devices import is_on_gpu
 from probelight.protocols.engine.models import (
     check_module,
     module_for,
@@ -30,7 +31,7 @@ from probelight.protocols.engine.models import (
     trained_for,
     weights_bytes,
 )
-from probelight.protocols.engine.predictions import is_on_gpu, predict
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import MODEL_TYPES, ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 
@@ -66,10 +67,10 @@ def test_auto_is_the_checkpoints_own_on_a_gpu_alone(monkeypatch: pytest.MonkeyPa
     assert reader_for(MODEL, TRAINER).keywords["dtype"] == "float32"  # type: ignore[attr-defined]
     assert scorer_for(MODEL, "mc_mlm", trainer=TRAINER).dtype == "float32"
     gpu = torch.device("cuda", 0)
-    monkeypatch.setattr(predictions, "single_device", lambda _: gpu)
+    monkeypatch.setattr(devices, "single_device", lambda _: gpu)
     options = reader_for(MODEL, TrainerSettings()).keywords  # type: ignore[attr-defined]
     assert (options["dtype"], options["device"]) == ("auto", gpu)
-    monkeypatch.setattr(predictions, "single_device", lambda _: None)  # several processes
+    monkeypatch.setattr(devices, "single_device", lambda _: None)  # several processes
     assert not is_on_gpu(TRAINER)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert is_on_gpu(TrainerSettings())
