@@ -7,6 +7,7 @@ what the model says before it (`probelight.models.continuation_choice`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,8 +17,9 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, part_of
-from probelight.models.checkpoint_files import quiet_transformers
+from probelight.models.checkpoint_files import quiet_transformers, trained_dtype
 from probelight.models.continuation_choice import ContinuationChoice
+from probelight.models.loading import load_pretrained
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import save_head
 
@@ -45,8 +47,10 @@ class CausalChoice(ChoiceModule):
         random_weights: Fresh weights in the same architecture.
         seed: Of the fresh head, and of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
+        dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
 
     Raises:
+        UsageError: If the weights are to be in float16, in which nothing is trained.
         PretrainedError: If the checkpoint cannot be loaded whole, is of another type, or was saved
             with another scoring.
     """
@@ -66,6 +70,7 @@ class CausalChoice(ChoiceModule):
         random_weights: bool = False,
         seed: ranges.Seed = 0,
         max_grad_norm: ranges.GradNorm | None = None,
+        dtype: ranges.WeightsDtype = "auto",
     ) -> None:
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.save_hyperparameters()
@@ -79,6 +84,7 @@ class CausalChoice(ChoiceModule):
             revision,
             random_weights,
             seed,
+            partial(load_pretrained, dtype=trained_dtype(dtype)),
         )
         self.model, self.head = self.choice.model, self.choice.head
         self.tokenizer = self.choice.tokenizer

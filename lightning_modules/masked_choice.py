@@ -5,6 +5,7 @@ Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -17,7 +18,8 @@ from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.checkpoint_files import quiet_transformers
+from probelight.models.checkpoint_files import quiet_transformers, trained_dtype
+from probelight.models.loading import load_pretrained
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch
 
@@ -46,8 +48,10 @@ class MaskedChoice(ChoiceModule):
         random_weights: Fresh weights in the same architecture.
         seed: Of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
+        dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
 
     Raises:
+        UsageError: If the weights are to be in float16, in which nothing is trained.
         PretrainedError: If the checkpoint cannot be loaded whole, or its head is of no known form.
     """
 
@@ -67,6 +71,7 @@ class MaskedChoice(ChoiceModule):
         random_weights: bool = False,
         seed: ranges.Seed = 0,
         max_grad_norm: ranges.GradNorm | None = None,
+        dtype: ranges.WeightsDtype = "auto",
     ) -> None:
         if mode not in get_args(Mode):
             raise ValueError(f"mode={mode!r}: choose one of {', '.join(get_args(Mode))}")
@@ -82,6 +87,7 @@ class MaskedChoice(ChoiceModule):
             revision,
             random_weights,
             seed,
+            partial(load_pretrained, dtype=trained_dtype(dtype)),
         )
         self.model, self.tokenizer = self.masked.model, self.masked.tokenizer
         self.head = self.masked.head

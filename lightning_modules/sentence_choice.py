@@ -6,6 +6,7 @@ Shapes: B batch, K choices, P distinct pairs in a batch, L tokens, H hidden.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule, part_of
-from probelight.models.checkpoint_files import PretrainedError, quiet_transformers
+from probelight.models.checkpoint_files import (
+    PretrainedError,
+    quiet_transformers,
+    trained_dtype,
+)
+from probelight.models.loading import load_pretrained
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
 
@@ -44,8 +50,10 @@ class SentenceChoice(ChoiceModule):
         random_weights: Fresh weights in the same architecture.
         seed: Of the fresh head, and of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
+        dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
 
     Raises:
+        UsageError: If the weights are to be in float16, in which nothing is trained.
         PretrainedError: If the checkpoint cannot be loaded whole, does not begin its inputs with
             [CLS], lacks the pooler that the head needs, or was saved with another head or number
             of choices.
@@ -64,11 +72,19 @@ class SentenceChoice(ChoiceModule):
         random_weights: bool = False,
         seed: ranges.Seed = 0,
         max_grad_norm: ranges.GradNorm | None = None,
+        dtype: ranges.WeightsDtype = "auto",
     ) -> None:
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.save_hyperparameters()
         self.pairs = PairChoice(
-            model_name_or_path, head, max_length, num_choices, revision, random_weights, seed
+            model_name_or_path,
+            head,
+            max_length,
+            num_choices,
+            revision,
+            random_weights,
+            seed,
+            partial(load_pretrained, dtype=trained_dtype(dtype)),
         )
         self.transformer, self.head = self.pairs.transformer, self.pairs.head
         self.tokenizer, self.head_kind = self.pairs.tokenizer, self.pairs.head_kind

@@ -68,11 +68,13 @@ class HeadRows:
 
     @classmethod
     def of(cls, head: Head, words: Tensor) -> HeadRows:
-        """Copy the rows of some vocabulary items (U,) from a head."""
+        """Copy the rows of some vocabulary items (U,) from a head; half precision is upcast."""
         words = words.to(head.weight.device)
-        bias = None if head.bias is None else head.bias.detach()[words]
+        dtype = torch.promote_types(head.weight.dtype, torch.float32)
+        bias = None if head.bias is None else head.bias.detach()[words].to(dtype)
         steps = copy.deepcopy(list(head.transform_steps()))
-        return cls(head.weight.detach()[words], bias, steps)
+        steps = [step.to(dtype) if isinstance(step, nn.Module) else step for step in steps]
+        return cls(head.weight.detach()[words].to(dtype), bias, steps)
 
     def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
         return self.hidden_layer

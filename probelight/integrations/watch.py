@@ -282,7 +282,7 @@ class Watch:
         name, config = f"{self._name}@{revision}", watched.data.config
         sets = {config.name: watched.data.records}
 
-        def answers(question: Question, sets: Sets) -> dict[str, ItemScores]:
+        def answers(question: Question, sets: Sets, exactly: bool) -> dict[str, ItemScores]:
             options: dict[str, Any] = {"max_tokens": self.max_tokens, "num_workers": 0}
             device = next(scorer.network.parameters()).device
             with float32_products(device, "32-true", "highest"):

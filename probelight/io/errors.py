@@ -29,6 +29,10 @@ class UsageError(ProbelightError, ValueError):
     """A command cannot do what the user asked for; the message says what to change."""
 
 
+class NoMemoryError(UsageError):
+    """What was asked for does not fit into memory; the message says where, and what does."""
+
+
 def nearest(word: object, known: Sequence[str]) -> str:
     """Return a suggestion for a mistyped word, or nothing."""
     near = difflib.get_close_matches(str(word), known, n=1)

@@ -178,6 +178,7 @@ Seconds = Annotated[float, Within(0, 10_000_000, above=True)]
 PathText = Annotated[str, NotBlank()]
 Mirror = Annotated[str, FolderOrUrl()]
 Minutes = Annotated[float, Within(0, 100_000)]
+WeightsDtype = Literal["auto", "float32", "bfloat16", "float16"]
 HeadMode = Literal["mlp", "linear"]  # what is trained on a frozen encoder
 # How the choices of a causal or encoder-decoder model get their scores.
 Scoring = Literal["auto", "sum", "mean_token", "mean_char", "letter", "last_token"]

@@ -11,7 +11,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
-from probelight.io.errors import UsageError
+from probelight.io.errors import NoMemoryError
 from probelight.io.process import say_once
-from probelight.models.networks import Batch
+from probelight.models.networks import Batch, is_spread
+from probelight.models.precision import half_dtype, is_too_close, upcast
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import Record
 
@@ -40,33 +41,73 @@ class ItemScores:
     scores: dict[int, list[float]]  # one for each choice, or the answer to another question
     notices: tuple[str, ...]  # what the encoding has to say (cuts, skips), readable
     needs_pll: tuple[int, ...] = ()  # records without scores, to be scored by pieces
+    num_rescored: int = 0  # of those that half precision could not decide, in float32
 
 
 Sets = Mapping[str, Sequence[Record]]
+# Answers a question about sets, such as `answer`; the flag asks for float32 whatever was set.
+Answering = Callable[[Question, Sets, bool], dict[str, ItemScores]]
 
 
 def with_pieces(
-    scorer: Scorer,
-    question: Question,
-    sets: Sets,
-    answers: Callable[[Question, Sets], dict[str, ItemScores]],
+    scorer: Scorer, question: Question, sets: Sets, answers: Answering
 ) -> dict[str, ItemScores]:
-    """Answer a question, and by log-likelihoods where records are to be scored by their pieces.
+    """Answer a question that gives one number per choice, as exactly as choices need it.
 
-    Args:
-        scorer: The model.
-        question: What gives one number per choice.
-        sets: Records, by the name of their set.
-        answers: Answers a question about sets, such as `answer`.
+    Records that are to be scored by their pieces are, by log-likelihoods; those that half precision
+    cannot decide are answered again in float32.
     """
     found = {}
-    for name, scored in answers(question, sets).items():
+    for name, scored in _decided(scorer, question, sets, answers).items():
         if scored.needs_pll:
-            pieces = {"pieces": [sets[name][i] for i in scored.needs_pll]}
-            by_pieces = answers(scorer.log_likelihoods(), pieces)["pieces"]
+            pieces = {name: [sets[name][i] for i in scored.needs_pll]}
+            by_pieces = _decided(scorer, scorer.log_likelihoods(), pieces, answers)[name]
             rows = {scored.needs_pll[i]: row for i, row in by_pieces.scores.items()}
-            scored = ItemScores({**scored.scores, **rows}, scored.notices + by_pieces.notices)
+            scored = ItemScores(
+                {**scored.scores, **rows},
+                scored.notices + by_pieces.notices,
+                num_rescored=scored.num_rescored + by_pieces.num_rescored,
+            )
         found[name] = scored
+    return found
+
+
+def _decided(
+    scorer: Scorer, question: Question, sets: Sets, answers: Answering
+) -> dict[str, ItemScores]:
+    """Answer a question, in float32 where the two best scores are too close for half precision."""
+    dtype = half_dtype(scorer.network)  # before Lightning makes it what its own precision says
+    found = answers(question, sets, False)
+    if dtype is None:
+        return found
+    close = {
+        name: [item for item, row in sorted(scored.scores.items()) if is_too_close(row, dtype)]
+        for name, scored in found.items()
+    }
+    close = {name: items for name, items in close.items() if items}
+    if not close:
+        return found
+    doubtful = {name: [sets[name][item] for item in items] for name, items in close.items()}
+    exact: dict[str, ItemScores] = {}
+    end = "were scored again in float32"
+    try:
+        with upcast(scorer.network):
+            exact = answers(question, doubtful, True)
+    except NoMemoryError as error:
+        end = f"could not be scored again in float32: {error}"
+    for name, items in close.items():
+        scored = found[name]
+        rows = {items[i]: row for i, row in exact[name].scores.items()} if exact else {}
+        notice = (
+            f"{len(items)} of {len(scored.scores)} items of {name}, whose two best scores were too "
+            f"close for {str(dtype).removeprefix('torch.')}, {end}"
+        )
+        found[name] = replace(
+            scored,
+            scores={**scored.scores, **rows},
+            notices=(*scored.notices, notice),
+            num_rescored=len(rows),
+        )
     return found
 
 
@@ -157,7 +198,7 @@ def answer_planned(
             continue
         # Out here nothing holds what was computed until then.
         if len(items) == 1:
-            raise UsageError(
+            raise NoMemoryError(
                 f"item {int(part['item'][0]) + 1} does not fit into the memory of {device}, not "
                 "even alone; take a smaller model, a lower --model.max_length, "
                 "--trainer.precision bf16-mixed, or --trainer.accelerator cpu"
@@ -291,8 +332,10 @@ def float32_products(device: torch.device, precision: str, matmul: str) -> Itera
 def moved(network: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
     """Keep a network in eval mode on a device, and bring it back afterwards."""
     tensors = (*network.parameters(), *network.buffers())
-    before = tensors[0].device if tensors else torch.device("cpu")
-    if device is None:  # nor are the parts of a model on several devices brought together
+    places = [tensor.device for tensor in tensors] or [torch.device("cpu")]
+    # Of a model on several devices, parts that are not in memory are "meta".
+    before = next((place for place in places if place.type != "meta"), places[0])
+    if device is None or is_spread(network):
         network.eval()
         yield before
         return

@@ -129,8 +129,10 @@ class CandidateHead:
         Their softmax is the softmax over the vocabulary with all other words masked by -inf, and
         has the same gradients.
         """
-        rows = F.embedding(candidate_ids, self.weight)  # (B, K, E)
-        logits = torch.einsum("be,bke->bk", self.transform(h), rows)
+        rows, z = F.embedding(candidate_ids, self.weight), self.transform(h)  # (B, K, E), (B, E)
+        # Half precision has few steps between the logits of two words.
+        exact = torch.promote_types(z.dtype, torch.float32)
+        logits = torch.einsum("be,bke->bk", z.to(exact), rows.to(exact))
         return logits if self.bias is None else logits + self.bias[candidate_ids]
 
     def full_logits(self, h: Tensor) -> Tensor:

@@ -41,6 +41,7 @@ from probelight.models.loading import (
     longest_text,
 )
 from probelight.models.networks import Batch, read_by_head
+from probelight.models.precision import comparable
 from probelight.models.scorer import (
     LikelihoodScorer,
     Normalise,
@@ -171,7 +172,12 @@ class NextTokens:
         of what is before it, which its `attention_mask` covers too.
         """
         kept = {} if cache is None else {"past_key_values": cache}
-        with read_by_head(self.head, lambda hidden: hidden[row, place][None]) as read:
+
+        def asked(hidden: Tensor) -> Tensor:
+            # The head of a model on several devices may be on another one than its inputs.
+            return hidden[row.to(hidden.device), place.to(hidden.device)][None]
+
+        with read_by_head(self.head, asked) as read:
             logits = self.model(
                 input_ids=batch["input_ids"],
                 attention_mask=batch["attention_mask"],
@@ -285,7 +291,10 @@ class NextTokens:
         scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)
         batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "answer_mask": scored}
         batch |= {"shared": ids.new_tensor([3, 3]), "owner": ids.new_tensor([0, 0])}
-        with torch.autocast(ids.device.type, enabled=False):
+        with (
+            comparable(self.model) as tolerance,
+            torch.autocast(ids.device.type, enabled=False),
+        ):
             self._shares = False
             whole = self.log_probabilities(batch)
             self._shares = True
@@ -293,7 +302,7 @@ class NextTokens:
                 found = self.log_probabilities(batch)
             except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
                 return False  # it only looked as if it kept keys and values
-        return torch.allclose(whole, found, rtol=1e-5, atol=1e-5)
+        return torch.allclose(whole, found, rtol=tolerance, atol=tolerance)
 
 
 def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
@@ -302,7 +311,9 @@ def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
     layers: Any = cache.layers
     for place, layer in enumerate(layers):
         if layer.is_initialized:  # some layers read those of another one
-            keys, values = (kept[:, :, :size][rows] for kept in (layer.keys, layer.values))
+            # Of a model on several devices, each layer's are on its own.
+            at = rows.to(layer.keys.device)
+            keys, values = (kept[:, :, :size][at] for kept in (layer.keys, layer.values))
             found.update(keys, values, place)
     return found
 
@@ -322,7 +333,7 @@ def load(
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    found = check_pretrained(CAUSAL_LM, name, settings.revision, random_weights)
+    found = check_pretrained(CAUSAL_LM, name, settings.revision, random_weights, settings.dtype)
     _refuse_slow(name, found.tokenizer)
     return all_of
 

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 
-from probelight.io.errors import ProbelightError, nearest
+from probelight.io.errors import ProbelightError, UsageError, nearest
 from probelight.io.files import user_path
 from probelight.io.package import ASSETS, BUNDLED_MODELS, CONFIGS, current_model
+from probelight.io.ranges import WeightsDtype
 
 T = TypeVar("T")
 CONFIG = "config.json"
@@ -207,7 +208,9 @@ def check_weights(folder: Path) -> int:
     return sum(path.stat().st_size for path in files)
 
 
-def check_size(source: str | Path, num_weights: int, num_bytes: int | None) -> None:
+def check_size(
+    source: str | Path, num_weights: int, num_bytes: int | None, bytes_per_weight: int = 4
+) -> None:
     """Refuse settings of a model that its files cannot hold, before memory is taken for it.
 
     `num_bytes` are those of the files; None for fresh weights, which need no file.
@@ -218,11 +221,22 @@ def check_size(source: str | Path, num_weights: int, num_bytes: int | None) -> N
             f"of its weights have {num_bytes:,} bytes: they do not belong together"
         )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if 4 * num_weights > memory:
+    if (needed := bytes_per_weight * num_weights) > memory:
+        precision = {4: "single precision", 2: "half precision"}[bytes_per_weight]
         raise PretrainedError(
             f"{source}: its settings describe a model of {num_weights:,} weights, "
-            f"{4 * num_weights:,} bytes in single precision; this machine has {memory:,}"
+            f"{needed:,} bytes in {precision}; this machine has {memory:,}"
         )
+
+
+def trained_dtype(dtype: WeightsDtype) -> WeightsDtype:
+    """Return the precision of weights that are trained; refuse one in which they would not move."""
+    if dtype == "float16":
+        raise UsageError(
+            "dtype float16: the steps of AdamW are too small for weights in float16; train in "
+            "bfloat16, or in float32 with --trainer.precision 16-mixed"
+        )
+    return "float32" if dtype == "auto" else dtype
 
 
 def _weight_files(folder: Path) -> list[Path]:

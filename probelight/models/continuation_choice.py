@@ -44,6 +44,7 @@ from probelight.models.loading import (
 )
 from probelight.models.networks import Batch, mask_choices, read_by_head
 from probelight.models.pair_choice import DEFAULT_MAX_LENGTH, fresh_head, restore_head
+from probelight.models.precision import comparable
 from probelight.models.scorer import Reader, ScorerSettings, TrainedScorer
 from probelight.models.seq2seq import Seq2SeqScorer
 from probelight.probes.prompts import Prompts, Templates
@@ -123,6 +124,7 @@ class ContinuationChoice:
         self.head = fresh_head(self.head_kind, config, seed, size) if has_head else nn.Sequential()
         if saved and has_head and not random_weights:
             restore_head(self.head, Path(resolve(name_or_path)))
+        self.head.to(self.model.device, self.model.dtype)
 
     @property
     def network(self) -> nn.Module:
@@ -198,7 +200,7 @@ class PackedReader:
     def last_hidden(self, batch: Batch) -> Tensor:
         """Return what the model's head reads (P, H) at the last token of each text."""
         whole = slice(0, len(batch["input_ids"])), slice(0, len(batch["read_row"]))
-        return self._read(batch, *whole)[0][batch["ends"][:, 0]].float()
+        return self._read(batch, *whole)[0][batch["ends"][:, 0]]
 
     def _parts(self, batch: Batch) -> Iterator[tuple[slice, slice]]:
         """Yield the sequences in parts without too many logits, and the places read of each.
@@ -250,14 +252,14 @@ class PackedReader:
         }
         batch = {n: torch.tensor(value, device=self.model.device) for n, value in packed.items()}
         ids = torch.tensor(texts, device=self.model.device)
-        whole = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
-        self.packs = True
-        try:
-            found = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
-        except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
-            return False
-        eps = torch.finfo(self.model.dtype).eps
-        return bool((found - whole).abs().max() <= max(1e-5, 8 * eps) * whole.abs().max())
+        with comparable(self.model) as tolerance:
+            whole = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
+            self.packs = True
+            try:
+                found = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
+            except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
+                return False
+        return torch.allclose(whole, found, rtol=tolerance, atol=tolerance)
 
 
 def trained_scorer(
@@ -330,7 +332,7 @@ class DecoderReader:
     def last_hidden(self, batch: Batch) -> Tensor:
         """Return what the model's head reads (P, H) behind the last token of each answer."""
         read = self.scorer.at_answers(batch)[0]
-        return read[batch["asked_mask"].sum(dim=1).cumsum(dim=0) - 1].float()
+        return read[batch["asked_mask"].sum(dim=1).cumsum(dim=0) - 1]
 
 
 @dataclass(frozen=True, kw_only=True)

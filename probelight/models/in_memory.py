@@ -13,7 +13,7 @@ import torch
 
 from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
-from probelight.io.ranges import Scoring
+from probelight.io.ranges import Scoring, WeightsDtype
 from probelight.models.checkpoint_files import CLASSES, type_of_class
 from probelight.models.pair_choice import PairChoice
 from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
@@ -52,6 +52,7 @@ class _InMemory(TextSettings):
     random_weights: bool = False
     vectors: str = ""
     scoring: Scoring = "auto"
+    dtype: WeightsDtype = "auto"
 
 
 def type_of(network: Any) -> str:

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from probelight.models.networks import part, run_encoder
+from probelight.models.precision import comparable
 
 
 @dataclass(frozen=True)
@@ -146,12 +147,17 @@ class EncoderAt:
         batch = {"input_ids": input_ids, "attention_mask": (input_ids != pad).long()}
         place = torch.tensor([4, 1], device=device)
         try:
-            with torch.autocast(device.type, enabled=False):
+            with (
+                comparable(self.encoder) as tolerance,
+                torch.autocast(device.type, enabled=False),
+            ):
                 plain = _at(run_encoder(self.encoder, batch).last_hidden_state, place)
                 found = self._reduced(batch, place).last_hidden_state
         except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
             return False  # it only looked like a known architecture
-        return plain.shape == found.shape and torch.allclose(plain, found, rtol=1e-5, atol=1e-5)
+        return plain.shape == found.shape and torch.allclose(
+            plain, found, rtol=tolerance, atol=tolerance
+        )
 
 
 class _LastLayer(nn.Module):
@@ -197,7 +203,8 @@ class _LastLayer(nn.Module):
             scores = scores + (scaled * key.bias.view(heads[:2])).sum(dim=-1, keepdim=True)
         for bias in biases:
             scores = scores + bias
-        seen = scores.softmax(dim=-1).to(hidden.dtype) @ hidden  # (B, A, H)
+        exact = torch.promote_types(scores.dtype, torch.float32)
+        seen = scores.softmax(dim=-1, dtype=exact).to(hidden.dtype) @ hidden  # (B, A, H)
         mixed = torch.einsum("bah,adh->bad", seen, value.weight.view(heads)).flatten(1)
         return (mixed if value.bias is None else mixed + value.bias)[:, None]
 

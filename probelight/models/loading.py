@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from probelight.io.ranges import WeightsDtype
 from probelight.models.checkpoint_files import (
     CONFIG,
     PretrainedError,
@@ -46,7 +49,13 @@ from probelight.models.checkpoint_files import (
     quiet_transformers,
     resolve,
 )
-from probelight.models.networks import check_numbers, model_fingerprint, own_random_state
+from probelight.models.networks import (
+    check_numbers,
+    is_spread,
+    model_fingerprint,
+    own_random_state,
+)
+from probelight.models.precision import DTYPES, FLOAT32, READ_AGAIN, own_dtype
 
 
 @dataclass(frozen=True)
@@ -115,8 +124,12 @@ def load_pretrained(
     seed: int = 0,
     *,
     pooler: bool = False,
+    dtype: WeightsDtype = FLOAT32,
+    device: torch.device | None = None,
+    device_map: str | None = None,
+    is_scored: bool = False,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model in single precision and eval mode, and its tokenizer.
+    """Load a model in eval mode, and its tokenizer.
 
     Args:
         form: Such as `MASKED_LM`.
@@ -125,26 +138,43 @@ def load_pretrained(
         random_weights: The same architecture with fresh weights, as a control of it.
         seed: Of the fresh weights.
         pooler: Require and keep an encoder's pooler; otherwise it is dropped, as nothing trains it.
+        dtype: Precision of the weights; "auto" is the checkpoint's own.
+        device: A GPU on which the weights are put while they are read.
+        device_map: Where transformers puts parts of the model, such as "auto", in place of it.
+        is_scored: Whether weights that `dtype` rounded may be read again, as `precision.upcast`
+            does.
 
     Raises:
         PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
             supported, it lacks weights, or the tokenizer does not fit the model.
     """
-    found = describe(form, name_or_path, revision, random_weights)
+    found = describe(form, name_or_path, revision, random_weights, dtype)
     tokenizer = found.tokenizer
     model: Any  # its class says nothing of a pooler
     if _OUTLINES.get():
-        model = found.outline()
+        model = found.outline().to(found.dtype)
     elif random_weights:
         with one_error(found.source, "configuration"), own_random_state(seed):
             model = form.auto_class.from_config(found.config, dtype=torch.float32)
+        for weight in model.parameters():  # the same numbers in any precision, up to rounding
+            weight.data = weight.data.to(found.dtype)
     else:
+        if placed := _placement(found.source, device, device_map):
+            found.options["device_map"] = placed
         model = _trained_model(found, pooler)
+        if form not in (CAUSAL_LM, SEQ2SEQ_LM) and is_spread(model):
+            raise PretrainedError(
+                f"{found.source}: device_map {device_map} puts it on several devices, and models "
+                "that read both ways are read on one; leave it out"
+            )
     refuse_foreign_tokenizer(form, found.source, model, tokenizer)
     if form is ENCODER and pooler and getattr(model, "pooler", None) is None:
         raise PretrainedError(
             f"{found.source}: {type(model).__name__} has no pooler; choose head 'mlp' or 'linear'"
         )
+    if is_scored and found.dtype != torch.float32 and found.dtype != found.own_dtype:
+        asked = form, name_or_path, revision, random_weights, seed
+        setattr(model, READ_AGAIN, partial(load_pretrained, *asked, pooler=pooler))
     if form is ENCODER and not pooler and hasattr(model, "pooler"):
         model.pooler = None
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
@@ -165,19 +195,41 @@ def outlines() -> Iterator[None]:
         _OUTLINES.reset(token)
 
 
-class KeptModel:
-    """A model for jobs that come one after the other: read once for all setups, and hashed once."""
+def _placement(
+    source: str, device: torch.device | None, device_map: str | None
+) -> str | dict[str, torch.device] | None:
+    """Return the `device_map` of transformers; None reads the weights into main memory."""
+    has_accelerate = find_spec("accelerate") is not None
+    if device_map is not None:
+        if not has_accelerate:
+            raise PretrainedError(
+                f"{source}: device_map {device_map} needs the package accelerate; install it "
+                "(pip install accelerate), or leave device_map out"
+            )
+        return device_map
+    is_gpu = device is not None and device.type == "cuda"
+    return {"": device} if device is not None and is_gpu and has_accelerate else None
 
-    def __init__(self) -> None:
+
+class KeptModel:
+    """A model for jobs that come one after the other: read once for all setups, and hashed once.
+
+    Args:
+        load: Reads it, as `load_pretrained` does.
+    """
+
+    def __init__(self, load: Callable[..., Any] = load_pretrained) -> None:
+        self._load = load
         self._read: dict[Any, tuple[PreTrainedModel, PreTrainedTokenizerBase]] = {}
         self._hashed: tuple[Any, str] = None, ""
 
-    def read(self, *asked: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    def read(self, *asked: Any, **options: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Return what `load_pretrained` does, the same model each time."""
-        if asked not in self._read:
+        key = (*asked, *sorted(options.items()))
+        if key not in self._read:
             self._read.clear()
-            self._read[asked] = load_pretrained(*asked)
-        return self._read[asked]
+            self._read[key] = self._load(*asked, **options)
+        return self._read[key]
 
     def fingerprint(self, network: nn.Module) -> str:
         """Return the sha256 of the weights, computed again where one was changed or moved."""
@@ -197,7 +249,7 @@ def bit_sum(weight: Tensor) -> int:
 
 
 def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
-    form, source, options = found.form, found.source, dict(found.options)
+    form, source, options = found.form, found.source, {**found.options, "dtype": found.dtype}
     if any(Path(source).glob("*.safetensors")):
         options["use_safetensors"] = True  # never fall back on a pickle in the same folder
     model, missing = _with_missing(form, source, options)
@@ -230,7 +282,6 @@ def _with_missing(
     with one_error(source, "weights"), own_random_state(0):
         model, info = form.auto_class.from_pretrained(
             source,
-            dtype=torch.float32,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # refused below, with their names
             **options,
@@ -253,6 +304,8 @@ class Checkpoint:
     options: dict[str, Any]  # of `from_pretrained`
     config: PreTrainedConfig
     tokenizer: PreTrainedTokenizerBase
+    dtype: torch.dtype  # in which its weights are wanted
+    own_dtype: torch.dtype  # that they have, or are drawn in
 
     def outline(self) -> PreTrainedModel:
         """Return a model of the right shapes without numbers, which takes no memory."""
@@ -265,7 +318,11 @@ class Checkpoint:
 
 @quiet_transformers()
 def describe(
-    form: Form, name_or_path: str, revision: str | None, random_weights: bool
+    form: Form,
+    name_or_path: str,
+    revision: str | None,
+    random_weights: bool,
+    dtype: WeightsDtype = FLOAT32,
 ) -> Checkpoint:
     """Read a checkpoint's settings and tokenizer; refuse one too large for its files or memory."""
     source, config = resolve(name_or_path), read_config(name_or_path, revision)
@@ -280,24 +337,31 @@ def describe(
             "that it was made from"
         )
     tokenizer = load_tokenizer(name_or_path, revision)
-    found = Checkpoint(form, source, hub_options(revision), config, tokenizer)
+    own = own_dtype(source, config)
+    wanted = own if dtype == "auto" else DTYPES[dtype]
+    own = torch.float32 if random_weights else own
+    found = Checkpoint(form, source, hub_options(revision), config, tokenizer, wanted, own)
     if Path(source).is_dir():  # the Hub's files are not here yet
         num_bytes = None if random_weights else check_weights(Path(source))
         num_weights = sum(p.numel() for p in found.outline().parameters())
-        check_size(source, num_weights, num_bytes)
+        check_size(source, num_weights, num_bytes, wanted.itemsize)
     return found
 
 
 @quiet_transformers()
 def check_pretrained(
-    form: Form, name_or_path: str, revision: str | None = None, random_weights: bool = False
+    form: Form,
+    name_or_path: str,
+    revision: str | None = None,
+    random_weights: bool = False,
+    dtype: WeightsDtype = FLOAT32,
 ) -> Checkpoint:
     """Check all of a checkpoint that can be checked without reading its weights.
 
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that are missing or damaged.
     """
-    found = describe(form, name_or_path, revision, random_weights)
+    found = describe(form, name_or_path, revision, random_weights, dtype)
     refuse_foreign_tokenizer(form, found.source, found.outline(), found.tokenizer)
     return found
 

@@ -263,7 +263,8 @@ def load(
         return MaskedScorer(masked, settings.pll)
     if setup == "mc_qa" and answers_questions(name, settings.revision):
         # As long as it was trained with, unless the user gave another length than the default.
-        pairs = PairChoice(name, None, None if length == DEFAULT_MAX_LENGTH else length, **options)
+        own_length = None if length == DEFAULT_MAX_LENGTH else length
+        pairs = PairChoice(name, None, own_length, **options, read=read)
         return TrainedScorer(pairs, pairs.network)
     model, tokenizer = read(MASKED_LM, name, settings.revision, settings.random_weights, seed)
     # Of answers the mean over their tokens: the sum would prefer short ones.
@@ -276,7 +277,8 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
     name, revision = settings.name_or_path, settings.revision
     fine_tuned = setup == "mc_qa" and answers_questions(name, revision)
     form = ENCODER if fine_tuned else MASKED_LM
-    tokenizer = check_pretrained(form, name, revision, settings.random_weights).tokenizer
+    found = check_pretrained(form, name, revision, settings.random_weights, settings.dtype)
+    tokenizer = found.tokenizer
     if setup == "mc_mlm":
         prefix, length = settings.answer_prefix, settings.max_length
         return MaskedChoiceEncoder(tokenizer, prefix, settings.multi_token, length).check

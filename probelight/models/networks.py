@@ -32,6 +32,12 @@ def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
+def is_spread(network: nn.Module) -> bool:
+    """Return whether `device_map` put parts of a network on several devices: they stay there."""
+    maps = (getattr(module, "hf_device_map", None) or {} for module in network.modules())
+    return any(len({*map(str, places.values())}) > 1 for places in maps)
+
+
 @contextmanager
 def own_random_state(seed: int) -> Iterator[None]:
     """Seed torch on the CPU, and leave the caller's random state as it was.

@@ -116,6 +116,7 @@ class PairChoice:
         self.head = fresh_head(self.head_kind, self.transformer.config, seed)
         if saved and not random_weights and not has_own_head:
             restore_head(self.head, Path(resolve(name_or_path)))
+        self.head.to(self.transformer.device, self.transformer.dtype)
 
     @property
     def network(self) -> nn.Module:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring
 from probelight.models.networks import Batch, mask_choices, model_fingerprint
+from probelight.models.precision import dtype_name
 
 if TYPE_CHECKING:
     from probelight.encoding.candidates import MultiToken
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
     from probelight.encoding.infilling import InfillingEncoder
     from probelight.encoding.likelihood import LikelihoodEncoder
+    from probelight.io.ranges import WeightsDtype
     from probelight.models.loading import Form, KeptModel
     from probelight.probes.record import Record, Setup
 
@@ -145,8 +147,13 @@ class Scorer(ABC):
         """
         self._refuse("rows of words")
 
+    @property
+    def dtype(self) -> str:
+        """The precision of the weights."""
+        return dtype_name(self.network)
+
     def fingerprint(self) -> str:
-        """Return the sha256 of the weights, as hex."""
+        """Return the sha256 of the weights as they are, in their own precision, as hex."""
         return (self.kept.fingerprint if self.kept else model_fingerprint)(self.network)
 
     def _refuse(self, what: str) -> NoReturn:
@@ -263,6 +270,8 @@ class ScorerSettings(Protocol):
     def vectors(self) -> str: ...
     @property
     def scoring(self) -> Scoring: ...
+    @property
+    def dtype(self) -> WeightsDtype: ...
 
 
 class ModelTypeModule(Protocol):

@@ -181,7 +181,12 @@ class Seq2SeqScorer(LikelihoodScorer):
         source = batch["source_index"][targets]
         row, place = batch["asked_at"][:, asked]
         row = row - targets.start
-        with read_by_head(self.head, lambda hidden: hidden[row, place]) as read:
+
+        def asked_for(hidden: Tensor) -> Tensor:
+            # The head of a model on several devices may be on another one than its inputs.
+            return hidden[row.to(hidden.device), place.to(hidden.device)]
+
+        with read_by_head(self.head, asked_for) as read:
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=encoded[source]),
                 attention_mask=batch["attention_mask"][source],
@@ -246,6 +251,6 @@ def load(
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    found = check_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights)
+    found = check_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights, settings.dtype)
     infilling_of(found.outline(), found.tokenizer)
     return all_of

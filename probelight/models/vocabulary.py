@@ -137,7 +137,7 @@ def word_rows(
     table.add(INSIDE, *words)
     store, _ = tokenise(tokenizer, list(table.texts))
     weight = decoder.weight.detach()
-    bias = weight.new_zeros(len(weight))
+    bias = torch.zeros(len(weight), device=weight.device)
     # BART adds another bias behind its head.
     for added in (getattr(decoder, "bias", None), getattr(model, "final_logits_bias", None)):
         if added is not None:
@@ -148,6 +148,6 @@ def word_rows(
         if not len(pieces):
             raise RecordError(f"the candidate {word!r} has no tokens")
         pieces = pieces.to(weight.device)
-        rows.append(weight[pieces].mean(dim=0))
+        rows.append(weight[pieces].float().mean(dim=0))
         biases.append(bias[pieces].mean())
     return torch.stack(rows), torch.stack(biases)

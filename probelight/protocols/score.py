@@ -39,19 +39,22 @@ class Model:
         self.settings = settings
         self._network = network
         self._tokenizer = tokenizer
-        self._scorers: dict[Setup, Scorer] = {}
+        self._scorers: dict[tuple[Setup, bool], Scorer] = {}
 
     def __repr__(self) -> str:
         return f"Model({self.settings.label}, {self.settings.kind})"
 
     @contextmanager
-    def asked(self, setup: Setup) -> Iterator[Scorer]:
+    def asked(self, setup: Setup, trainer: TrainerSettings) -> Iterator[Scorer]:
         """Yield what answers probes of a setup; a network in memory is left as it was."""
+        from probelight.protocols.engine.devices import is_on_gpu
         from probelight.protocols.engine.models import scorer_for
 
         if self._network is None:
-            yield self._scorers.get(setup) or self._scorers.setdefault(
-                setup, scorer_for(self.settings, setup)
+            # On a GPU the weights may be in another precision than on the CPU.
+            known = setup, is_on_gpu(trainer)
+            yield self._scorers.get(known) or self._scorers.setdefault(
+                known, scorer_for(self.settings, setup, trainer=trainer)
             )
             return
         from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
@@ -180,9 +183,9 @@ def score(
     if not isinstance(probe, ProbeData):
         probe = load_probe(probe)
     name, config = model.settings.label, probe.config
-    with quietly(), model.asked(config.setup) as scorer:
-        settings = replace(as_settings(TrainerSettings, trainer or {}, "trainer"), devices=1)
-        settings = replace(settings, progress_bar=False)
+    settings = replace(as_settings(TrainerSettings, trainer or {}, "trainer"), devices=1)
+    settings = replace(settings, progress_bar=False)
+    with quietly(), model.asked(config.setup, settings) as scorer:
         found = predict(scorer, {config.name: probe.records}, settings)[config.name]
     groups = groups_of(found.records, config.group_by)
     row = accuracy_row(found, groups, Row(model=name, probe=config.name))

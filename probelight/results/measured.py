@@ -28,6 +28,7 @@ class Predictions:
     records: Sequence[Record]
     scores: Sequence[Sequence[float]]  # for each record a score per choice
     notices: tuple[str, ...] = ()  # what was skipped or cut
+    num_rescored: int = 0  # records that half precision could not decide, scored in float32
 
     @classmethod
     def of(
@@ -36,10 +37,12 @@ class Predictions:
         records: Sequence[Record],
         scores: Mapping[int, Sequence[float]],
         notices: tuple[str, ...],
+        num_rescored: int = 0,
     ) -> Predictions:
         """Return the predictions on the records that have scores, by the records' places."""
         kept = sorted(scores)
-        return cls(name, [records[i] for i in kept], [scores[i] for i in kept], notices)
+        rows = [scores[i] for i in kept]
+        return cls(name, [records[i] for i in kept], rows, notices, num_rescored)
 
     @cached_property
     def best(self) -> list[tuple[int, ...]]:

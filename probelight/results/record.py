@@ -220,6 +220,8 @@ class RunRecord:
     seeds: tuple[int, ...] = ()
     data: tuple[DataFile, ...] = ()  # the files that it read
     source: ModelSource = ModelSource()
+    dtype: str = "float32"  # precision of the weights that answered
+    num_rescored: int = 0  # items that it could not decide, which were scored again in float32
     model_sha256: str = ""  # of the weights: those kept by a training, those loaded by any other
     seconds: float | None = None
     hits_file: str = ""  # the file of the items' scores (`results.hits`), if there is one

@@ -200,6 +200,8 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         notices=(*predictions.notices, *score_notices(predictions)),
         data=(sentences,),
         source=source_of(model),
+        dtype=scorer.dtype,
+        num_rescored=predictions.num_rescored,
         model_sha256=scorer.fingerprint(),
     )
 

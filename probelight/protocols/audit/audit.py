@@ -207,7 +207,7 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
             learning_rate=how.learning_rate,
         )
     else:
-        scorer = scorer_for(model, "mc_qa")
+        scorer = scorer_for(model, "mc_qa", trainer=context.trainer)
     found = predict(scorer, posed.measured, context.trainer)
     # The groups of items depend on their stems, whatever was seen of them.
     scored = [
@@ -245,6 +245,8 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         seeds=() if seed is None else (seed,),
         data=data_files(data.parts.values()),
         source=source_of(model),
+        dtype=scorer.dtype,
+        num_rescored=sum(predicted.num_rescored for predicted in scored),
         model_sha256=scorer.fingerprint(),
     )
     shutil.rmtree(run.checkpoint_dir, ignore_errors=True)  # the model is of no more use

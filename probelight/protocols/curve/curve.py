@@ -23,7 +23,7 @@ from probelight.probes.record import Record, Setup, group_of
 from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.protocols.curve.settings import CurveSettings, Mode, ProbeOptions
-from probelight.protocols.engine.models import model_type_of, trained_for
+from probelight.protocols.engine.models import model_type_of, refuse_placed, trained_for
 from probelight.protocols.engine.settings import FULL, FitSettings, ModelSettings
 from probelight.protocols.jobs.job import RunContext, kept
 
@@ -176,6 +176,9 @@ def check_rows(
         setups.add(data.setup)
         answering = [model for model in models if traced_modes(model, data.setup, settings)]
         for model in answering:
+            refuse_placed(model)
+            if data.setup in model_type_of(model).trained:
+                trained_for(model, data.setup)
             rows_for_model(data, settings, [model, *answering])
             precision = context.trainer.precision
             if traced_modes(model, data.setup, settings) != [FULL] and precision not in PRECISIONS:

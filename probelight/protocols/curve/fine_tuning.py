@@ -13,6 +13,7 @@ from pathlib import Path
 from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
 from probelight.lightning_modules.heads.head_training import sample_of, sample_orders
 from probelight.models.networks import model_fingerprint
+from probelight.models.precision import dtype_name
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record, groups_of
 from probelight.protocols.curve.curve import Curve, FirstStage
@@ -65,7 +66,7 @@ def train_facts(
     keep = FinalCheckpoint(run.best_dir, always=True)
     plan = FitPlan(settings, stage.seed, [keep], f"{config.name}: facts")
     problems, encoded = fit_choices(module, facts, {}, run, plan, context)
-    module = saved_module(run.best_dir)
+    module = saved_module(run.best_dir, dtype=model.dtype)
     predictions = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]
     row = replace(
         model.row,
@@ -90,6 +91,8 @@ def train_facts(
         seeds=(stage.seed,),
         data=data_files([stage.facts]),
         source=source_of(model),
+        dtype=dtype_name(module),
+        num_rescored=predictions.num_rescored,
         model_sha256=model_fingerprint(module),
     )
 
@@ -151,6 +154,8 @@ def train_point(
     record = RunRecord(
         protocol=PROTOCOL,
         notices=tuple(dict.fromkeys([*trained.notices, *predictions.notices])),
+        dtype=dtype_name(trained.module),
+        num_rescored=predictions.num_rescored,
         model_sha256=model_fingerprint(trained.module),
         details=(
             CurveDetails(

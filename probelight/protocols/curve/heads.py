@@ -28,6 +28,7 @@ from probelight.lightning_modules.heads.head_training import (
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
 from probelight.models.networks import model_fingerprint
+from probelight.models.precision import dtype_name
 from probelight.models.scorer import Scorer
 from probelight.probes.record import Record, Setup
 from probelight.protocols.curve.curve import Curve
@@ -81,6 +82,8 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
     record = RunRecord(
         protocol=PROTOCOL,
         notices=tuple(notices),
+        dtype=scorer.dtype,
+        num_rescored=sum(one.predictions.num_rescored for one in measured),
         model_sha256=next(iter(fingerprints.values())),
         details=(CurveDetails(sha256_by_seed=by_seed(fingerprints)),),
     )
@@ -105,6 +108,7 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
     record = RunRecord(
         protocol=PROTOCOL,
         notices=tuple(probe.notices),
+        dtype=probe.dtype,
         model_sha256=next(iter(probe.fingerprints.values())),
         details=(
             CurveDetails(early_stopping=stopping, sha256_by_seed=by_seed(probe.fingerprints)),
@@ -150,7 +154,7 @@ def frozen_scorer(curve: Curve, seed: int, setup: Setup = "mc_mlm") -> Scorer:
     # That of the first seed is kept: the model's next probe is read with it too.
     if seed == curve.settings.seeds[0]:
         return loaded_scorer(curve.context, curve.model, setup, seed)
-    return scorer_for(curve.model, setup, seed)
+    return scorer_for(curve.model, setup, seed, trainer=curve.context.trainer)
 
 
 @kept(most=1)
@@ -227,6 +231,7 @@ class CurveProbe:
 
     Attributes:
         notices: Notices of the encoding (cuts, unknown words).
+        dtype: Precision of the weights below the heads.
         shared: Whether all seeds read the same features.
         one_start: Whether all seeds begin with the same weights; then N = 0 is one measurement.
         fingerprints: Checksums of the weights below the heads by seed; by 0 where seeds share them.
@@ -243,6 +248,7 @@ class CurveProbe:
         checksum: Callable[[Any], str] = model_fingerprint,
     ) -> None:
         self.settings = settings
+        self.dtype = dtype_name(module)
         self.sizes = data.sizes or tuple(settings.sizes)
         self.kind = kind
         self.records = _records(data, settings)

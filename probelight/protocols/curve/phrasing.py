@@ -106,5 +106,7 @@ def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContex
         notices=(*data.notices, *predictions.notices, *score_notices(predictions)),
         data=data_files([data]),
         source=source_of(model),
+        dtype=scorer.dtype,
+        num_rescored=predictions.num_rescored,
         model_sha256=scorer.fingerprint(),
     )

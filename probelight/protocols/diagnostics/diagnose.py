@@ -214,6 +214,7 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
         seeds=tuple(range(shuffles)),
         notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
         data=data_files([data]),
+        dtype=scorer.dtype,
         model_sha256=scorer.fingerprint(),
         source=source_of(model),
     )

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from probelight.encoding.vector_source import located, vectors_kind, vectors_label
 from probelight.io.errors import RecordError, UsageError
+from probelight.io.ranges import WeightsDtype
 from probelight.models.checkpoint_files import (
     check_config,
     check_tokenizer_files,
@@ -24,22 +25,24 @@ from probelight.models.checkpoint_files import (
     model_folder,
     resolve,
     scoring_of,
+    trained_dtype,
 )
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.settings import (
+    AUTO,
     MODEL_TYPES,
     ModelSettings,
     ModelType,
     Trained,
     saved_model_type,
 )
-from probelight.protocols.jobs.job import RunContext, kept
+from probelight.protocols.jobs.job import DEFAULT_TRAINER, RunContext, TrainerSettings, kept
 from probelight.results.record import ModelSource, check_model
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule
     from probelight.models.loading import KeptModel
-    from probelight.models.scorer import ModelTypeModule, Scorer
+    from probelight.models.scorer import ModelTypeModule, Reader, Scorer
 
 
 _ITEMS: dict[Setup, str] = {
@@ -59,7 +62,7 @@ def model_type_of(model: ModelSettings) -> ModelType:
 
 @cache
 def weights_bytes(model: ModelSettings) -> int:
-    """Return the bytes of a local model's weights in single precision; 0 where it is not known."""
+    """Return the bytes of a local model's weights as they are trained; 0 where it is not known."""
     if (known := model_type_of(model).num_weights) is not None:
         return 4 * known
     name, num_weights = model.name_or_path, 0
@@ -68,7 +71,7 @@ def weights_bytes(model: ModelSettings) -> int:
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         shapes = (entry["shape"] for entry in header.values() if "shape" in entry)
         num_weights += sum(math.prod(shape) for shape in shapes)
-    return 4 * num_weights
+    return (2 if model.dtype in ("bfloat16", "float16") else 4) * num_weights
 
 
 def module_of(model_type: ModelType) -> ModelTypeModule:
@@ -97,7 +100,9 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
     `what` says in the message why the setup is asked for.
     """
     model_type = model_type_of(model)
+    refuse_placed(model)
     if setup in model_type.trained:
+        trained_dtype(model.dtype)
         return model_type.trained[setup]
     reads = " and ".join(_READS[known] for known in model_type.trained) or "is not trained here"
     others = [name for name, other in MODEL_TYPES.items() if setup in other.trained]
@@ -107,6 +112,15 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
         f"model.kind {model.kind} {reads}, and {what or _ITEMS[setup]}; choose model.kind "
         f"{others[0]}"
     )
+
+
+def refuse_placed(model: ModelSettings) -> None:
+    """Raise UsageError for a model that is spread over devices where something is trained."""
+    if model.device_map is not None:
+        raise UsageError(
+            f"model.device_map {model.device_map} is for models that are scored as they are, and "
+            "this command trains; leave it out"
+        )
 
 
 def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
@@ -122,12 +136,21 @@ def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
 
 
 def scorer_for(
-    model: ModelSettings, setup: Setup, seed: int = 0, known: KeptModel | None = None
+    model: ModelSettings,
+    setup: Setup,
+    seed: int = 0,
+    known: KeptModel | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> Scorer:
-    """Return the scorer of a model that answers probes of a setup without being trained here."""
+    """Return the scorer of a model that answers probes of a setup without being trained here.
+
+    Weights are those in `known`, or are read in the precision for the device of `trainer`.
+    """
     refuse_untrained([model], "zero-shot scoring")
     check_model(model.name_or_path)
-    shared = {"read": known.read} if known and model_type_of(model).has_checkpoint else {}
+    shared: dict[str, Any] = {}
+    if model_type_of(model).has_checkpoint:
+        shared["read"] = known.read if known else reader_for(model, trainer)
     scorer: Scorer
     own_scores = ("sum", "mean_token")  # that scorers of continuations have themselves
     scoring = scoring_of(model.name_or_path, model.scoring, setup)
@@ -141,12 +164,28 @@ def scorer_for(
     return scorer
 
 
+def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
+    """Return what loads a model that is scored, for the device that it is scored on."""
+    from probelight.models.loading import load_pretrained
+    from probelight.models.precision import FLOAT32
+    from probelight.protocols.engine.devices import is_on_gpu, single_device
+
+    if model.device_map is not None and single_device(trainer) is None:
+        raise UsageError(
+            f"model.device_map {model.device_map} puts a model's parts on devices for one process; "
+            "leave out --trainer.devices and --trainer.strategy"
+        )
+    dtype = FLOAT32 if model.dtype == AUTO and not is_on_gpu(trainer) else model.dtype
+    device, places = single_device(trainer), model.device_map
+    return partial(load_pretrained, dtype=dtype, device=device, device_map=places, is_scored=True)
+
+
 @kept(most=1)
 def kept_model(context: RunContext, model: ModelSettings, seed: int) -> KeptModel:
     """Return what the jobs of a model share that come one after the other."""
     from probelight.models.loading import KeptModel
 
-    return KeptModel()
+    return KeptModel(reader_for(model, context.trainer))
 
 
 @kept(most=1)
@@ -208,7 +247,8 @@ def check_module(model: ModelSettings, setup: Setup) -> None:
         from probelight.models.loading import check_pretrained
 
         form = module_of(model_type_of(model)).FORMS[setup]
-        check_pretrained(form, model.name_or_path, model.revision, model.random_weights)
+        dtype = trained_dtype(model.dtype)
+        check_pretrained(form, model.name_or_path, model.revision, model.random_weights, dtype)
 
 
 def check_files(model: ModelSettings) -> None:
@@ -229,15 +269,22 @@ def check_files(model: ModelSettings) -> None:
 
 
 def saved_module(
-    folder: str | Path, *, monitor: str | None = None, **overrides: Any
+    folder: str | Path,
+    *,
+    monitor: str | None = None,
+    dtype: WeightsDtype = AUTO,
+    **overrides: Any,
 ) -> ChoiceModule:
     """Return the module that a folder holds, whichever type wrote it; transformers' own among them.
 
-    `monitor` is the metric that halves a baseline's rate when it stops rising.
+    `monitor` is the metric that halves a baseline's rate when it stops rising; `dtype` is that of a
+    model with a checkpoint, as where it is trained.
     """
     check_model(folder)
-    setups = MODEL_TYPES[saved_model_type(folder)].trained
-    trained = setups.get("mc_qa") or setups["mc_mlm"]
+    model_type = MODEL_TYPES[saved_model_type(folder)]
+    trained = model_type.trained.get("mc_qa") or model_type.trained["mc_mlm"]
+    if model_type.has_checkpoint:
+        overrides["dtype"] = dtype
     if trained.halves_rate:
         overrides["monitor"] = monitor
     module: ChoiceModule = resolve_name(trained.made_by).from_folder(folder, **overrides)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from probelight.io.package import cache_folder
 from probelight.io.process import STOP
 from probelight.probes.record import Record
+from probelight.protocols.engine.devices import single_device
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.measured import Predictions
 
 if TYPE_CHECKING:
-    import torch
-
     from probelight.models.answering import ItemScores
     from probelight.models.scorer import Question, Scorer
 
@@ -42,12 +41,14 @@ def ask(
     """
     from probelight.models.answering import with_pieces
 
-    def answers(question: Question, sets: Sets) -> dict[str, ItemScores]:
-        return _answers(scorer, question, sets, settings)
+    def answers(question: Question, sets: Sets, exactly: bool) -> dict[str, ItemScores]:
+        how = replace(settings, precision="32-true") if exactly else settings
+        return _answers(scorer, question, sets, how)
 
+    found = with_pieces(scorer, question, sets, answers)
     return {
-        name: Predictions.of(name, sets[name], scored.scores, scored.notices)
-        for name, scored in with_pieces(scorer, question, sets, answers).items()
+        name: Predictions.of(name, sets[name], scored.scores, scored.notices, scored.num_rescored)
+        for name, scored in found.items()
     }
 
 
@@ -74,6 +75,7 @@ def _answers(
     import torch
 
     from probelight.models.answering import answer, float32_products
+    from probelight.models.networks import is_spread
 
     if settings.strategy.startswith("fsdp"):
         # Without an optimiser the model fits on a device. FSDP would leave a part of it behind.
@@ -83,7 +85,7 @@ def _answers(
         return _answers_of_processes(scorer, question, sets, settings, per_choice)
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    if scorer.kept is not None:  # for the next job
+    if scorer.kept is not None and not is_spread(scorer.network):  # for the next job
         scorer.network.to(device)
     precisions = settings.precision, settings.matmul_precision
     with STOP.during_command(), float32_products(device, *precisions):
@@ -99,28 +101,6 @@ def _answers(
             cache_dir=cache_folder(),
             progress=settings.progress_bar,
         )
-
-
-def single_device(settings: TrainerSettings) -> torch.device | None:
-    """Return the device on which this process answers alone; None where Lightning is needed.
-
-    Lightning is for several processes, for other strategies and precisions, and to refuse what this
-    machine does not have.
-    """
-    import torch
-
-    from probelight.models.answering import PRECISIONS
-
-    is_plain = settings.devices == 1 and settings.strategy == "auto"
-    if not is_plain or settings.precision not in PRECISIONS:
-        return None
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return None
-    if settings.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available():
-        return torch.device("cuda", 0)
-    if settings.accelerator in {"auto", "gpu", "mps"} and torch.backends.mps.is_available():
-        return torch.device("mps", 0) if PRECISIONS[settings.precision] is None else None
-    return torch.device("cpu") if settings.accelerator in {"auto", "cpu"} else None
 
 
 def _answers_of_processes(

@@ -7,6 +7,7 @@ module and its classes, so that nothing heavy is imported here.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -98,7 +99,8 @@ def _partial_input(name: str, title: str, num_weights: int) -> ModelType:
 TRANSFORMER = "transformer"
 AUTO: Final = "auto"  # no type: a setting that `with_model_type` resolves
 FULL: Final = "full"  # the mode of a curve in which the whole network is fine-tuned
-_CHECKPOINT = ("name_or_path", "revision", "random_weights", "max_length")
+_CHECKPOINT = ("name_or_path", "revision", "random_weights", "max_length", "dtype")
+_PLACES = re.compile(r"auto|balanced|balanced_low_0|sequential|cpu|mps|cuda(:\d+)?")
 
 
 def _continuations(scorer: str) -> ModelType:
@@ -207,6 +209,11 @@ class ModelSettings(ranges.Settings):
             ("mean_char"), by that of their letter behind a list of them ("letter"), or by a head on
             the last token ("last_token"), which must be trained. "auto" is what the folder was
             trained with, else "sum" for sentences and "mean_token" for questions.
+        dtype: Precision of the weights. "auto" is the checkpoint's own where a model is scored on a
+            GPU, and float32 on a CPU and where all of it is trained.
+        device_map: Where transformers puts the parts of a model that is scored: "auto", "balanced",
+            "balanced_low_0" or "sequential" over all devices (with the package accelerate), or one
+            device, such as "cpu"; none puts it on the device that answers.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
             also `encoder:NAME`, the last hidden states of a frozen encoder ("bookshelf-lm", a
@@ -224,6 +231,8 @@ class ModelSettings(ranges.Settings):
     max_length: ranges.MaxLength = 256
     random_weights: bool = False
     kind: Annotated[str, ranges.OneOf(MODEL_TYPES, AUTO)] = TRANSFORMER
+    dtype: ranges.WeightsDtype = "auto"
+    device_map: str | None = None
     vectors: str = "embedded"
     name: str | None = None
     scoring: ranges.Scoring = AUTO
@@ -245,6 +254,23 @@ class ModelSettings(ranges.Settings):
             raise UsageError(
                 f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
             )
+        if self.device_map is not None and not _PLACES.fullmatch(self.device_map):
+            raise UsageError(
+                f"model.device_map {self.device_map}: give auto, balanced, balanced_low_0, "
+                "sequential, or a device, such as cpu or cuda:0"
+            )
+        if self.device_map is not None and self.random_weights:
+            raise UsageError(
+                f"model.device_map {self.device_map} places weights as they are read, and random "
+                "ones are drawn; leave it out"
+            )
+        for name in ("dtype", "device_map"):
+            value = getattr(self, name)
+            if known and not known.has_checkpoint and value not in (AUTO, None):
+                raise UsageError(
+                    f"model.{name} {value} is of a model with a checkpoint, and kind {self.kind} "
+                    "is a baseline over word vectors; leave it out"
+                )
 
     @property
     def label(self) -> str:
@@ -277,6 +303,8 @@ class ModelSettings(ranges.Settings):
             "name": not self.name,
             "pll": self.pll == "original",
             "scoring": self.scoring == AUTO,
+            "dtype": self.dtype == AUTO,
+            "device_map": self.device_map is None,
         }
         return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
 

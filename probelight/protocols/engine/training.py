@@ -355,7 +355,7 @@ def fresh_module(direct: Direct) -> ChoiceModule:
         "monitor": HELD_OUT if how.patience is not None else None,
     }
     if direct.start is not None:
-        return saved_module(direct.start, **options)
+        return saved_module(direct.start, dtype=direct.model.dtype, **options)
     return module_for(direct.model, direct.setup, seed=direct.seed, **options)
 
 
@@ -382,6 +382,8 @@ def fit_directly(
     problems, encoded = fit_choices(module, sample, watched, run, plan, context)
     notices = (*problems, *encoded)
     if keep.best is None:
-        module = saved_module(run.best_dir) if final.saved else module
+        if final.saved:
+            module = saved_module(run.best_dir, dtype=direct.model.dtype)
         return DirectlyTrained(module, how.epochs, notices)
-    return DirectlyTrained(saved_module(run.best_dir), int(keep.best["epoch"]), notices)
+    module = saved_module(run.best_dir, dtype=direct.model.dtype)
+    return DirectlyTrained(module, int(keep.best["epoch"]), notices)

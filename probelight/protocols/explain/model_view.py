@@ -28,7 +28,7 @@ from probelight.models.vocabulary import (
 )
 from probelight.probes.prompts import Prompts
 from probelight.probes.record import MASK, Record
-from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.models import reader_for, scorer_for
 from probelight.protocols.engine.predictions import ask, ask_about
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.explain import explanation
@@ -54,7 +54,7 @@ def explained(
 
     `asked` is what a run's config says of that.
     """
-    known = KeptModel()
+    known = KeptModel(reader_for(model, trainer))
     scorer = scorer_for(model, prompts.setup, known=known)
     given = record
     if prompts.setup != "minimal_pair":

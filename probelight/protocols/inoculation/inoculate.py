@@ -16,7 +16,7 @@ from typing import Any
 from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores, candidate_of
 from probelight.callbacks.item_history import ItemHistory
 from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
-from probelight.io.ranges import settings_from
+from probelight.io.ranges import WeightsDtype, settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.metrics.aggregate import best_checkpoint
@@ -147,9 +147,10 @@ class InoculationRun:
             protocol=BEFORE,
             rows=tuple(rows),
             notices=(*_encoding_notices(scored), *score_notices(*scored.values())),
+            num_rescored=sum(predictions.num_rescored for predictions in scored.values()),
             details=(self.details(scored),),
         )
-        return self.completed(record, model_fingerprint(load_module(self.parts, original_dir)))
+        return self.completed(record, self.fingerprint(original_dir))
 
     def try_setting(self) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
@@ -167,7 +168,7 @@ class InoculationRun:
             notices=tuple(notices),
             details=(details,),
         )
-        return self.completed(record, model_fingerprint(load_module(self.parts, self.run.best_dir)))
+        return self.completed(record, self.fingerprint(self.run.best_dir))
 
     def report_best(self) -> RunRecord:
         """Report M*_k: the best of all settings and epochs goes to the report items."""
@@ -224,7 +225,10 @@ class InoculationRun:
         Returns all epochs' scores, the lines of the items that they were scored on, and notices.
         """
         parts = self.parts
-        module = Inoculation(load_module(parts, original_dir), learning_rate=setting.learning_rate)
+        module = Inoculation(
+            load_module(parts, original_dir, self.subject.model.dtype),
+            learning_rate=setting.learning_rate,
+        )
         items, watched = fitted_sets(parts, setting)
         dose = training_items(parts, setting)[: len(watched[DOSE])]
         start = {
@@ -267,7 +271,7 @@ class InoculationRun:
         """
         reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
         before_reported = {one: before[one] for one in reported}
-        scorer = TrainedScorer(load_module(self.parts, checkpoint))
+        scorer = TrainedScorer(load_module(self.parts, checkpoint, self.subject.model.dtype))
         fingerprint = scorer.fingerprint()
         after = score(self.context, self.parts, scorer, reported)
         lines = self.prediction_lines(before_reported, "_before")
@@ -304,6 +308,7 @@ class InoculationRun:
                 *score_notices(*after.values()),
             ),
             seeds=(setting.seed, self.subject.original.seed),
+            num_rescored=sum(p.num_rescored for p in (*before_reported.values(), *after.values())),
             hits_file=HITS,
             details=(details,),
         )
@@ -349,6 +354,10 @@ class InoculationRun:
             setup=setup_of(before),
         )
 
+    def fingerprint(self, folder: Path) -> str:
+        """Return the sha256 of the weights of the model in a folder."""
+        return model_fingerprint(load_module(self.parts, folder, self.subject.model.dtype))
+
     def completed(self, record: RunRecord, fingerprint: str) -> RunRecord:
         """Return the record with the counts, files and notices of both tasks."""
         original = self.parts.original
@@ -386,7 +395,7 @@ def memory_of(subject: Subject, setting: Setting, context: RunContext) -> Memory
 
     def make() -> ChoiceModule:
         if given is not None:
-            return Inoculation(load_module(parts, model_folder(given)))
+            return Inoculation(load_module(parts, model_folder(given), subject.model.dtype))
         module = module_for(subject.model, "mc_qa")
         module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
         return Inoculation(module)
@@ -400,7 +409,8 @@ def memory_of(subject: Subject, setting: Setting, context: RunContext) -> Memory
 def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
     """Score all items by the original-task model, once for all doses of a command."""
     parts = parts_of(context, subject)
-    return score(context, parts, TrainedScorer(load_module(parts, original_dir)), parts.sets)
+    module = load_module(parts, original_dir, subject.model.dtype)
+    return score(context, parts, TrainedScorer(module), parts.sets)
 
 
 def score(
@@ -415,9 +425,9 @@ def score(
     return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
 
 
-def load_module(parts: Parts, folder: Path) -> ChoiceModule:
+def load_module(parts: Parts, folder: Path, dtype: WeightsDtype) -> ChoiceModule:
     """Return the model in a folder, which pads its questions as the run's config says."""
-    module = saved_module(folder)
+    module = saved_module(folder, dtype=dtype)
     # Whatever a folder of an earlier version was saved with.
     module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
     return module

@@ -10,7 +10,7 @@ from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpo
 from probelight.callbacks.run_metrics import LearningCurve
 from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.checkpoint_files import model_folder
+from probelight.models.checkpoint_files import model_folder, trained_dtype
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.protocols.engine.models import module_for, saved_module, source_of
@@ -28,6 +28,7 @@ from probelight.protocols.jobs.job import RunContext
 from probelight.protocols.jobs.memory import MemoryNeed
 from probelight.results.details import OriginalParts
 from probelight.results.measured import (
+    Predictions,
     accuracy_row,
     chance_rows,
     score_notices,
@@ -56,7 +57,7 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     model = settings_from(ModelSettings, config["model"])
     if first := config.get("model_run"):
         start = finished_run(run, first[0]).best_dir
-        module = saved_module(start, learning_rate=task.learning_rate)
+        module = saved_module(start, dtype=model.dtype, learning_rate=task.learning_rate)
     else:
         module = module_for(model, "mc_qa", learning_rate=task.learning_rate, seed=seed)
     module.num_choices = padded_num_choices(num_choices, splits)
@@ -85,20 +86,23 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         replace(selected, epoch=int(scores["epoch"]), value=scores[ORIGINAL])
         for scores in keep.history
     ]
-    scorer = TrainedScorer(saved_module(run.best_dir))
+    scorer = TrainedScorer(saved_module(run.best_dir, dtype=model.dtype))
     fingerprint = scorer.fingerprint()
+    num_rescored = 0
     if splits.report:  # nobody reports a first stage
         assert keep.best is not None
         row = replace(row, split="report", num_items=len(splits.report))
-        measured, noticed = _measured(run, scorer, splits, row, int(keep.best["epoch"]), context)
+        measured, report = _measured(run, scorer, splits, row, int(keep.best["epoch"]), context)
         rows += measured
-        notices += noticed
+        notices += [*report.notices, *score_notices(report)]
+        num_rescored = report.num_rescored
     record = RunRecord(
         protocol=config["protocol"],
         probe=task.name,
         rows=tuple(rows),
         notices=tuple(notices),
         seeds=(seed,),
+        num_rescored=num_rescored,
     )
     return completed(record, fingerprint, model, task, splits)
 
@@ -124,8 +128,8 @@ def memory_of(
 
 def _measured(
     run: RunFolder, scorer: TrainedScorer, splits: Splits, row: Row, epoch: int, context: RunContext
-) -> tuple[list[Row], list[str]]:
-    """Score the report items by the model that a run kept, and return rows and notices."""
+) -> tuple[list[Row], Predictions]:
+    """Score the report items by the model that a run kept, and return rows and predictions."""
     report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
     groups = splits.groups(report.records)
     write_predictions(run, report.lines(groups))
@@ -137,7 +141,7 @@ def _measured(
         tied_row(report, chosen),
         *chance_rows(report, row),
     ]
-    return rows, [*report.notices, *score_notices(report)]
+    return rows, report
 
 
 def completed(
@@ -165,6 +169,7 @@ def completed(
         notices=(*record.notices, *splits.notices, *of_files),
         data=data_files(splits.files),
         source=source,
+        dtype=trained_dtype(model.dtype),
         model_sha256=fingerprint,
     )
 
@@ -193,7 +198,7 @@ def original_source(
         recorded = RunRecord.read(model_folder(checkpoint).resolve().parent.parent / "result.json")
     except (OSError, ValueError):
         return unknown
-    fingerprint = model_fingerprint(saved_module(checkpoint))
+    fingerprint = model_fingerprint(saved_module(checkpoint, dtype=model.dtype))
     if recorded.protocol != "original" or fingerprint != recorded.model_sha256:
         return unknown
     known = recorded.source

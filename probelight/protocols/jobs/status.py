@@ -281,7 +281,7 @@ TOKENS_PER_STEP = 16 * 5 * 64
 FLOP_PER_WEIGHT_AND_TOKEN_READ = 2  # the forward pass alone, of one text of 64 tokens
 TOKENS_PER_TEXT = 64
 FLOP_PER_SECOND = {"cpu": 1e11, "gpu": 5e13}
-BYTES_PER_WEIGHT = 4
+BYTES_PER_WEIGHT = 4  # half as many are multiplied about twice as fast
 COPIES_IN_MEMORY = 4  # weights, gradients, AdamW's two moments
 COPIES_OF_STATES = 6  # while a job trains: two states of weights and moments
 

@@ -451,6 +451,8 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         counts={"items": len(loaded.records), "scored": len(predictions.records)},
         notices=tuple(notices),
         data=data_files([loaded, *([examples] if examples else [])]),
+        dtype=scorer.dtype,
+        num_rescored=predictions.num_rescored,
         model_sha256=scorer.fingerprint(),
         source=source_of(model),
     )

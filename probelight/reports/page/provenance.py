@@ -14,6 +14,7 @@ from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.reports.table import Column, Table, number, table, text, whole
 from probelight.results.details import InoculationDetails
 from probelight.results.load import Results, Run
+from probelight.results.record import RunRecord
 
 
 def computing_time(results: Results) -> str:
@@ -33,7 +34,7 @@ def commits(results: Results) -> list[str]:
 def models_table(results: Results) -> Table | None:
     """Make the table of the weights used, and in how many runs."""
     runs = Counter(
-        (run.model, run.protocol.replace("_", " "), run.model_sha256)
+        (run.model, run.protocol.replace("_", " "), run.model_sha256, run.dtype)
         for run in results.runs
         if run.model
     )
@@ -44,13 +45,20 @@ def models_table(results: Results) -> Table | None:
         "records the weights it kept at the end; any other those it was given, without the heads "
         "that it trains on a frozen encoder.",
         [
-            {"model": model, "protocol": protocol, "sha256": sha256 or None, "runs": number}
-            for (model, protocol, sha256), number in sorted(runs.items())
+            {
+                "model": model,
+                "protocol": protocol,
+                "sha256": sha256 or None,
+                "_dtype": dtype,
+                "runs": number,
+            }
+            for (model, protocol, sha256, dtype), number in sorted(runs.items())
         ],
         [
             text("model", "model"),
             text("protocol", "protocol"),
             text("sha256 of the weights", "sha256", code=True),
+            *([text("dtype", "_dtype")] if any(key[-1] != RunRecord.dtype for key in runs) else []),
             whole("runs", "runs"),
         ],
     )

@@ -15,11 +15,13 @@ from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.words import BY_GROUPS, INTERVAL, listed, way
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
+from probelight.results.record import RunRecord
 
 PLACE = ["path", "name", "probe", "split"]  # identifies a model on a set
 LEVELS = [
     "chance", "floor", "majority_accuracy", "macro_accuracy", "tied_share", "near_tied_share"
 ]  # fmt: skip
+FLOAT32 = RunRecord.dtype
 IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
 MOST_MODELS = 6  # in the paragraph
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast
@@ -72,6 +74,8 @@ def zero_shot_table(results: Results) -> Table | None:
     with_ties, with_near = (bool(found[name].any()) for name in LEVELS[-2:])
     ways = found["mode"].map(way)
     how = (found.split + ", " + ways).str.strip(", ")
+    dtypes = found.path.map(lambda path: results.by_path[path].dtype).astype(str)
+    with_dtypes = bool((dtypes != FLOAT32).any())
     each = [
         kit.accuracy("accuracy %"),
         kit.share("macro %", "macro_accuracy"),
@@ -79,6 +83,7 @@ def zero_shot_table(results: Results) -> Table | None:
         *([kit.share("chance, empty choices too", "chance")] if with_floor else []),
         kit.text("against chance", "_verdict"),
         *([kit.text("scored by", "_way")] if differ else []),
+        *([kit.text("dtype", "_dtype")] if with_dtypes else []),
         *([kit.share("ties %", "tied_share")] if with_ties else []),
         *([kit.share("near-ties %", "near_tied_share")] if with_near else []),
     ]
@@ -90,6 +95,8 @@ def zero_shot_table(results: Results) -> Table | None:
         note += " Ties: items whose best score n choices share; they count 1/n."
     if with_floor:
         note += " Empty choices that a model was given compete; verdicts go by the others."
+    if with_dtypes:
+        note += " Dtype: the precision of the weights."
     if with_near:
         note += f" Near-ties: the best score is less than {NEAR:g} above the second."
     return kit.table(
@@ -97,6 +104,7 @@ def zero_shot_table(results: Results) -> Table | None:
         "Accuracy before any training",
         note,
         found.assign(
+            _dtype=dtypes,
             _way=ways.replace("", "the mask"),
             _how=found.split if differ else how,
             _verdict=found.against_chance.mask(found.against_chance == "unknown"),

@@ -46,9 +46,9 @@ def test_the_sets_of_a_model_share_what_is_read_and_hashed(
     calls: list[str] = []
 
     def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
+        def call(*given: Any, **options: Any) -> Any:
             calls.append(name)
-            return function(*given)
+            return function(*given, **options)
 
         return call
 

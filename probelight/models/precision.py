@@ -1,0 +1,138 @@
+"""The precision of a model's weights: how it is chosen, and how half precision is made up for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from heapq import nlargest
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from probelight.io.errors import NoMemoryError, is_out_of_memory
+
+FLOAT32: Final = "float32"
+DTYPES: dict[str, torch.dtype] = {
+    FLOAT32: torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+READ_AGAIN = "_probelight_read_again"  # attribute of a model: returns it in float32
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_CLOSE = 4  # of the dtype's steps at the best score
+
+
+def own_dtype(source: str, config: Any) -> torch.dtype:
+    """Return the precision that a checkpoint has, or float32 where it is none that is scored in.
+
+    The config names it, or else the first tensor of a folder's safetensors has it.
+    """
+    named = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None)
+    if named is None:
+        for path in sorted(Path(source).glob("*.safetensors")):
+            with safe_open(path, framework="pt") as file:
+                named = next((file.get_tensor(name).dtype for name in file.keys()), None)  # noqa: SIM118
+            break
+    found = getattr(torch, named, None) if isinstance(named, str) else named
+    return found if found in _NAMES else torch.float32
+
+
+def dtype_name(network: nn.Module) -> str:
+    """Return the precision of a network's weights: a half one where any of them has it."""
+    half = half_dtype(network)
+    return FLOAT32 if half is None else _NAMES[half]
+
+
+def half_dtype(network: nn.Module) -> torch.dtype | None:
+    """Return the precision of the weights of less than 32 bits; None where there are none."""
+    halves = (weight.dtype for weight in network.parameters() if _is_half(weight))
+    return next(halves, None)
+
+
+def is_too_close(scores: Sequence[float], dtype: torch.dtype) -> bool:
+    """Return whether an item's two best scores are too close for a precision, or no numbers.
+
+    `scores` holds only the choices that the item has.
+    """
+    if len(scores) < 2:
+        return False
+    if any(score != score for score in scores):
+        return True
+    best, second = nlargest(2, scores)
+    # "Not above" rather than "at most": two that overflowed differ by what is no number.
+    return not best - second > _CLOSE * torch.finfo(dtype).eps * abs(best)
+
+
+@contextmanager
+def upcast(network: nn.Module) -> Iterator[None]:
+    """Give a network its weights in float32, and back as they were.
+
+    They are those of the checkpoint where the network was read in less precision than it has and is
+    as it was read; otherwise the same values.
+
+    Raises:
+        NoMemoryError: If there is no room for them; the network is as it was.
+    """
+    own = [(weight, weight.dtype) for weight in _weights(network) if _is_half(weight)]
+    if any(weight.is_meta for weight, _ in own):
+        raise NoMemoryError("some of the model's weights are not in memory")
+    read = _as_read(network) if own else {}
+    try:
+        for weight, _ in own:
+            try:
+                weight.data = read.get(id(weight), weight.data).to(weight.device).float()
+            except (RuntimeError, MemoryError) as error:
+                if not (isinstance(error, torch.OutOfMemoryError) or is_out_of_memory(error)):
+                    raise
+                raise NoMemoryError(
+                    f"the weights in float32 do not fit into the memory of {weight.device}"
+                ) from error
+        device = own[0][0].device.type if own else "cpu"
+        with torch.autocast(device, enabled=False):
+            yield
+    finally:
+        for weight, dtype in own:
+            weight.data = weight.data.to(dtype)
+
+
+@contextmanager
+def comparable(network: nn.Module) -> Iterator[float]:
+    """Yield how far two ways of computing the same may differ; half precision is upcast meanwhile.
+
+    Where that does not fit, they may differ by what half precision does.
+    """
+    with ExitStack() as stack:
+        tolerance = 1e-5
+        try:
+            stack.enter_context(upcast(network))
+        except NoMemoryError:
+            dtype = half_dtype(network)
+            assert dtype is not None
+            tolerance = 16 * torch.finfo(dtype).eps
+        yield tolerance
+
+
+def _as_read(network: nn.Module) -> dict[int, Tensor]:
+    """Return, by the ids of a network's weights, those of its checkpoint that they are rounded."""
+    found = {}
+    for module in network.modules():
+        if (read_again := getattr(module, READ_AGAIN, None)) is None:
+            continue
+        exact = read_again()[0].state_dict()
+        for name, weight in module.named_parameters():
+            rounded = exact[name].to(weight.dtype) if name in exact else None
+            if rounded is not None and torch.equal(rounded, weight.detach().cpu()):
+                found[id(weight)] = exact[name]
+    return found
+
+
+def _weights(network: nn.Module) -> Iterator[Tensor]:
+    yield from network.parameters()
+    yield from network.buffers()
+
+
+def _is_half(weight: Tensor) -> bool:
+    return weight.dtype in (torch.bfloat16, torch.float16)
