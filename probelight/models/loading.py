@@ -152,12 +152,10 @@ def load_pretrained(
     tokenizer = found.tokenizer
     model: Any  # its class says nothing of a pooler
     if _OUTLINES.get():
-        model = found.outline().to(found.dtype)
+        model = found.outline()
     elif random_weights:
         with one_error(found.source, "configuration"), own_random_state(seed):
             model = form.auto_class.from_config(found.config, dtype=torch.float32)
-        for weight in model.parameters():  # the same numbers in any precision, up to rounding
-            weight.data = weight.data.to(found.dtype)
     else:
         if placed := _placement(found.source, device, device_map):
             found.options["device_map"] = placed
@@ -167,6 +165,9 @@ def load_pretrained(
                 f"{found.source}: device_map {device_map} puts it on several devices, and models "
                 "that read both ways are read on one; leave it out"
             )
+    for weight in model.parameters():  # random ones are the same in any precision, up to rounding
+        if _OUTLINES.get() or random_weights:
+            weight.data = weight.data.to(found.dtype)
     refuse_foreign_tokenizer(form, found.source, model, tokenizer)
     if form is ENCODER and pooler and getattr(model, "pooler", None) is None:
         raise PretrainedError(

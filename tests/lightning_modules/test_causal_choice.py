@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from probelight.datamodules.choices import ChoiceDataModule
+from probelight.io.errors import UsageError
 from probelight.lightning_modules.causal_choice import CausalChoice
 from probelight.models.causal import CausalScorer
 from probelight.models.scorer import TrainedScorer
@@ -196,3 +197,28 @@ def test_a_folder_of_transformers_alone_is_gone_on_with(causal_folder: Folder) -
     assert isinstance(module, CausalChoice)
     assert module.learning_rate == 2e-4
     assert module.choice.scoring == "mean_token"
+
+
+def test_weights_in_half_precision_are_trained_in_it(
+    causal_folder: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
+) -> None:
+    module = CausalChoice(str(causal_folder("llama")), learning_rate=1e-2, dtype="bfloat16")
+    assert {p.dtype for p in module.parameters()} == {torch.bfloat16}
+    assert module.choice.reader.packs  # type: ignore[union-attr]
+    before = scores(module)
+    whole = scores(CausalChoice(str(causal_folder("llama"))))
+    assert before.dtype == torch.float32
+    torch.testing.assert_close(before, whole, rtol=0.05, atol=0.05)
+    losses = Losses()
+    data = ChoiceDataModule(RECORDS, {}, len(RECORDS))
+    quiet_trainer(max_epochs=10, callbacks=[losses]).fit(module, datamodule=data)
+    assert losses.found[-1] < 0.8 * losses.found[0]
+    module.save_pretrained(tmp_path / "saved")
+    module.eval()
+    again: Any = saved_module(tmp_path / "saved", dtype="bfloat16")
+    assert {p.dtype for p in again.parameters()} == {torch.bfloat16}
+    assert scores(again).tolist() == scores(module).tolist()
+    with pytest.raises(UsageError, match="float16: the steps of AdamW are too small"):
+        CausalChoice(str(causal_folder("llama")), dtype="float16")
+    head = CausalChoice(str(causal_folder("llama")), "last_token", dtype="bfloat16")
+    assert scores(head).isfinite().all()
