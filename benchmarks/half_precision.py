@@ -5,7 +5,8 @@
 Items per second of a masked and of a causal model with random weights, large enough for products of
 matrices to be most of the work: the same records, the same calls, the same weights up to rounding.
 Items that half precision cannot decide are scored again in float32, which is part of the time. That
-share is not a trained model's, so the time without it is measured too. The answers are compared on
+share is far above a trained model's, and rounded weights are read, or drawn, again for it: the time
+without it is measured too. The answers are compared on
 probes that are shipped, by the bundled model.
 """
 
@@ -36,7 +37,7 @@ from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.measured import Predictions
 
 FLOAT32 = "float32"
-_SHARPER = 8.0  # with it about as many items are scored again as of a trained model
+_SHARPER = 8.0  # of the rows of words
 MASKED_PROBE, CAUSAL_PROBE = "age_small", "hypernymy_small"
 SHIPPED = (
     *("age_small", "antonym_small", "multihop_small", "taxonomy_small", "wordsense_small"),
@@ -67,7 +68,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
         every = _records(CAUSAL_PROBE, None)
         words = [f"{record.stem} {choice}" for record in every for choice in record.choices]
         model, tokenizer = random_gpt2(words, layers + 4, size, 8000)
-        with torch.no_grad():  # else all answers are about as likely, and every item is close
+        with torch.no_grad():  # else all answers are about as likely
             model.get_input_embeddings().weight.mul_(_SHARPER)
         model.save_pretrained(causal)
         tokenizer.save_pretrained(causal)
