@@ -83,7 +83,9 @@ def upcast(network: nn.Module) -> Iterator[None]:
     try:
         for weight, _ in own:
             try:
-                weight.data = read.get(id(weight), weight.data).to(weight.device).float()
+                # Weights that are made in inference mode could not be trained afterwards.
+                with torch.inference_mode(False):
+                    weight.data = read.get(id(weight), weight.data).to(weight.device).float()
             except (RuntimeError, MemoryError) as error:
                 if not (isinstance(error, torch.OutOfMemoryError) or is_out_of_memory(error)):
                     raise
@@ -94,8 +96,9 @@ def upcast(network: nn.Module) -> Iterator[None]:
         with torch.autocast(device, enabled=False):
             yield
     finally:
-        for weight, dtype in own:
-            weight.data = weight.data.to(dtype)
+        with torch.inference_mode(False):
+            for weight, dtype in own:
+                weight.data = weight.data.to(dtype)
 
 
 @contextmanager

@@ -340,3 +340,12 @@ def test_a_network_without_weights_has_single_precision(tmp_path: Path) -> None:
     assert half_dtype(nn.Linear(1, 1)) is None
     save_file({"a": torch.zeros(1).half()}, tmp_path / "model.safetensors")
     assert own_dtype(str(tmp_path), AutoConfig.for_model("bert")) == torch.float16
+
+
+def test_weights_that_were_upcast_in_inference_mode_can_be_trained() -> None:
+    network = nn.Linear(3, 2).to(torch.bfloat16)
+    with torch.inference_mode(), upcast(network):
+        assert network.weight.dtype == torch.float32
+    assert network.weight.dtype == torch.bfloat16
+    network(torch.ones(1, 3, dtype=torch.bfloat16)).sum().backward()
+    assert network.weight.grad is not None

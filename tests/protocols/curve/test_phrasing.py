@@ -49,7 +49,9 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     def scorer_of(context: RunContext, model: ModelSettings, setup: str) -> Any:
         name = model.name_or_path
-        return SimpleNamespace(name=name, mode="zero_shot", fingerprint=lambda: name)
+        return SimpleNamespace(
+            name=name, mode="zero_shot", dtype="float32", fingerprint=lambda: name
+        )
 
     monkeypatch.setattr(curve_phrasing, "predict", predict)
     monkeypatch.setattr(curve_phrasing, "loaded_scorer", scorer_of)
