@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -89,6 +90,14 @@ class ChoiceModule(pl.LightningModule, ABC):
     def on_fit_start(self) -> None:
         # Lightning leaves the mode as it finds it, and `from_pretrained` gives models in eval mode.
         self.train()
+        if any(p.requires_grad and p.dtype == torch.bfloat16 for p in self.parameters()):
+            warnings.warn(
+                "weights in bfloat16 move in steps of 1/128 of themselves: at small learning rates "
+                "most of AdamW's steps are rounded away. float32 with --trainer.precision "
+                "bf16-mixed is about as fast and loses none",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         logits = self(batch).float()

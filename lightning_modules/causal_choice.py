@@ -36,9 +36,10 @@ class CausalChoice(ChoiceModule):
             tokens ("mean_token") or characters ("mean_char"), those of their letters behind a
             prompt that lists them ("letter"), or a head on the last token ("last_token"). "auto":
             the folder's own, or as in zero-shot scoring.
-        setup: "mc_qa" for questions, "mc_mlm" for sentences with a blank.
+        setup: "mc_qa" for questions, "mc_mlm" for sentences with a blank. None: the folder's own,
+            or "mc_qa".
         head: Of "last_token": "mlp", one hidden layer, or "linear".
-        max_length: Longest text in tokens. None: the folder's own, or 256.
+        max_length: Longest text in tokens. None, or 256: the folder's own, or 256.
         answer_prefix: Of an encoder-decoder model, as in `CandidateTable`.
         learning_rate: Peak rate of AdamW.
         weight_decay: On everything but biases and norms.
@@ -59,7 +60,7 @@ class CausalChoice(ChoiceModule):
         self,
         model_name_or_path: str,
         scoring: ranges.Scoring = "auto",
-        setup: Literal["mc_qa", "mc_mlm"] = "mc_qa",
+        setup: Literal["mc_qa", "mc_mlm"] | None = None,
         head: Literal["mlp", "linear"] | None = None,
         max_length: ranges.MaxLength | None = None,
         answer_prefix: str = "auto",

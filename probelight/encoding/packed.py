@@ -152,7 +152,8 @@ class PackedEncoder(ContinuationEncoder):
         """Tokenise records, as `ContinuationEncoder` does."""
         encoded = super().encode(records)
         assert isinstance(encoded, PackedSet)
-        return replace(encoded, packs=self.packs, reads_end=self.reads_end)
+        sizes = encoded.num_sequences if self.packs else (encoded.choice_text >= 0).sum(axis=1)
+        return replace(encoded, packs=self.packs, reads_end=self.reads_end, num_sequences=sizes)
 
 
 def visible(segments: Tensor, dtype: torch.dtype) -> Tensor:

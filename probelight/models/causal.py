@@ -32,7 +32,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
 from probelight.encoding.chat import Chat
-from probelight.models.checkpoint_files import PretrainedError, scoring_of
+from probelight.models.checkpoint_files import PretrainedError, length_of, scoring_of
 from probelight.models.loading import (
     CAUSAL_LM,
     Form,
@@ -326,8 +326,9 @@ def load(
     model, tokenizer = read(CAUSAL_LM, name, settings.revision, random_weights, seed)
     _refuse_slow(name, tokenizer)
     scoring = scoring_of(name, settings.scoring, setup)
+    length = length_of(name, settings.max_length)
     normalise: Normalise = "mean" if scoring == "mean_token" else "sum"
-    return CausalScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)
+    return CausalScorer(model, tokenizer, normalise, length, settings.answer_prefix)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:

@@ -24,6 +24,7 @@ HEAD_SETTINGS = "choice_head.json"  # of MC-QA, in its encoder's folder
 HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 LIKELIHOOD = "likelihood"  # in the place of a head, where the model's own is all there is
 HEAD_FORMAT = 1
+DEFAULT_MAX_LENGTH = 256  # of texts, where nothing else is asked for
 # Ends of the names of transformers' classes, by model type.
 CLASSES = {
     "transformer": ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel", "ForMultipleChoice"),
@@ -143,6 +144,13 @@ def scoring_of(name_or_path: str, scoring: str, setup: str) -> str:
     return found or ("mean_token" if setup == "mc_qa" else "sum")
 
 
+def length_of(name_or_path: str, max_length: int | None) -> int:
+    """Return the longest text in tokens of a language model: the default is its folder's own."""
+    saved = (head_settings(name_or_path) or {}).get("max_length")
+    asked = None if max_length == DEFAULT_MAX_LENGTH else max_length
+    return asked or saved or DEFAULT_MAX_LENGTH
+
+
 def is_sentence_choice_folder(name_or_path: str) -> bool:
     """Return whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
     return (model_folder(name_or_path) / HEAD_SETTINGS).is_file()
@@ -233,8 +241,8 @@ def trained_dtype(dtype: WeightsDtype) -> WeightsDtype:
     """Return the precision of weights that are trained; refuse one in which they would not move."""
     if dtype == "float16":
         raise UsageError(
-            "dtype float16: the steps of AdamW are too small for weights in float16; train in "
-            "bfloat16, or in float32 with --trainer.precision 16-mixed"
+            "dtype float16: AdamW overflows with weights in float16; train in float32, with "
+            "--trainer.precision 16-mixed or bf16-mixed where it is to be faster"
         )
     return "float32" if dtype == "auto" else dtype
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -26,12 +26,15 @@ from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet, Ids, stac
 from probelight.encoding.infilling import InfillingEncoder
 from probelight.encoding.packed import PADDING, SHARED, PackedEncoder, visible
 from probelight.io import ranges
-from probelight.io.errors import UsageError
+from probelight.io.errors import RecordError, UsageError
 from probelight.io.package import CONFIGS
+from probelight.models.causal import CausalScorer
 from probelight.models.checkpoint_files import (
     LIKELIHOOD,
     PretrainedError,
+    agree,
     head_settings,
+    length_of,
     resolve,
     scoring_of,
 )
@@ -43,9 +46,9 @@ from probelight.models.loading import (
     read_config,
 )
 from probelight.models.networks import Batch, mask_choices, read_by_head
-from probelight.models.pair_choice import DEFAULT_MAX_LENGTH, fresh_head, restore_head
+from probelight.models.pair_choice import DEFAULT_HEAD, fresh_head, restore_head
 from probelight.models.precision import comparable
-from probelight.models.scorer import Reader, ScorerSettings, TrainedScorer
+from probelight.models.scorer import Question, Reader, Scorer, ScorerSettings, TrainedScorer
 from probelight.models.seq2seq import Seq2SeqScorer
 from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record, Setup
@@ -53,7 +56,9 @@ from probelight.probes.record import Record, Setup
 # Logits over a large vocabulary would fill the memory: 64 million are 256 MB.
 _MAX_LOGITS = 1 << 26
 # How many tokens back a model looks, under the names that configs have for it.
-_WINDOWS = ("sliding_window", "window_size", "attention_window", "attention_chunk_size")
+_WINDOWS = ("sliding_window", "attention_window", "attention_chunk_size")
+# Families whose own masks go by places in the sequence, whatever mask they are given.
+_OWN_MASKS = ("gpt_neo",)
 
 
 class ContinuationChoice:
@@ -66,9 +71,10 @@ class ContinuationChoice:
             "letter": the log-likelihood of its letter behind a prompt that lists all choices;
             "last_token": a head on the last token. "auto": the folder's own, or "mean_token" for
             questions and "sum" for blanks, as zero-shot scoring has it.
-        setup: "mc_qa" or "mc_mlm", which the folder's own overrides.
-        head: With "last_token": "mlp" or "linear".
-        max_length: Longest text in tokens. None: the folder's own, or 256.
+        setup: "mc_qa" or "mc_mlm". None: the folder's own, or "mc_qa". What a folder was trained
+            with for another setup is left aside.
+        head: With "last_token": "mlp" or "linear". None: the folder's own, or "mlp".
+        max_length: Longest text in tokens. None, or 256: the folder's own, or 256.
         answer_prefix: Of an encoder-decoder model, as in `CandidateTable`.
         revision: Branch, tag or commit on the Hub.
         random_weights: Fresh weights in the same architecture.
@@ -84,7 +90,7 @@ class ContinuationChoice:
         self,
         name_or_path: str,
         scoring: ranges.Scoring = "auto",
-        setup: Setup = "mc_qa",
+        setup: Setup | None = None,
         head: str | None = None,
         max_length: int | None = None,
         answer_prefix: str = "auto",
@@ -94,13 +100,18 @@ class ContinuationChoice:
         read: Reader = load_pretrained,
     ) -> None:
         saved = head_settings(name_or_path) or {}
-        self.setup: Setup = saved.get("setup") or setup
+        self.setup: Setup = setup or saved.get("setup") or "mc_qa"
         self.scoring = scoring_of(name_or_path, scoring, self.setup)
         has_head = self.scoring == "last_token"
-        self.head_kind = (saved.get("head") or head or "mlp") if has_head else LIKELIHOOD
-        if self.head_kind == "pooler":
+        is_trained = bool(saved) and saved.get("setup") == self.setup and not random_weights
+        own_head = saved["head"] if has_head and is_trained else None
+        if head == "pooler" and has_head:
             raise UsageError("model.head pooler is of encoders; give mlp or linear")
-        self.max_length: int = max_length or saved.get("max_length") or DEFAULT_MAX_LENGTH
+        # The default asks for nothing.
+        given_head = None if head == DEFAULT_HEAD else head
+        head_kind = agree("head", given_head, own_head, name_or_path) or DEFAULT_HEAD
+        self.head_kind = head_kind if has_head else LIKELIHOOD
+        self.max_length = length_of(name_or_path, max_length)
         is_causal = CAUSAL_LM.admits(read_config(name_or_path, revision))
         form = CAUSAL_LM if is_causal else SEQ2SEQ_LM
         self.model, self.tokenizer = read(form, name_or_path, revision, random_weights, seed)
@@ -122,7 +133,7 @@ class ContinuationChoice:
             vocabulary.requires_grad_(False)  # takes no part
         config, size = self.model.config.get_text_config(), vocabulary.weight.shape[1]
         self.head = fresh_head(self.head_kind, config, seed, size) if has_head else nn.Sequential()
-        if saved and has_head and not random_weights:
+        if own_head is not None:
             restore_head(self.head, Path(resolve(name_or_path)))
         self.head.to(self.model.device, self.model.dtype)
 
@@ -179,6 +190,7 @@ class PackedReader:
         self.num_entries = int(config.vocab_size)
         looks_back = [getattr(config, name, None) for name in _WINDOWS]
         sees_all = all(n is None or n >= self.max_length for n in looks_back)
+        sees_all &= config.model_type not in _OWN_MASKS
         self.packs = sees_all and self._packing_is_exact()
 
     def encoder(self) -> PackedEncoder:
@@ -264,32 +276,54 @@ class PackedReader:
 
 def trained_scorer(
     settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
-) -> TrainedScorer:
+) -> ContinuationScorer:
     """Return the scorer of a model whose choices go by more than log-likelihoods of tokens.
 
     Raises:
         PretrainedError: If they go by a head that was never trained.
     """
-    name, length = settings.name_or_path, settings.max_length
+    name = settings.name_or_path
     choice = ContinuationChoice(
         name,
         settings.scoring,
         setup,
-        max_length=None if length == DEFAULT_MAX_LENGTH else length,
+        max_length=settings.max_length,
         answer_prefix=settings.answer_prefix,
         revision=settings.revision,
         random_weights=settings.random_weights,
         seed=seed,
         read=read,
     )
-    is_trained = head_settings(name) is not None
+    saved = head_settings(name)
+    is_trained = saved is not None and saved.get("setup") == setup and not settings.random_weights
     if choice.head_kind != LIKELIHOOD and not is_trained:
         raise PretrainedError(
             f"{name}: model.scoring last_token goes by a head, and here is none that was trained; "
-            "`train.py original` or `curve` trains one, and scoring auto needs none"
+            "`train.py original` trains one, and scoring auto needs none"
         )
     mode = "fine_tuned" if is_trained else f"{choice.kind}_{choice.scoring}"
-    return TrainedScorer(choice, choice.network, mode)
+    return ContinuationScorer(choice, mode)
+
+
+class ContinuationScorer(TrainedScorer):
+    """Scores choices as they are trained, and answers all else as the model without that does."""
+
+    def __init__(self, choice: ContinuationChoice, mode: str) -> None:
+        super().__init__(choice, choice.network, mode)
+        made: Any = CausalScorer if choice.kind == "causal" else Seq2SeqScorer
+        self.plain: Scorer = made(choice.model, choice.tokenizer, "sum", choice.max_length)
+
+    def vocabulary(self) -> Question:
+        return self.plain.vocabulary()
+
+    def log_likelihoods(self) -> Question:
+        return self.plain.log_likelihoods()
+
+    def features(self) -> Question:
+        return self.plain.features()
+
+    def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
+        return self.plain.word_rows(words)
 
 
 def _runs(sizes: Sequence[int], most: int) -> list[slice]:
@@ -356,7 +390,8 @@ class _SizedEncoder:
     """Encodes records for their words, or for their letters where it has a setup of prompts."""
 
     def __init__(self, encoder: ChoiceEncoder, letters: Setup | None) -> None:
-        self.encoder = encoder
+        self.encoder, inner = encoder, cast("Any", encoder)
+        self.tokenizer, self.max_length = inner.tokenizer, inner.max_length
         self.prompts = (
             Prompts(Templates.read(CONFIGS / "prompt" / "default.yaml"), letters)
             if letters
@@ -372,6 +407,9 @@ class _SizedEncoder:
         self.encoder.cache_dir = folder
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
+        for record in records:
+            if not all(choice.strip() for choice in record.choices):
+                raise RecordError(f"{record.where}: a choice is empty, which has no likelihood")
         asked = records
         if self.prompts is not None:
             asked = [self.prompts.letters(r, tuple(range(len(r.choices)))) for r in records]

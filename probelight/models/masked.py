@@ -22,11 +22,11 @@ from probelight.encoding.likelihood import LikelihoodEncoder
 from probelight.encoding.masked import MaskedChoiceEncoder
 from probelight.io.package import BUNDLED_MODEL
 from probelight.models.candidate_head import CandidateHead
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_files import DEFAULT_MAX_LENGTH, PretrainedError
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MASKED_LM, Form, check_pretrained, load_pretrained
 from probelight.models.networks import Batch, mask_choices
-from probelight.models.pair_choice import DEFAULT_MAX_LENGTH, PairChoice, answers_questions
+from probelight.models.pair_choice import PairChoice, answers_questions
 from probelight.models.scorer import (
     LikelihoodScorer,
     Normalise,

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from probelight.encoding.sentence import GROUPS, SentenceChoiceEncoder
 from probelight.io.package import BUNDLED_MODEL
 from probelight.models.checkpoint_files import (
+    DEFAULT_MAX_LENGTH,
     HEAD_FORMAT,
     HEAD_KINDS,
     HEAD_SETTINGS,
@@ -44,7 +45,6 @@ from probelight.models.scorer import Reader
 HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
 
 DEFAULT_HEAD = "mlp"
-DEFAULT_MAX_LENGTH = 256
 CHECKPOINT_HEAD = "multiple_choice"
 HEAD_WEIGHTS = "head.safetensors"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")

@@ -67,11 +67,11 @@ def is_too_close(scores: Sequence[float], dtype: torch.dtype) -> bool:
 
 
 @contextmanager
-def upcast(network: nn.Module) -> Iterator[None]:
+def upcast(network: nn.Module, reads_again: bool = True) -> Iterator[None]:
     """Give a network its weights in float32, and back as they were.
 
-    They are those of the checkpoint where the network was read in less precision than it has and is
-    as it was read; otherwise the same values.
+    With `reads_again` they are those of the checkpoint where the network was read in less precision
+    than it has and is as it was read; otherwise the same values.
 
     Raises:
         NoMemoryError: If there is no room for them; the network is as it was.
@@ -79,7 +79,7 @@ def upcast(network: nn.Module) -> Iterator[None]:
     own = [(weight, weight.dtype) for weight in _weights(network) if _is_half(weight)]
     if any(weight.is_meta for weight, _ in own):
         raise NoMemoryError("some of the model's weights are not in memory")
-    read = _as_read(network) if own else {}
+    read = _as_read(network) if own and reads_again else {}
     try:
         for weight, _ in own:
             try:
@@ -110,7 +110,7 @@ def comparable(network: nn.Module) -> Iterator[float]:
     with ExitStack() as stack:
         tolerance = 1e-5
         try:
-            stack.enter_context(upcast(network))
+            stack.enter_context(upcast(network, reads_again=False))
         except NoMemoryError:
             dtype = half_dtype(network)
             assert dtype is not None

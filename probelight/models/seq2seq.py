@@ -34,7 +34,12 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from probelight.encoding.candidates import Blank
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
-from probelight.models.checkpoint_files import PretrainedError, one_error, scoring_of
+from probelight.models.checkpoint_files import (
+    PretrainedError,
+    length_of,
+    one_error,
+    scoring_of,
+)
 from probelight.models.loading import (
     FILLED_SENTENCE,
     SEQ2SEQ_LM,
@@ -244,8 +249,9 @@ def load(
     name, random_weights = settings.name_or_path, settings.random_weights
     model, tokenizer = read(SEQ2SEQ_LM, name, settings.revision, random_weights, seed)
     scoring = scoring_of(name, settings.scoring, setup)
+    length = length_of(name, settings.max_length)
     normalise: Normalise = "mean" if scoring == "mean_token" else "sum"
-    return Seq2SeqScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)
+    return Seq2SeqScorer(model, tokenizer, normalise, length, settings.answer_prefix)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:

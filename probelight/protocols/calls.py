@@ -184,7 +184,7 @@ def inoculate(
     Raises:
         ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
-    from probelight.models.checkpoint_files import head_settings
+    from probelight.models.checkpoint_files import LIKELIHOOD, head_settings
     from probelight.models.pair_choice import answers_questions
     from probelight.protocols.inoculation.command import inoculate as command
     from probelight.protocols.inoculation.settings import OriginalTask, ProbeOrFiles
@@ -203,7 +203,8 @@ def inoculate(
         if "checkpoint" not in task and answers_questions(name, revision):
             folder = _local_folder(name, revision)
             task = {**task, "checkpoint": folder}
-            if saved := head_settings(folder):
+            saved = head_settings(folder) or {}
+            if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
         options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}

@@ -10,14 +10,23 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, MistralConfig
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    GPTNeoConfig,
+    MistralConfig,
+)
 
-from probelight.io.errors import UsageError
+from probelight.io.errors import RecordError, UsageError
 from probelight.models import continuation_choice
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.continuation_choice import ContinuationChoice, PackedReader, trained_scorer
+from probelight.models.pair_choice import save_head
 from probelight.probes.record import Record
+from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
+from tests.fixtures.answers import answers
 from tests.fixtures.causal import FAMILIES, causal_folder
 
 __all__ = ["causal_folder"]
@@ -216,3 +225,90 @@ def test_what_is_refused(causal_folder: Folder, tmp_path: Path) -> None:
     assert ContinuationChoice(str(tmp_path)).scoring == "sum"
     with pytest.raises(PretrainedError, match="saved with scoring 'sum'; scoring='letter' does"):
         ContinuationChoice(str(tmp_path), "letter")
+
+
+def test_a_family_with_masks_of_its_own_is_never_packed(
+    causal_folder: Folder, tmp_path: Path
+) -> None:
+    torch.manual_seed(1)
+    config = GPTNeoConfig(
+        vocab_size=400,
+        hidden_size=32,
+        num_layers=2,
+        num_heads=2,
+        attention_types=[[["global", "local"], 1]],
+        window_size=16,
+        max_position_embeddings=64,
+    )
+    raw = AutoModelForCausalLM.from_config(config).eval()
+    raw.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(causal_folder("gpt2")).save_pretrained(tmp_path)
+    choice = ContinuationChoice(str(tmp_path), "sum", max_length=16)
+    choice.network.eval()
+    # The first item's texts have fewer tokens than the window, and together more.
+    hand = [[loop(tmp_path, raw, r, c) for c in r.choices] for r in RECORDS]
+    for row, own in zip(logits_of(choice), hand, strict=True):
+        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=1e-5, atol=1e-5)
+
+
+def test_texts_that_are_not_packed_are_counted_one_by_one(causal_folder: Folder) -> None:
+    folder = str(causal_folder("mistral"))  # which looks 5 tokens back
+    encoded = ContinuationChoice(folder, "sum").encoder().encode(RECORDS)
+    assert encoded.num_sequences.tolist() == [3, 2, 2]
+
+
+@pytest.fixture
+def trained_folder(causal_folder: Folder, tmp_path: Path) -> Callable[..., str]:
+    """A folder as a training leaves it: `trained_folder(scoring="letter", ...)`."""
+
+    def make(**settings: Any) -> str:
+        for path in causal_folder("gpt2").iterdir():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+        saved = {"head": "likelihood", "kind": "causal", "setup": "mc_qa", "scoring": "sum"}
+        save_head(tmp_path, (saved | settings)["head"], {}, {**saved, **settings})
+        return str(tmp_path)
+
+    return make
+
+
+def test_what_a_folder_was_trained_with_holds_for_its_own_setup(
+    trained_folder: Callable[..., str],
+) -> None:
+    folder = trained_folder(scoring="letter", max_length=20)
+    assert ContinuationChoice(folder).scoring == "letter"
+    assert ContinuationChoice(folder, setup="mc_mlm").scoring == "sum"
+    assert scorer_for(ModelSettings(folder, kind="causal"), "mc_mlm").mode == "causal_likelihood"
+    assert ContinuationChoice(folder, max_length=256).max_length == 20  # the default asks nothing
+    assert ContinuationChoice(folder, max_length=30).max_length == 30
+
+
+@pytest.mark.parametrize("scoring", ["sum", "mean_char"])
+def test_zero_shot_reads_as_much_as_was_trained(
+    scoring: str, trained_folder: Callable[..., str]
+) -> None:
+    folder = trained_folder(scoring=scoring, max_length=12)
+    scorer = scorer_for(ModelSettings(folder, kind="causal"), "mc_qa")
+    records = [r for r in RECORDS if "[MASK]" not in r.stem]
+    found = torch.stack([answers(scorer.choice_scores(), record)[0] for record in records[:1]])
+    choice = ContinuationChoice(folder)
+    torch.testing.assert_close(found, logits_of(choice, records[:1]), rtol=1e-5, atol=1e-5)
+
+
+def test_a_trained_scoring_leaves_the_other_questions_to_the_model(
+    trained_folder: Callable[..., str], causal_folder: Folder
+) -> None:
+    folder = trained_folder(scoring="mean_char")
+    scorer = scorer_for(ModelSettings(folder, kind="causal"), "mc_qa")
+    assert scorer.mode == "fine_tuned"
+    plain = scorer_for(ModelSettings(str(causal_folder("gpt2")), kind="causal"), "mc_qa")
+    for record in RECORDS:
+        one, two = (answers(s.log_likelihoods(), record)[0] for s in (scorer, plain))
+        torch.testing.assert_close(one, two, rtol=0, atol=1e-6)
+    fresh = ModelSettings(folder, kind="causal", random_weights=True)
+    assert scorer_for(fresh, "mc_qa").mode == "causal_mean_char"
+
+
+def test_an_empty_choice_is_refused(causal_folder: Folder) -> None:
+    choice = ContinuationChoice(str(causal_folder("gpt2")), "mean_char")
+    with pytest.raises(RecordError, match="a choice is empty, which has no likelihood"):
+        choice.encoder().encode([Record("1", "the dog is", ("warm", " "), 0)])

@@ -349,3 +349,15 @@ def test_weights_that_were_upcast_in_inference_mode_can_be_trained() -> None:
     assert network.weight.dtype == torch.bfloat16
     network(torch.ones(1, 3, dtype=torch.bfloat16)).sum().backward()
     assert network.weight.grad is not None
+
+
+def test_a_comparison_of_ways_to_compute_reads_no_checkpoint_again() -> None:
+    network = nn.Linear(3, 2).to(torch.bfloat16)
+
+    def read_again() -> Any:
+        raise AssertionError("gigabytes for a few tokens")
+
+    setattr(network, precision.READ_AGAIN, read_again)
+    with precision.comparable(network) as tolerance:
+        assert network.weight.dtype == torch.float32
+    assert tolerance == 1e-5

@@ -177,7 +177,7 @@ def check_rows(
         answering = [model for model in models if traced_modes(model, data.setup, settings)]
         for model in answering:
             refuse_placed(model)
-            if data.setup in model_type_of(model).trained:
+            if FULL in traced_modes(model, data.setup, settings):
                 trained_for(model, data.setup)
             rows_for_model(data, settings, [model, *answering])
             precision = context.trainer.precision

@@ -285,8 +285,9 @@ class MemoryCheck(Callback):
         if sharing * need.fixed > there and not self.context.force:
             raise UsageError(
                 f"the training needs {sharing * need.fixed / GB:.1f} GB for weights, gradients and "
-                f"AdamW's moments alone, and {where} has {there / GB:.1f} GB; --model.dtype "
-                "bfloat16 halves it, --config configs/trainer/fsdp.yaml divides it among GPUs "
+                f"AdamW's moments alone, and {where} has {there / GB:.1f} GB; --config "
+                "configs/trainer/fsdp.yaml divides it among GPUs, and --model.dtype bfloat16, in "
+                "which small learning rates train next to nothing, halves it "
                 "(activations, which come on top, are less with --trainer.gradient_checkpointing "
                 "true and a higher --trainer.accumulate); --force true goes on regardless"
             )

@@ -126,6 +126,10 @@ def refuse_placed(model: ModelSettings) -> None:
 def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
     """Refuse a model that no original task can have, or a `checkpoint` folder of another type."""
     trained_for(model, "mc_qa", "an original task is questions with answers")
+    if checkpoint is not None and model.random_weights:
+        raise UsageError(
+            f"original.checkpoint {checkpoint} has its own weights; leave model.random_weights out"
+        )
     if checkpoint is not None and (kind := saved_model_type(checkpoint)) != model.kind:
         named = " with the model.name_or_path that it began with"
         raise UsageError(
@@ -289,6 +293,14 @@ def saved_module(
         overrides["monitor"] = monitor
     module: ChoiceModule = resolve_name(trained.made_by).from_folder(folder, **overrides)
     return module
+
+
+def continuation_options(model: ModelSettings) -> dict[str, Any]:
+    """Return what a causal or encoder-decoder model in a folder is told, besides what it holds."""
+    if not model_type_of(model).heads:
+        return {}
+    names = ("scoring", "head", "max_length", "answer_prefix")
+    return {name: getattr(model, name) for name in names}
 
 
 def source_of(model: ModelSettings) -> ModelSource:

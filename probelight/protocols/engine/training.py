@@ -135,6 +135,10 @@ def fit(
         UsageError: If a batch does not fit into the device's memory.
     """
     settings, wandb = context.trainer, context.wandb
+    if settings.precision == "16-true":
+        raise UsageError(
+            "--trainer.precision 16-true: AdamW overflows with weights in float16; give 16-mixed"
+        )
     state_path, problems = starting_point(run, plan.callbacks)
     for problem in problems:
         warnings.warn(problem, RuntimeWarning, stacklevel=2)

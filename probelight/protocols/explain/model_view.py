@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
+from probelight.encoding.packed import SHARED
 from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError, UsageError
 from probelight.models.loading import KeptModel
@@ -212,7 +213,9 @@ def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[P
         return ()
     row = int(batch["pair_index"][0, 0]) if "pair_index" in batch else 0
     source = int(batch["source_index"][row]) if "source_index" in batch else row
-    text = batch["input_ids"][source][batch["attention_mask"][source].bool()]
+    # Of choices that are packed, what they have in common.
+    packed = batch["segments"] == SHARED if "segments" in batch else batch["attention_mask"].bool()
+    text = batch["input_ids"][source][packed[source]]
     read = [("reads", pieces_of(tokenizer, text.tolist()))]
     if "decoder_input_ids" in batch:
         first = int(batch["asked_mask"][row].long().argmax())
@@ -231,7 +234,11 @@ def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]
         ids = [[int(batch["candidate_ids"][0, place])] for place in places]
     else:
         rows = [int(batch["pair_index"][0, place]) for place in places]
-        if "asked_mask" in batch:
+        if "segments" in batch:
+            gold = zip(batch["gold"], batch["token_mask"], strict=True) if "gold" in batch else ()
+            found = [own[exist].tolist() for own, exist in gold]
+            ids = [found[row] for row in rows] if found else []
+        elif "asked_mask" in batch:
             ids = [batch["asked_ids"][row][batch["asked_mask"][row]].tolist() for row in rows]
         else:
             mask = batch.get("answer_mask", batch["attention_mask"]).bool()

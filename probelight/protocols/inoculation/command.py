@@ -19,6 +19,7 @@ from probelight.models.checkpoint_files import (
     head_settings,
     is_word_folder,
     model_folder,
+    scoring_of,
     word_settings,
 )
 from probelight.probes.controls import STANDARD
@@ -370,6 +371,8 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> C
         # The default asks for nothing: the folder's own length holds.
         length = None if model.max_length == ModelSettings.max_length else model.max_length
         agree("max_length", length, saved.get("max_length"), folder)
+        if model_type_of(model).heads:
+            scoring_of(folder, model.scoring, "mc_qa")  # that they agree
     if model_type_of(model).heads and padded_num_choices(given, *tasks) is not None:
         raise UsageError(
             f"original.num_choices {given}: an empty choice has no likelihood, so a model.kind "

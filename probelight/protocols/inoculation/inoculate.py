@@ -16,7 +16,7 @@ from typing import Any
 from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores, candidate_of
 from probelight.callbacks.item_history import ItemHistory
 from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
-from probelight.io.ranges import WeightsDtype, settings_from
+from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.metrics.aggregate import best_checkpoint
@@ -25,7 +25,7 @@ from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import Record
-from probelight.protocols.engine.models import module_for, saved_module
+from probelight.protocols.engine.models import continuation_options, module_for, saved_module
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import FitPlan, fit_choices, planned_memory
@@ -226,7 +226,7 @@ class InoculationRun:
         """
         parts = self.parts
         module = Inoculation(
-            load_module(parts, original_dir, self.subject.model.dtype),
+            load_module(parts, original_dir, self.subject.model),
             learning_rate=setting.learning_rate,
         )
         items, watched = fitted_sets(parts, setting)
@@ -271,7 +271,7 @@ class InoculationRun:
         """
         reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
         before_reported = {one: before[one] for one in reported}
-        scorer = TrainedScorer(load_module(self.parts, checkpoint, self.subject.model.dtype))
+        scorer = TrainedScorer(load_module(self.parts, checkpoint, self.subject.model))
         fingerprint = scorer.fingerprint()
         after = score(self.context, self.parts, scorer, reported)
         lines = self.prediction_lines(before_reported, "_before")
@@ -356,7 +356,7 @@ class InoculationRun:
 
     def fingerprint(self, folder: Path) -> str:
         """Return the sha256 of the weights of the model in a folder."""
-        return model_fingerprint(load_module(self.parts, folder, self.subject.model.dtype))
+        return model_fingerprint(load_module(self.parts, folder, self.subject.model))
 
     def completed(self, record: RunRecord, fingerprint: str) -> RunRecord:
         """Return the record with the counts, files and notices of both tasks."""
@@ -395,7 +395,7 @@ def memory_of(subject: Subject, setting: Setting, context: RunContext) -> Memory
 
     def make() -> ChoiceModule:
         if given is not None:
-            return Inoculation(load_module(parts, model_folder(given), subject.model.dtype))
+            return Inoculation(load_module(parts, model_folder(given), subject.model))
         module = module_for(subject.model, "mc_qa")
         module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
         return Inoculation(module)
@@ -409,7 +409,7 @@ def memory_of(subject: Subject, setting: Setting, context: RunContext) -> Memory
 def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
     """Score all items by the original-task model, once for all doses of a command."""
     parts = parts_of(context, subject)
-    module = load_module(parts, original_dir, subject.model.dtype)
+    module = load_module(parts, original_dir, subject.model)
     return score(context, parts, TrainedScorer(module), parts.sets)
 
 
@@ -425,9 +425,9 @@ def score(
     return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
 
 
-def load_module(parts: Parts, folder: Path, dtype: WeightsDtype) -> ChoiceModule:
+def load_module(parts: Parts, folder: Path, model: ModelSettings) -> ChoiceModule:
     """Return the model in a folder, which pads its questions as the run's config says."""
-    module = saved_module(folder, dtype=dtype)
+    module = saved_module(folder, dtype=model.dtype, **continuation_options(model))
     # Whatever a folder of an earlier version was saved with.
     module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
     return module

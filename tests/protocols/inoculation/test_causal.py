@@ -98,6 +98,30 @@ def test_a_given_decoder_needs_no_head(
     assert not list(tmp_path.glob("out/runs/original-*"))
 
 
+def test_a_given_decoder_is_scored_as_the_settings_say(
+    inoculation_config: dict[str, Any],
+    curve_lm: Folder,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def given(folder: Path, **model: Any) -> dict[str, Any]:
+        config = of(inoculation_config, curve_lm("gpt2"), "causal", **model)
+        config["original"] = {**config["original"], "checkpoint": str(folder)}
+        return {**config, "epochs": 1}
+
+    assert run(given(curve_lm("gpt2"), scoring="sum"), tmp_path / "out", tmp_path) == 0
+    [best] = tmp_path.glob("out/runs/inoculate-*/checkpoints/best")
+    saved = json.loads((best / "choice_head.json").read_text())
+    assert (saved["scoring"], saved["max_length"]) == ("sum", 32)
+    for model, message in (
+        ({"scoring": "letter"}, "saved with scoring 'sum'; scoring='letter' does not fit it"),
+        ({"random_weights": True}, "has its own weights; leave model.random_weights out"),
+    ):
+        assert run(given(best, **model), tmp_path / "refused", tmp_path) != 0
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "refused").exists()
+
+
 def test_questions_are_not_filled_up_for_a_model_without_a_score_of_nothing(
     inoculation_config: dict[str, Any],
     curve_lm: Folder,
