@@ -130,6 +130,27 @@ def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str],
     assert (two_words.entry, two_words.rank, two_words.spellings) == (None, None, ())
 
 
+@pytest.mark.parametrize(
+    ("scoring", "kind", "family"), [("mean_char", "causal", "gpt2"), ("mean_char", "seq2seq", "t5")]
+)
+def test_a_scoring_is_shown_next_to_the_log_likelihoods_that_it_is_made_of(
+    scoring: Any,
+    kind: str,
+    family: str,
+    causal_folder: Callable[[str], Path],
+    curve_lm: Callable[[str], Path],
+) -> None:
+    folder = str((causal_folder if kind == "causal" else curve_lm)(family))
+    plain = told(ModelSettings(folder, kind=kind), "mc_mlm", COMPARED)
+    said = told(ModelSettings(folder, kind=kind, scoring=scoring), "mc_mlm", COMPARED)
+    for one, other in zip(said.candidates, plain.candidates, strict=True):
+        assert one.pieces == other.pieces
+        assert one.log_likelihood == other.log_likelihood
+        assert other.score is not None
+        assert one.score == pytest.approx(other.score / len(one.text.strip()), rel=1e-4)
+    assert said.reads == plain.reads
+
+
 @torch.no_grad()
 def test_an_encoder_decoder_model_shows_both_of_its_texts(curve_lm: Callable[[str], Path]) -> None:
     folder = curve_lm("t5")
