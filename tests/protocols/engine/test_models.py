@@ -341,16 +341,18 @@ def test_a_compiled_transformer_gives_the_same_and_keeps_its_names(tiny_model: P
 
 def test_the_kind_of_a_folder_is_read_from_it(tmp_path: Path) -> None:
     kinds = {
-        "BertForMaskedLM": "transformer",
-        "BertModel": "transformer",
-        "GPT2LMHeadModel": "causal",
-        "LlamaForCausalLM": "causal",
-        "XLMWithLMHeadModel": "transformer",
-        "T5ForConditionalGeneration": "seq2seq",
+        "BertForMaskedLM": ("bert", "transformer"),
+        "BertModel": ("bert", "transformer"),
+        "GPT2LMHeadModel": ("gpt2", "causal"),
+        "GPT2Model": ("gpt2", "causal"),  # its class says nothing, its config does
+        "LlamaForCausalLM": ("llama", "causal"),
+        "XLMWithLMHeadModel": ("xlm", "transformer"),
+        "T5ForConditionalGeneration": ("t5", "seq2seq"),
+        "T5Model": ("t5", "seq2seq"),
     }
-    for name, kind in kinds.items():
+    for name, (family, kind) in kinds.items():
         (tmp_path / name).mkdir()
-        config = {"model_type": "x", "architectures": [name]}
+        config = {"model_type": family, "architectures": [name]}
         (tmp_path / name / "config.json").write_text(json.dumps(config))
         assert saved_model_type(tmp_path / name) == kind
         saved = {"format": 1, "head": "likelihood", "kind": "seq2seq"}
