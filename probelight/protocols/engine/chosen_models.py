@@ -183,6 +183,14 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
             f"model.scoring {model.scoring} is of kinds causal and seq2seq, and {model.label} is "
             f"of kind {model.kind}; leave it out"
         )
+    # "auto" may be a head, where the folder was trained with one.
+    has_head = model.scoring in (AUTO, "last_token") and model.head != "pooler"
+    is_asked = model.head != DEFAULT["head"]
+    if MODEL_TYPES[model.kind].heads and is_asked and not has_head:
+        raise UsageError(
+            f"model.head {model.head}: a model of kind {model.kind} has a head, mlp or linear, "
+            "with model.scoring last_token alone; leave it out"
+        )
     return model
 
 

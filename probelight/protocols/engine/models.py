@@ -247,6 +247,8 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
 def check_module(model: ModelSettings, setup: Setup) -> None:
     """Refuse a model that cannot be trained for a setup, without reading its weights."""
     trained_for(model, setup)
+    if model_type_of(model).heads:
+        scoring_of(model.name_or_path, model.scoring, setup)  # that they agree
     if model_type_of(model).has_checkpoint:
         from probelight.models.loading import check_pretrained
 
@@ -268,6 +270,8 @@ def check_files(model: ModelSettings) -> None:
         return
     check_config(folder)
     check_tokenizer_files(folder)
+    if model_type_of(model).heads:
+        scoring_of(model.name_or_path, model.scoring, "mc_qa")  # that they agree
     if not model.random_weights:
         check_weights(folder)
 

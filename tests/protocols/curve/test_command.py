@@ -187,6 +187,15 @@ MISTAKES = [
         "--probes={pairs} --models={gpt2} --model.scoring=letters",
         "letters",
     ),
+    (
+        "--probes={pairs} --model.name_or_path={gpt2} --model.kind=causal --model.head=linear "
+        "--model.scoring=sum",
+        "model.head linear: a model of kind causal has a head, mlp or linear, with model.scoring",
+    ),
+    (
+        "--probes={pairs} --model.name_or_path={gpt2} --model.kind=causal --model.head=pooler",
+        "model.head pooler: a model of kind causal has a head, mlp or linear, with model.scoring",
+    ),
     ("--probes={pairs} --model.scoring=letter", "is of kinds causal and seq2seq, and"),
 ]
 
