@@ -1,21 +1,24 @@
-"""Models with random weights and a tokenizer that fits: sizes to measure, not models to use."""
+"""Models of a size, with a tokenizer that fits: to measure, not to use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
+import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from tokenizers.trainers import BpeTrainer
+from torch import nn
 from transformers import (
     AutoTokenizer,
     BertConfig,
+    BertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
     PreTrainedTokenizerFast,
 )
 
-from probelight.io.package import SMALL_MODEL
+from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL
 from probelight.models.checkpoint_files import model_folder
 from probelight.models.networks import own_random_state
 
@@ -41,6 +44,28 @@ def write_random_model(
     config.architectures = ["BertForMaskedLM"]
     config.save_pretrained(folder)
     return str(folder)
+
+
+def write_wide_model(folder: str | Path, intermediate_size: int) -> None:
+    """Write the bundled model with more neurons in each feed-forward layer, which do nothing.
+
+    Its answers are the bundled model's; its work is that of a larger one.
+    """
+    source = model_folder(BUNDLED_MODEL)
+    model = BertForMaskedLM.from_pretrained(source, dtype=torch.float32)
+    for layer in model.bert.encoder.layer:
+        up, down = layer.intermediate.dense, layer.output.dense
+        wide_up = nn.Linear(up.in_features, intermediate_size)
+        wide_down = nn.Linear(intermediate_size, down.out_features)
+        with torch.no_grad():
+            wide_up.weight[: up.out_features], wide_up.bias[: up.out_features] = up.weight, up.bias
+            wide_down.weight.zero_()
+            wide_down.weight[:, : up.out_features] = down.weight
+            wide_down.bias.copy_(down.bias)
+        layer.intermediate.dense, layer.output.dense = wide_up, wide_down
+    model.config.intermediate_size = intermediate_size
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(source).save_pretrained(folder)
 
 
 def random_gpt2(
