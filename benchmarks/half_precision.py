@@ -1,6 +1,6 @@
 """Zero-shot scoring in half precision compared with float32, and whether the answers are the same.
 
-    python -m benchmarks.half_precision [--dtype bfloat16] [--threads 2] [--quick]
+    python -m benchmarks.half_precision [--dtype bfloat16] [--mirror FOLDER] [--threads 2] [--quick]
 
 Items per second of a masked and of a causal model, large enough for products of matrices to be
 most of the work: the same records, the same calls, the same weights up to rounding. The masked one
@@ -40,6 +40,7 @@ from probelight.results.measured import Predictions
 FLOAT32 = "float32"
 _SHARPER = 8.0  # of the rows of words
 MASKED_PROBES, CAUSAL_PROBE = ("age_small", "antonym_small"), "hypernymy_small"
+RELEASED = ("age_comparison", "antonym_negation")
 SHIPPED = (
     *("age_small", "antonym_small", "multihop_small", "taxonomy_small", "wordsense_small"),
     *("definitions_small", "definitions_large", "hypernymy_small", "hyponymy_small"),
@@ -50,6 +51,9 @@ def main() -> None:
     """Measure and print."""
     parser = Arguments(__doc__, rounds=3, quick="tiny models")
     parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float16"])
+    parser.add_argument(
+        "--mirror", help="of released files, for the masked model; none: small ones"
+    )
     parser.add_argument("--items", type=int, default=48, help="of each probe that is timed")
     parser.add_argument("--compared", type=int, default=60, help="of each probe that is shipped")
     measure(parser.chosen())
@@ -75,8 +79,12 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
         del model
         wide = ModelSettings(str(masked), multi_token="skip")
         kinds: dict[str, tuple[ModelSettings, Setup, list[Record]]] = {
-            f"masked, {probe}": (wide, "mc_mlm", _records(probe, 12 if chosen.quick else None))
-            for probe in MASKED_PROBES
+            f"masked, {probe}": (
+                wide,
+                "mc_mlm",
+                _records(probe, 12 if chosen.quick else None, chosen.mirror),
+            )
+            for probe in (RELEASED if chosen.mirror else MASKED_PROBES)
         }
         kinds["causal"] = (ModelSettings(str(causal), kind="causal"), "mc_qa", texts)
         for kind, (settings, setup, records) in kinds.items():
@@ -148,8 +156,8 @@ def _num_different(ours: Predictions, theirs: Predictions) -> int:
     return sum(a != b for a, b in zip(ours.best, theirs.best, strict=True))
 
 
-def _records(probe: str, most: int | None) -> list[Record]:
-    return list(load_entry(probe, None)[0].records[:most])
+def _records(probe: str, most: int | None, mirror: str | None = None) -> list[Record]:
+    return list(load_entry(probe, None, mirror=mirror)[0].records[:most])
 
 
 if __name__ == "__main__":

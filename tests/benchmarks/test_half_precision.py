@@ -13,7 +13,7 @@ from probelight.models.checkpoint_files import model_folder
 
 
 def test_quick_answers_are_those_of_float32() -> None:
-    chosen = {"dtype": "bfloat16", "items": 4, "compared": 12, "rounds": 1}
+    chosen = {"mirror": None, "dtype": "bfloat16", "items": 4, "compared": 12, "rounds": 1}
     figures = measure(Namespace(quick=True, device="cpu", output=None, **chosen))
     differ = [value for name, value in figures.items() if name.endswith("answers that differ")]
     assert differ == [0, 0, 0, 0]
