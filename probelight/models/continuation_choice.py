@@ -22,7 +22,13 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet, Ids, stacked
+from probelight.encoding.encoded_set import (
+    ChoiceEncoder,
+    EncodedSet,
+    Ids,
+    stacked,
+    token_budget_batches,
+)
 from probelight.encoding.infilling import InfillingEncoder
 from probelight.encoding.packed import PADDING, SHARED, PackedEncoder, visible
 from probelight.io import ranges
@@ -103,8 +109,10 @@ class ContinuationChoice:
         self.setup: Setup = setup or saved.get("setup") or "mc_qa"
         self.scoring = scoring_of(name_or_path, scoring, self.setup)
         has_head = self.scoring == "last_token"
-        is_trained = bool(saved) and saved.get("setup") == self.setup and not random_weights
-        own_head = saved["head"] if has_head and is_trained else None
+        # Of a folder that was trained for the setup; its scoring and head hold for no other.
+        is_own = bool(saved) and saved.get("setup") == self.setup
+        self.is_trained = is_own and not random_weights
+        own_head = saved["head"] if has_head and self.is_trained else None
         if head == "pooler" and has_head:
             raise UsageError("model.head pooler is of encoders; give mlp or linear")
         # The default asks for nothing.
@@ -229,7 +237,8 @@ class PackedReader:
             return
         counts = torch.bincount(row, minlength=num_rows).tolist()
         ends = [0, *accumulate(counts)]
-        for rows in _runs(counts, most):
+        for part in token_budget_batches([1] * num_rows, most, range(num_rows), counts):
+            rows = slice(part[0], part[-1] + 1)
             yield rows, slice(ends[rows.start], ends[rows.stop])
 
     def _read(self, batch: Batch, rows: slice, places: slice) -> tuple[Tensor, Tensor]:
@@ -294,14 +303,12 @@ def trained_scorer(
         seed=seed,
         read=read,
     )
-    saved = head_settings(name)
-    is_trained = saved is not None and saved.get("setup") == setup and not settings.random_weights
-    if choice.head_kind != LIKELIHOOD and not is_trained:
+    if choice.head_kind != LIKELIHOOD and not choice.is_trained:
         raise PretrainedError(
             f"{name}: model.scoring last_token goes by a head, and here is none that was trained; "
             "`train.py original` trains one, and scoring auto needs none"
         )
-    mode = "fine_tuned" if is_trained else f"{choice.kind}_{choice.scoring}"
+    mode = "fine_tuned" if choice.is_trained else f"{choice.kind}_{choice.scoring}"
     return ContinuationScorer(choice, mode)
 
 
@@ -324,17 +331,6 @@ class ContinuationScorer(TrainedScorer):
 
     def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
         return self.plain.word_rows(words)
-
-
-def _runs(sizes: Sequence[int], most: int) -> list[slice]:
-    """Return runs of neighbours whose sizes are `most` together, or one that is larger alone."""
-    runs, begin, total = [], 0, 0
-    for place, size in enumerate(sizes):
-        if place > begin and total + size > most:
-            runs.append(slice(begin, place))
-            begin, total = place, 0
-        total += size
-    return [*runs, slice(begin, len(sizes))]
 
 
 class DecoderReader:
