@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -94,8 +94,7 @@ def demo(
     refuse_untrained([model], "the zero-shot part of demo")
     config = {
         "command": "demo",
-        **asdict(plan),
-        "probe": plan.probe.config(),
+        **replace(plan, model=model).config(),
         "model": {"name": None, **model.config()},
     }
     folder = CommandFolder(Path(output_dir), config)

@@ -6,9 +6,9 @@ A probe is named as one of the catalogue, as a folder that `probes build` wrote,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError
@@ -47,6 +47,7 @@ class AuditSettings(Settings):
     split_seed: Seed = 0
     fit: FitSettings = field(default_factory=lambda: replace(ESIM_FIT, patience=5))
     transformer: FitSettings = field(default_factory=lambda: TRANSFORMER_FIT)
+    newer: ClassVar = ("transformer",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,13 +56,6 @@ class AuditSettings(Settings):
                 "training.transformer.patience needs training.fit.patience, by which train items "
                 "are held out"
             )
-
-    def config(self) -> dict[str, Any]:
-        """Return plain values, without `transformer` in its default: runs keep their keys."""
-        values = asdict(self)
-        if self.transformer == TRANSFORMER_FIT:
-            del values["transformer"]
-        return values
 
 
 DEFAULT_AUDIT = AuditSettings()

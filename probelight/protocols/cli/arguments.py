@@ -29,6 +29,8 @@ from probelight.io.ranges import NotBlank
 
 CONFIG_OPTIONS = {"--config", "-c"}
 # Groups of options that people give a value, and the option of the section that they mean.
+# Groups of options that may be given the value of their first one.
+FIRST = {"tuning": "method", "keeping": "method"}
 MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}
 
 
@@ -102,7 +104,13 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
             following = value if equals else remaining.popleft() if remaining else None
             if following is None or (not following and key not in known.lists):
                 raise UsageError(f"{name}: its value is missing")
-            if key not in known.lists:
+            if first := _first_option(key, following, known):
+                name, key, following = (
+                    f"{name}.{first}",
+                    f"{key}.{first}",
+                    current_class_path(following),
+                )
+            elif key not in known.lists:
                 section = "" if is_config else key
                 following = _section_text(following, section, known, arguments.files)
             elif not (following.startswith("[") or following == "null"):
@@ -115,6 +123,13 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
         if not (is_config or key in known.sections):
             arguments.options.add(key)
     return arguments
+
+
+def _first_option(section: str, value: str, known: Known) -> str:
+    """Return the option that the value of a section is of, as in `--tuning lora`; "" for a file."""
+    first = FIRST.get(section.rpartition(".")[2], "")
+    is_text = section in known.sections and not value.startswith("{")
+    return first if is_text and not value.endswith((".yaml", ".yml")) else ""
 
 
 def _split(text: str) -> list[str]:
@@ -158,6 +173,8 @@ def _without_empty_sections(content: Mapping[str, Any], place: str, known: Known
             value = _without_empty_sections(value, name, known)
         elif isinstance(value, str) and name in known.lists:
             value = _split(value)
+        elif isinstance(value, str) and (first := _first_option(name, value, known)):
+            value = {first: value}
         if value is not None or name not in known.sections:
             kept[key] = value
     return kept

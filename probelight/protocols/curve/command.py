@@ -129,7 +129,7 @@ def curve(
         "probes": names,
         "phrasings": phrased,
         "options": asdict(options),
-        "grid": asdict(grid),
+        "grid": grid.config(),
         **user_files.recorded,
     }
     check_grid(grid, [*names, *phrased, *user_files.configs])
@@ -277,9 +277,9 @@ def curve_jobs(curve: Curve) -> list[Job]:
                 **trainer.precisions(with_default=False),
             }
             if model_type_of(model).is_pretrained:
-                config |= asdict(settings.head_fit(mode))
+                config |= settings.head_fit(mode).config()
             else:
-                config["fit"] = asdict(curve.fit)
+                config["fit"] = curve.fit.config()
             name = f"curve-{data.config.name}-{mode}-{num_train}-{model.label}"
             config = {**config, **drawn}
             jobs.append(Job(name, config, run_job, weights_bytes=size, num_texts=num_texts))
@@ -306,7 +306,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 "facts": name,
                 "control": facts_control,
                 "seed": stage.seed,
-                "fit": asdict(stage.settings),
+                "fit": stage.settings.config(),
                 **precision,
                 "data": checksums(stage.facts),
                 "curve": curve.config(),
@@ -333,7 +333,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                     "seed": seed,
                     "with_levels": (size, control, seed) == level,
                     "mode": FULL,
-                    "fit": asdict(curve.fit),
+                    "fit": curve.fit.config(),
                     **precision,
                 }
                 needs: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ class Curve:
         return {
             "probe": self.probe,
             "models": [model.config() for model in self.models],
-            "settings": asdict(self.settings),
+            "settings": self.settings.config(),
             "options": asdict(self.options),
         }
 

@@ -11,13 +11,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL, current_model
+from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
     CONFIG,
     HEAD_SETTINGS,
@@ -376,11 +377,14 @@ class Fit(ranges.Settings):
         learning_rate: Peak rate.
         epochs: Passes over what is trained on.
         batch_size: Examples in an optimiser step, all processes together.
+        tuning: Which weights are trained.
     """
 
     learning_rate: ranges.LearningRate = 1e-5
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
+    tuning: Tuning = FULL_TUNING
+    newer: ClassVar = ("tuning",)
 
     def num_steps(self, num_items: int) -> int:
         """Return the optimiser steps of a training on so many examples."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +13,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
+from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
     agree,
     head_settings,
@@ -81,7 +81,7 @@ DEFAULT_DOSE = 100
         example="train.py inoculate --config configs/experiment/inoculate_hypernymy.yaml "
         "--dose 100 --output_dir runs/inoculate",
         shown="output_dir original.name original.sets original.checkpoint probe.name data.train "
-        "data.setup model.name_or_path dose extra learning_rate epochs seed dry_run mirror "
+        "data.setup model.name_or_path dose extra learning_rate epochs tuning.method seed dry_run mirror "
         "trainer.accelerator engine.kind wandb.project",
     )
 )
@@ -96,6 +96,7 @@ def inoculate(
     learning_rate: ranges.LearningRate = 1e-5,
     epochs: ranges.NumEpochs = 3,
     batch_size: ranges.BatchSize = 16,
+    tuning: Tuning = FULL_TUNING,
     seed: ranges.Seed = 0,
     dry_run: bool = False,
     force: bool = False,
@@ -118,6 +119,7 @@ def inoculate(
         learning_rate: Peak rate of the inoculation.
         epochs: Epochs; each one's model is a candidate for M*.
         batch_size: Questions in an optimiser step, all processes together.
+        tuning: Which weights the inoculation trains: "full", or "lora" for an adapter's.
         seed: Seeds the dose, its order and dropout.
         dry_run: Only say how many runs and steps, how much time and memory it would take.
         force: Train what does not fit into the memory that there is, by what is known before.
@@ -147,7 +149,13 @@ def inoculate(
         if dose < DEFAULT_DOSE:
             print(f"dose {dose}: all that are left for doses, not the default of {DEFAULT_DOSE}")
     setting = Setting(
-        dose, extra, seed, learning_rate=learning_rate, epochs=epochs, batch_size=batch_size
+        dose,
+        extra,
+        seed,
+        learning_rate=learning_rate,
+        epochs=epochs,
+        batch_size=batch_size,
+        tuning=tuning,
     )
     jobs = inoculation_jobs(subject, [setting], context)
     for notice in (*parts.probe.notices, *parts.original.notices, *parts.other_notices):
@@ -161,7 +169,7 @@ def inoculate(
         "model": model.config(),
         "original": resolved_task(model, original, parts.probe, parts.original),
         "probe": probe.config(),
-        **asdict(setting),
+        **setting.config(),
         **user_files.recorded,
     }
     files = user_files.parts.values()
@@ -235,7 +243,7 @@ def inoculation_jobs(
         jobs.job(
             f"inoculate-{jobs.probe_name}-k{setting.dose}-{setting.extra}-s{setting.seed}"
             f"{jobs.ending}",
-            {"protocol": INOCULATION, "setting": asdict(setting)},
+            {"protocol": INOCULATION, "setting": setting.config()},
             num_steps=jobs.num_steps(setting),
         )
         for setting in settings
@@ -327,7 +335,7 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
         config = {
             "protocol": FIRST,
             "model": model.config(),
-            "first": asdict(task.first),  # original tasks that begin alike share it
+            "first": task.first.config(),  # original tasks that begin alike share it
             "num_choices": keyed_num_choices(task.num_choices, splits),
             "seed": task.seed,
             **_data_config(splits.files, trainer),
@@ -378,7 +386,7 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> C
             f"original.num_choices {given}: an empty choice has no likelihood, so a model.kind "
             f"{model.kind} gets none to fill questions up; leave it out"
         )
-    return {**asdict(task), "num_choices": keyed_num_choices(given, *tasks)}
+    return {**task.config(), "num_choices": keyed_num_choices(given, *tasks)}
 
 
 def _data_config(sets: Iterable[ProbeData], trainer: TrainerSettings) -> Config:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, Literal
 
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
@@ -133,6 +133,7 @@ class InoculatedProbe(ranges.Settings):
     control: str = STANDARD
     others: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     phrasings: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
+    newer: ClassVar = ("control", "others", "phrasings")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,11 +149,6 @@ class InoculatedProbe(ranges.Settings):
                 f"probe.control: {self.control} goes by words and arguments that curves alone put "
                 f"in; an inoculation takes {', '.join([STANDARD, *fitting])}"
             )
-
-    def config(self) -> dict[str, Any]:
-        """Return plain values, without newer settings at their defaults: runs keep their keys."""
-        newer = {"control": STANDARD, "others": [], "phrasings": []}
-        return {k: v for k, v in asdict(self).items() if k not in newer or v != newer[k]}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -279,7 +279,7 @@ def _setting_jobs(
         return [
             jobs.job(
                 f"{name}-lr{rate:g}-{extra}-s{seed}",
-                {**shared, "setting": asdict(setting(extra, rate))},
+                {**shared, "setting": setting(extra, rate).config()},
                 [before],
                 steps[extra],
             )
@@ -290,7 +290,7 @@ def _setting_jobs(
         "learning_rate": {"low": min(rates), "high": max(rates), "log": True},
         "extra": {"choices": list(row.extras)},
     }
-    default = asdict(setting(row.extras[0], rates[0]))
+    default = setting(row.extras[0], rates[0]).config()
     fixed = {key: value for key, value in default.items() if key not in search}
     trials: list[Job] = []
     for trial in range(grid.num_trials):
