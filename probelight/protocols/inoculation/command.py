@@ -42,6 +42,7 @@ from probelight.protocols.inoculation.data import (
     original_splits,
     padded_num_choices,
     parts_of,
+    replayed_items,
     training_items,
 )
 from probelight.protocols.inoculation.settings import (
@@ -317,6 +318,7 @@ class SubjectJobs:
 
     def num_steps(self, setting: Setting) -> int:
         """Return the optimiser steps of an inoculation; UsageError if items are too few."""
+        replayed_items(self.parts, setting)  # that there are any, before something is trained
         return setting.num_steps(len(training_items(self.parts, setting)))
 
 

@@ -237,6 +237,14 @@ class Setting(Fit):
     keeping: Keeping = field(default=KEEPING_NOTHING, kw_only=True)
     newer: ClassVar = ("tuning", "keeping")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.keeping.replayed_share and self.batch_size < 2:
+            raise UsageError(
+                f"keeping {self.keeping.method} replays a share of each batch, and batch_size is "
+                f"{self.batch_size}; give 2 or more"
+            )
+
     @property
     def way(self) -> tuple[str, float | None]:
         """How it keeps what was known, and how strongly, as in results.csv; ("", None) for not."""
