@@ -172,7 +172,7 @@ def test_kills_of_a_run_that_keeps_what_was_known_change_nothing(
     config = {**inoculation_config, "keeping": way}
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert run(config, whole, tmp_path) == 0
-    for step in (3, 2, 4, 2, 3):
+    for step in (12, 2):  # 8 of them train the original task
         done = run_killed(config, killed, tmp_path, step, "SIGKILL")
         assert done.returncode == -9, done.stderr
     assert run(config, killed, tmp_path) == 0
