@@ -174,7 +174,7 @@ class Subject:
 
 
 # Strength of each way, where none is given.
-STRENGTHS = {"replay": 0.5, "l2_sp": 0.01, "distillation": 1.0}
+STRENGTHS = {"replay": 0.5, "l2_sp": 1.0, "distillation": 1.0}
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,8 @@ class Keeping(ranges.Settings):
         method: "none"; "replay": reserved original-task questions are a share of each batch;
             "l2_sp": weights are pulled back to where they started (Li et al. 2018); "distillation":
             the answers to reserved original-task questions are to stay what they were.
-        strength: The share of replay (0.5), half of the factor of the squared distance in l2_sp
-            (0.01), or what a replayed question counts for each probe question in distillation (1).
+        strength: The share of replay (0.5); twice the factor of the squared distance of l2_sp (1);
+            what a replayed question counts for one of the probe in distillation (1).
         share: Share of each batch that distillation replays.
     """
 
