@@ -43,7 +43,8 @@ class ChoiceDataModule(ResumableData):
     number of processes, and resume exactly (each process draws its own dropout for each batch).
     Evaluation scores do not depend on the number of processes, and on the batch size only by
     rounding. Batches are dicts of tensors, see `EncodedSet.collate`; `item` is the index of a
-    record in its sequence.
+    record in its sequence. With `replay` training batches have `REPLAYED` too, and its records
+    count on from the last of `train`.
 
     Args:
         train: Records to train on, None where nothing is trained.

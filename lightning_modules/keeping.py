@@ -77,24 +77,26 @@ class L2SP(Penalty):
                 "l2_sp holds every weight to where it started, and a sharded strategy (fsdp) gives "
                 "each process a part of each: train with ddp or on one device"
             )
-        self._started = [start.to(device) for start in self._started]
+        pairs = zip(self._started, self._weights, strict=True)
+        self._started = [start.to(weight) for start, weight in pairs]  # its precision too
 
     def held(self) -> Iterator[Tensor]:
         yield from self._started
 
     @torch.no_grad()
     def add_gradients(self) -> Tensor | None:
-        penalty = torch.zeros((), device=self._started[0].device)
-        for weight, start in zip(self._weights, self._started, strict=True):
-            if weight.grad is not None:  # others are not moved
-                moved = weight - start.to(weight.dtype)
-                weight.grad.add_(moved, alpha=self.strength)
-                penalty += moved.float().square().sum()
-        return self.strength / 2 * penalty
+        pairs = zip(self._weights, self._started, strict=True)
+        found = [  # others are not moved
+            (weight.grad, weight - start) for weight, start in pairs if weight.grad is not None
+        ]
+        gradients, moved = zip(*found, strict=True)
+        torch._foreach_add_(gradients, moved, alpha=self.strength)
+        distances = torch.stack(torch._foreach_norm(moved, dtype=torch.float32))
+        return self.strength / 2 * distances.square().sum()
 
 
 class Distillation(Penalty):
-    """Keep the answers to original-task questions what they were (Hinton et al. 2015; Li & Hoiem).
+    """Keep the answers to original-task questions what they were (Li and Hoiem 2017).
 
     Of each question that is replayed, strength times KL(before || now) counts in place of its
     cross-entropy, so its gold answer is not used. The model before answers without dropout.
