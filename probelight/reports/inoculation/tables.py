@@ -18,6 +18,7 @@ from probelight.reports.inoculation.runs import (
     Inoculation,
     above_chance,
     doses,
+    drawn,
     interval_of,
     with_and_without_replay,
     with_controls,
@@ -211,7 +212,7 @@ def _record(
     best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
     setting = "dose extra learning_rate num_settings seed epoch chosen".split()
     record = {
-        **cell.series._asdict(),
+        **cell.series.columns,
         **{name: getattr(cell, name) for name in setting},
         **more,
         "cost_interpretable": interpretable,
@@ -236,7 +237,7 @@ def _flips(row: Any) -> Cell:
 def _means(dose: Dose) -> dict[str, object]:
     """Return the mean and the spread of each metric."""
     record: dict[str, object] = {
-        **dose.series._asdict(),
+        **dose.series.columns,
         "dose": dose.dose,
         "num_seeds": len(dose.runs),
         "cost_interpretable": dose.interpretable,
@@ -308,7 +309,7 @@ def _pooled(rows: Sequence[Row]) -> Row:
 
 def summary(results: Results) -> str:
     """Return what the largest doses gave and cost, and whether selection lost anything."""
-    lines = list(doses(with_controls(results)).values())
+    lines = list(doses(drawn(results)).values())
     found: dict[str, dict[str, list[str]]] = {}
     for line in lines[:MOST]:
         for about, verdict, name in _verdicts(line[-1]):
