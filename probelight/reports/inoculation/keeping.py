@@ -1,0 +1,384 @@
+"""Ways of keeping what was known, compared where the probe has gained as much with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import groupby
+from math import inf
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from probelight.metrics.front import Cut, Point, Runs, bounds_of, cut_at, influences
+from probelight.reports import table as tables
+from probelight.reports import words
+from probelight.reports.estimates import Estimate, Verdict, named, verdict_of
+from probelight.reports.inoculation.runs import (
+    METRICS,
+    Dose,
+    Inoculation,
+    Series,
+    best_of,
+    with_controls,
+)
+from probelight.reports.inoculation.tables import COST, WHAT, cost_column
+from probelight.reports.table import Column, Table, text, whole
+from probelight.results.load import Results
+
+NONE = "none"
+NAMES = {"l2_sp": "L2-SP", "lora": "LoRA"}
+# What the strength of a way is; of these a larger one holds back more. Of others it is a rank.
+STRENGTHS = {"replay": "share", "l2_sp": "alpha", "distillation": "weight"}
+GAIN, ORIGINAL = "probe_gain", "original_accuracy"
+Place = tuple[str, float | None, float | None]  # way of keeping, strength, rate
+MOST = 3  # comparisons in the paragraph
+MEASURED = (
+    "Gain: accuracy on the probe after minus before; cost: accuracy on the original task before "
+    "minus after, both on the report items, means over seeds."
+)
+AGAINST: Mapping[Verdict, str] = {
+    "below": "less was lost with",
+    "above": "more was lost with",
+    "not distinguishable": "no difference could be told with",
+    "unknown": "there is no interval to tell a difference with",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A strength and a rate of a way of keeping what was known, with the runs of its seeds."""
+
+    keeping: str
+    strength: float | None
+    rate: float | None
+    dose: Dose
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether all seeds have a gain and a cost."""
+        return self.dose.gain is not None and self.dose.mean(COST) is not None
+
+    @property
+    def strength_name(self) -> str:
+        """What its strength is called; "" where it has none."""
+        return "" if self.strength is None else STRENGTHS.get(self.keeping.split("+")[0], "rank")
+
+    @property
+    def point(self) -> Point:
+        """Its place, higher where it holds back less, and what it gained and cost."""
+        gain, cost, strength = self.dose.gain, self.dose.mean(COST), self.strength or 0.0
+        assert gain is not None
+        assert cost is not None
+        place = (strength if self.strength_name == "rank" else -strength, self.rate or 0.0)
+        before = [run.trajectory.get(ORIGINAL, {}).get(0) for run in self.dose.runs]
+        after = [run.selected_on(ORIGINAL) for run in self.dose.runs]
+        lost = [
+            inf if b is None or a is None else b - a for b, a in zip(before, after, strict=True)
+        ]
+        return Point(place, gain.value, cost, fmean(lost))
+
+    def items(self, metric: str) -> Runs:
+        """Return by seed what each item gained, or lost."""
+        task, signs, _ = METRICS[metric]
+        return {
+            run.seed or 0: np.sum(
+                [sign * np.array(run.run.sides[task].scores[t]) for t, sign in signs.items()], 0
+            )
+            for run in self.dose.runs
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The ways that were tried at one dose, with their settings by the ways' names."""
+
+    series: Series
+    dose: int
+    methods: Mapping[str, Sequence[Setting]]  # with the seeds that all ways share
+    left_out: Mapping[str, Sequence[Setting]]  # settings that lack some of these
+
+    @cached_property
+    def refused(self) -> str:
+        """Why the ways are not compared; "" if they are."""
+        settings = [setting for method in self.methods.values() for setting in method]
+        if len(self.methods) < 2:
+            return "the ways have no seeds in common"
+        if not all(setting.dose.interpretable for setting in settings):
+            return "the model was not above chance on the original task before"
+        return "" if self.gain > 0 else "not every way gained anything on the probe"
+
+    @cached_property
+    def highest(self) -> dict[str, float]:
+        """The highest gain of each way."""
+        return {n: max(s.point.gain for s in found) for n, found in self.methods.items()}
+
+    @property
+    def gain(self) -> float:
+        """The gain that ways are compared at: the highest that all of them reach."""
+        return min(self.highest.values())
+
+    @cached_property
+    def cuts(self) -> dict[str, Cut]:
+        """Where each way's curve has that gain; empty if the ways are not compared."""
+        if self.refused:
+            return {}
+        return {
+            name: cut_at([setting.point for setting in found], self.gain)
+            for name, found in self.methods.items()
+        }
+
+    @property
+    def first(self) -> str:
+        """The way that the others are compared with: none, if that was tried."""
+        return NONE if NONE in self.methods else next(iter(self.methods))
+
+    def cost(self, name: str, minus: str = "") -> Estimate | None:
+        """Return the cost of a way at the gain, or how much more it is than that of another."""
+        if name not in self.cuts or name == minus:
+            return None
+        names = [name, minus] if minus else [name]
+        value, *others = (self.cuts[one].cost for one in names)
+        value -= sum(others)
+        if self._groups is None:
+            return Estimate(value)
+        parts = [(w, self._influences[n]) for w, n in zip((1.0, -1.0), names, strict=False)]
+        return Estimate(value, *bounds_of(value, parts, self._groups))
+
+    @cached_property
+    def _groups(self) -> tuple[Sequence[int], Sequence[int]] | None:
+        """The groups of the original task's items and of the probe's, if all runs have the same."""
+        runs = [run for method in self.methods.values() for s in method for run in s.dose.runs]
+        found = []
+        for task in ("original", "probe"):
+            sides = [run.run.sides.get(task) for run in runs]
+            same = {None if side is None else (side.items, side.groups) for side in sides}
+            if len(same) > 1 or (one := same.pop()) is None:
+                return None
+            found.append(one[1])
+        return found[0], found[1]
+
+    @cached_property
+    def _influences(self) -> dict[str, tuple[Runs, Runs]]:
+        return {
+            name: influences(cut, *([s.items(m) for s in self.methods[name]] for m in (COST, GAIN)))
+            for name, cut in self.cuts.items()
+        }
+
+
+def method_name(keeping: str, extra: str) -> str:
+    """Return what tables call a way of keeping what was known."""
+    parts = ["+".join(NAMES.get(part, part) for part in keeping.split("+"))] if keeping else []
+    return ", ".join([*parts, *([f"extra {extra}"] if extra != "none" else [])]) or NONE
+
+
+@lru_cache(maxsize=2)
+def comparisons(results: Results) -> tuple[Comparison, ...]:
+    """Return the doses that were given with several ways of keeping what was known."""
+    found = []
+    cells = sorted(
+        with_controls(results),
+        key=lambda c: (c.series.probe, c.series.original_task, c.series.without_keeping, c.dose),
+    )
+    for (series, dose), group in groupby(cells, lambda c: (c.series.without_keeping, c.dose)):
+        methods: dict[str, dict[Place, dict[int | None, list[Inoculation]]]] = {}
+        of_dose = [*group]
+        for cell in of_dose:
+            settings = methods.setdefault(method_name(cell.keeping, cell.extra), {})
+            setting = (cell.keeping, cell.strength, cell.learning_rate)
+            settings.setdefault(setting, {}).setdefault(cell.seed, []).append(cell)
+        if len(methods) < 2 or not any(cell.keeping for cell in of_dose):
+            continue
+        seeds = set.intersection(*({s for v in m.values() for s in v} for m in methods.values()))
+        kept: dict[str, list[Setting]] = {}
+        left_out: dict[str, list[Setting]] = {}
+        for name, settings in methods.items():
+            for setting, by_seed in settings.items():
+                is_whole = bool(seeds) and seeds <= {*by_seed}
+                runs = [
+                    best_of(same) or same[0]
+                    for seed, same in by_seed.items()
+                    if seed in seeds or not is_whole
+                ]
+                made = Setting(*setting, Dose(series, dose, tuple(runs)))
+                place = kept if is_whole and made.is_measured else left_out
+                place.setdefault(name, []).append(made)
+        found.append(Comparison(series, dose, kept, left_out))
+    return tuple(found)
+
+
+def keeping_table(results: Results) -> Table | None:
+    """Make the table of what each way of keeping cost at equal gain of the probe."""
+    every = comparisons(results)
+    numbers = {len(found) for one in every for found in one.methods.values()}
+    uneven = (
+        " The ways have different numbers of settings, and one with more of them has more chances "
+        "to look good."
+    )
+    return tables.table(
+        "keeping",
+        "Ways of keeping what was known, at equal gain",
+        f"{MEASURED} Compared at the highest gain that every way reaches, by linear interpolation "
+        "between two neighbouring settings (the model before is one, with no gain and no cost); "
+        "where several pairs of them have that gain between them, the selection items say which. "
+        "Intervals are 95%, over groups of items of both tasks and over seeds, with that gain "
+        "taken as fixed (none where runs did not record what each item counted). Difference: from "
+        "none, or from the first way where none was not tried, on the same items and seeds."
+        f"{uneven if len(numbers) > 1 else ''}",
+        [record for one in every for record in _methods(one)],
+        [
+            WHAT,
+            whole("k", "dose"),
+            text("kept by", "method"),
+            whole("settings", "num_settings"),
+            whole("seeds", "num_seeds"),
+            tables.number("highest", "highest_gain", words.points, group="gain, points"),
+            tables.number("compared at", "compared_gain", words.points, group="gain, points"),
+            tables.gap("at that gain", "cost", group="cost, points"),
+            tables.gap("difference", "cost_more", group="cost, points"),
+            text("between", "between"),
+            Column("updates", lambda row: row._updates),
+            Column("examples", lambda row: row._examples),
+        ],
+    )
+
+
+def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
+    for name, settings in one.methods.items():
+        cut = one.cuts.get(name)
+        ends = (
+            [] if cut is None else [settings[i] for i in (cut.first, cut.second) if i is not None]
+        )
+        more = one.cost(name, one.first)
+        yield {
+            **one.series.columns,
+            "dose": one.dose,
+            "method": name,
+            "num_settings": len(settings),
+            "num_seeds": len(settings[0].dose.runs),
+            "highest_gain": one.highest[name],
+            "compared_gain": one.gain if cut else None,
+            **named("cost cost_ci_low cost_ci_high", one.cost(name)),
+            "against": one.first,
+            **named("cost_more cost_more_ci_low cost_more_ci_high", more),
+            "between": _between(cut, ends) if cut else None,
+            "weight_of_second": cut.weight if cut else None,
+            **_amounts("updates", ends),
+            **_amounts("examples", ends),
+            "_about": one.series.about,
+            "_runs": [run.run.key for setting in settings for run in setting.dose.runs],
+        }
+
+
+def _between(cut: Cut, ends: Sequence[Setting]) -> str:
+    """Return the two settings in words: "alpha 0.01 to 0.1, rate 1e-4"."""
+    strengths = sorted({end.strength for end in ends if end.strength is not None})
+    rates = sorted({end.rate for end in ends if end.rate is not None})
+    parts = []
+    if strengths:
+        parts = [f"{ends[0].strength_name} {' to '.join(f'{value:g}' for value in strengths)}"]
+    if rates:
+        parts.append(f"rate {' to '.join(map(words.rate, rates))}")
+    return ("the model before and " if cut.first is None else "") + ", ".join(parts)
+
+
+def _amounts(what: str, ends: Sequence[Setting]) -> dict[str, Any]:
+    """Return the least and the most of the means over seeds, as numbers and in words."""
+    found = [end.dose.mean(f"num_{what}") for end in ends]
+    known = sorted({number for number in found if number is not None})
+    least, most = (known[0], known[-1]) if known else (None, None)
+    shown = "–".join(
+        words.count(round(number)) for number in dict.fromkeys((*known[:1], *known[-1:]))
+    )
+    return {f"least_{what}": least, f"most_{what}": most, f"_{what}": shown or words.ABSENT}
+
+
+def keeping_settings_table(results: Results) -> Table | None:
+    """Make the table of what every setting of every way gained and cost."""
+    return tables.table(
+        "keeping_settings",
+        "Every setting of every way",
+        f"{MEASURED} {words.INTERVAL}. A dagger marks settings that lack seeds, or numbers, which "
+        "the ways share, and so are not compared. Average: of both tasks, on the selection items. "
+        "Updates of the optimiser and examples seen up to the chosen epoch: means over seeds.",
+        [
+            {
+                **one.series.columns,
+                "dose": one.dose,
+                "method": name,
+                "keeping": setting.keeping,
+                "strength": setting.strength,
+                "learning_rate": setting.rate,
+                "num_seeds": len(setting.dose.runs),
+                "compared": compared,
+                **named("gain gain_ci_low gain_ci_high", setting.dose.gain),
+                **named("cost cost_ci_low cost_ci_high", setting.dose.estimate(COST)),
+                "cost_interpretable": setting.dose.interpretable,
+                "selected_aggregate": _selected(setting.dose),
+                "num_updates": setting.dose.mean("num_updates"),
+                "num_examples": setting.dose.mean("num_examples"),
+                "_method": f"{name}{'' if compared else ' †'}",
+                "_strength": None
+                if setting.strength is None
+                else f"{setting.strength_name} {setting.strength:g}",
+                "_about": one.series.about,
+                "_runs": [run.run.key for run in setting.dose.runs],
+            }
+            for one in comparisons(results)
+            for name in dict.fromkeys((*one.methods, *one.left_out))
+            for compared, by_method in ((True, one.methods), (False, one.left_out))
+            for setting in by_method.get(name, ())
+        ],
+        [
+            WHAT,
+            whole("k", "dose"),
+            text("kept by", "_method"),
+            text("strength", "_strength"),
+            tables.number("rate", "learning_rate", words.rate),
+            whole("seeds", "num_seeds"),
+            tables.gap("gain, points", "gain"),
+            cost_column("cost, points", name="cost"),
+            tables.share("average %", "selected_aggregate"),
+            whole("updates", "num_updates"),
+            whole("examples", "num_examples"),
+        ],
+    )
+
+
+def _selected(dose: Dose) -> float | None:
+    found = [run.selected_on("aggregate") for run in dose.runs]
+    known = [value for value in found if value is not None]
+    return fmean(known) if len(known) == len(found) else None
+
+
+def summary(results: Results) -> str:
+    """Return which way lost least at equal gain, of the largest dose, and what is told apart."""
+    last = {one.series: one for one in comparisons(results)}
+    sentences = []
+    for one in [*last.values()][:MOST]:
+        what = f"{one.series.probe} ({one.series.about}; k = {words.count(one.dose)})"
+        if one.refused:
+            sentences.append(
+                f"Ways of keeping what was known are not compared for {what}: {one.refused}."
+            )
+            continue
+        best = min(one.cuts, key=lambda name: one.cuts[name].cost)
+        verdicts: dict[Verdict, list[str]] = {}
+        for name in one.cuts:
+            if more := one.cost(name, one.first):
+                verdicts.setdefault(verdict_of(more.bounds, 0.0), []).append(name)
+        clauses = [
+            f"{clause} {words.listed(verdicts[verdict])}"
+            for verdict, clause in AGAINST.items()
+            if verdict in verdicts
+        ]
+        sentences.append(
+            f"At equal gain on {what}, {words.points(one.gain)} points, least of the original task "
+            f"was lost with {best}: {words.points(one.cuts[best].cost)} points. Compared with "
+            f"{one.first}, {'; '.join(clauses)}."
+        )
+    if (rest := len(last) - MOST) > 0:
+        sentences.append(f"The table of the ways has {rest} more.")
+    return " ".join(sentences)

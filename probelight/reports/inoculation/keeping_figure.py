@@ -1,0 +1,91 @@
+"""The figure of ways of keeping what was known: what each of their settings gained and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import cycle
+
+from matplotlib.axes import Axes
+
+from probelight.reports import figure as figures
+from probelight.reports import words
+from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
+from probelight.reports.inoculation.keeping import MEASURED, NONE, Setting, comparisons
+from probelight.reports.inoculation.tables import COST
+from probelight.results.load import Results
+
+
+@figures.styled()
+def keeping_figure(results: Results) -> Figure | None:
+    """Draw the cost of each way's settings against their gain, one panel per dose."""
+    every = [one for one in comparisons(results) if one.methods]
+    if not every:
+        return None
+    names = dict.fromkeys(name for one in every for name in one.methods if name != NONE)
+    lines = [replace(line, face=face) for face in ("", PAPER) for line in LINES]
+    looks = {NONE: Line(INK, "-", "o", PAPER)}
+    looks |= dict(zip(names, cycle(lines), strict=False))
+    ring = Line(INK, "none", "o", "none", size=9)
+    shown = every[: figures.MAX_PANELS]
+    canvas, axes = figures.panels(len(shown), height=3.4, shared=False)
+    for axis, one in zip(axes, shown, strict=True):
+        subtitle = words.dotted(
+            one.series.about, f"not compared: {one.refused}" if one.refused else ""
+        )
+        figures.head(
+            axis, f"{words.in_words(one.series.probe)}, k = {words.count(one.dose)}", subtitle
+        )
+        axis.set_xlabel("gained on the probe, points")
+        axis.set_ylabel("lost on the original task, points")
+        for zero in (axis.axhline, axis.axvline):
+            zero(0, color=MUTED, linewidth=0.7, zorder=1)
+        for name, settings in one.methods.items():
+            _draw(axis, settings, looks[name])
+        if one.cuts:
+            axis.axvline(100 * one.gain, color=MUTED, linewidth=1.0, dashes=(1, 2))
+        for name, cut in one.cuts.items():
+            # Neighbours of two rates are on no line.
+            ends = [one.methods[name][i].point for i in (cut.first, cut.second) if i is not None]
+            xs, ys = ([100 * getattr(end, what) for end in ends] for what in ("gain", "cost"))
+            axis.plot(xs, ys, color=looks[name].color, linewidth=0.8, zorder=2)
+            axis.plot([100 * one.gain], [100 * cut.cost], **ring.style, zorder=6)
+    legend = {name: look for name, look in looks.items() if any(name in o.methods for o in shown)}
+    figures.legend(canvas, {**legend, "compared": ring}, handlelength=3.4)
+    left_out = figures.left_out(len(every), figures.MAX_PANELS)
+    return figures.drawn(
+        "keeping",
+        "What inoculation gave, and what it cost, by way of keeping what was known",
+        f"{MEASURED} Right is more gained, low is less lost. Each mark is a setting of a way, "
+        "with 95% intervals both ways. A line joins the strengths of one learning rate, or the "
+        "rates of a way without strengths, from the model before inoculation, at 0 and 0. The "
+        "dotted line is the highest gain that every way reaches; rings are the costs that are "
+        f"compared there. Each panel has its own axes.{left_out}",
+        canvas,
+    )
+
+
+def _draw(axis: Axes, settings: Sequence[Setting], look: Line) -> None:
+    """Draw the lines of a way, its marks and their whiskers."""
+    varies = len({setting.strength for setting in settings}) > 1
+    by_rate: dict[float | None, list[Setting]] = {}
+    for setting in sorted(settings, key=lambda setting: setting.point.place):
+        by_rate.setdefault(setting.rate if varies else None, []).append(setting)
+    for of_rate in by_rate.values():
+        points = [setting.point for setting in of_rate]
+        xs, ys = ([0.0, *(100 * getattr(p, name) for p in points)] for name in ("gain", "cost"))
+        axis.plot(xs, ys, **replace(look, marker="").style, zorder=3)
+        axis.plot(xs[1:], ys[1:], **replace(look, dash="none").style, zorder=4)
+        for x, y, setting in zip(xs[1:], ys[1:], of_rate, strict=True):
+            for draw, at, estimate in (
+                (axis.hlines, y, setting.dose.gain),
+                (axis.vlines, x, setting.dose.estimate(COST)),
+            ):
+                if estimate and estimate.ci_low is not None and estimate.ci_high is not None:
+                    ends = (100 * estimate.ci_low, 100 * estimate.ci_high)
+                    draw(at, *ends, look.color, linewidth=0.8, alpha=0.35, zorder=2)
+        if len(by_rate) > 1:
+            axis.annotate(
+                f"rate {words.rate(of_rate[-1].rate)}", (xs[-1], ys[-1]), xytext=(5, 3),
+                textcoords="offset points", fontsize=6.5, color=look.color,
+            )  # fmt: skip
