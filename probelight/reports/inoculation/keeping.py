@@ -28,7 +28,7 @@ from probelight.reports.inoculation.tables import COST, WHAT, cost_column
 from probelight.reports.table import Column, Table, text, whole
 from probelight.results.load import Results
 
-NONE = "none"
+NONE, BEFORE = "none", "the model before"
 NAMES = {"l2_sp": "L2-SP", "lora": "LoRA"}
 # What the strength of a way is; of these a larger one holds back more. Of others it is a rank.
 STRENGTHS = {"replay": "share", "l2_sp": "alpha", "distillation": "weight"}
@@ -248,10 +248,9 @@ def keeping_table(results: Results) -> Table | None:
 def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
     for name, settings in one.methods.items():
         cut = one.cuts.get(name)
-        ends = (
-            [] if cut is None else [settings[i] for i in (cut.first, cut.second) if i is not None]
-        )
-        more = one.cost(name, one.first)
+        first = settings[cut.first] if cut and cut.first is not None else None
+        second = settings[cut.second] if cut else None
+        ends = [end for end in (first, second) if end]
         yield {
             **one.series.columns,
             "dose": one.dose,
@@ -262,8 +261,12 @@ def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
             "compared_gain": one.gain if cut else None,
             **named("cost cost_ci_low cost_ci_high", one.cost(name)),
             "against": one.first,
-            **named("cost_more cost_more_ci_low cost_more_ci_high", more),
-            "between": _between(cut, ends) if cut else None,
+            **named("cost_more cost_more_ci_low cost_more_ci_high", one.cost(name, one.first)),
+            "between": _between(ends),
+            "first_strength": first and first.strength,
+            "first_rate": first and first.rate,
+            "second_strength": second and second.strength,
+            "second_rate": second and second.rate,
             "weight_of_second": cut.weight if cut else None,
             **_amounts("updates", ends),
             **_amounts("examples", ends),
@@ -272,27 +275,32 @@ def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
         }
 
 
-def _between(cut: Cut, ends: Sequence[Setting]) -> str:
-    """Return the two settings in words: "alpha 0.01 to 0.1, rate 1e-4"."""
+def _between(ends: Sequence[Setting]) -> str | None:
+    """Return two settings, or one next to the model before: "alpha 0.01 to 0.1, rate 1e-4"."""
     strengths = sorted({end.strength for end in ends if end.strength is not None})
     rates = sorted({end.rate for end in ends if end.rate is not None})
-    parts = []
-    if strengths:
-        parts = [f"{ends[0].strength_name} {' to '.join(f'{value:g}' for value in strengths)}"]
-    if rates:
-        parts.append(f"rate {' to '.join(map(words.rate, rates))}")
-    return ("the model before and " if cut.first is None else "") + ", ".join(parts)
+    parts = [
+        f"{name} {' to '.join(map(form, values))}"
+        for name, form, values in (
+            (ends[0].strength_name if ends else "", "{:g}".format, strengths),
+            ("rate", words.rate, rates),
+        )
+        if values
+    ]
+    return (f"{BEFORE} and " if len(ends) == 1 else "") + ", ".join(parts) or None
 
 
 def _amounts(what: str, ends: Sequence[Setting]) -> dict[str, Any]:
     """Return the least and the most of the means over seeds, as numbers and in words."""
-    found = [end.dose.mean(f"num_{what}") for end in ends]
-    known = sorted({number for number in found if number is not None})
+    found = (end.dose.mean(f"num_{what}") for end in ends)
+    known = sorted(number for number in found if number is not None)
     least, most = (known[0], known[-1]) if known else (None, None)
-    shown = "–".join(
-        words.count(round(number)) for number in dict.fromkeys((*known[:1], *known[-1:]))
-    )
-    return {f"least_{what}": least, f"most_{what}": most, f"_{what}": shown or words.ABSENT}
+    shown = "–".join(dict.fromkeys(map(_rounded, known))) or words.ABSENT
+    return {f"least_{what}": least, f"most_{what}": most, f"_{what}": shown}
+
+
+def _rounded(number: float) -> str:
+    return words.count(round(number))
 
 
 def keeping_settings_table(results: Results) -> Table | None:
@@ -341,8 +349,8 @@ def keeping_settings_table(results: Results) -> Table | None:
             tables.gap("gain, points", "gain"),
             cost_column("cost, points", name="cost"),
             tables.share("average %", "selected_aggregate"),
-            whole("updates", "num_updates"),
-            whole("examples", "num_examples"),
+            tables.number("updates", "num_updates", _rounded),
+            tables.number("examples", "num_examples", _rounded),
         ],
     )
 

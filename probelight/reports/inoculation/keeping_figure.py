@@ -15,6 +15,8 @@ from probelight.reports.inoculation.keeping import MEASURED, NONE, Setting, comp
 from probelight.reports.inoculation.tables import COST
 from probelight.results.load import Results
 
+SIZES = (4.8, 6.2, 7.6)  # of marks, by rising rate
+
 
 @figures.styled()
 def keeping_figure(results: Results) -> Figure | None:
@@ -26,7 +28,7 @@ def keeping_figure(results: Results) -> Figure | None:
     lines = [replace(line, face=face) for face in ("", PAPER) for line in LINES]
     looks = {NONE: Line(INK, "-", "o", PAPER)}
     looks |= dict(zip(names, cycle(lines), strict=False))
-    ring = Line(INK, "none", "o", "none", size=9)
+    ring = Line(INK, "none", "o", "none", size=9.5)
     shown = every[: figures.MAX_PANELS]
     canvas, axes = figures.panels(len(shown), height=3.4, shared=False)
     for axis, one in zip(axes, shown, strict=True):
@@ -58,9 +60,10 @@ def keeping_figure(results: Results) -> Figure | None:
         "What inoculation gave, and what it cost, by way of keeping what was known",
         f"{MEASURED} Right is more gained, low is less lost. Each mark is a setting of a way, "
         "with 95% intervals both ways. A line joins the strengths of one learning rate, or the "
-        "rates of a way without strengths, from the model before inoculation, at 0 and 0. The "
-        "dotted line is the highest gain that every way reaches; rings are the costs that are "
-        f"compared there. Each panel has its own axes.{left_out}",
+        "rates of a way with one strength, from the model before inoculation, at 0 and 0; of "
+        "several such lines of a way those of higher rates have larger marks. The dotted line is "
+        "the highest gain that every way reaches; rings are the costs that are compared there. "
+        f"Each panel has its own axes.{left_out}",
         canvas,
     )
 
@@ -71,11 +74,13 @@ def _draw(axis: Axes, settings: Sequence[Setting], look: Line) -> None:
     by_rate: dict[float | None, list[Setting]] = {}
     for setting in sorted(settings, key=lambda setting: setting.point.place):
         by_rate.setdefault(setting.rate if varies else None, []).append(setting)
-    for of_rate in by_rate.values():
+    # Lines of higher rates have larger marks.
+    for rank, of_rate in enumerate(sorted(by_rate.values(), key=lambda found: found[0].rate or 0)):
         points = [setting.point for setting in of_rate]
         xs, ys = ([0.0, *(100 * getattr(p, name) for p in points)] for name in ("gain", "cost"))
         axis.plot(xs, ys, **replace(look, marker="").style, zorder=3)
-        axis.plot(xs[1:], ys[1:], **replace(look, dash="none").style, zorder=4)
+        marks = replace(look, dash="none", size=SIZES[min(rank, len(SIZES) - 1)])
+        axis.plot(xs[1:], ys[1:], **marks.style, zorder=4)
         for x, y, setting in zip(xs[1:], ys[1:], of_rate, strict=True):
             for draw, at, estimate in (
                 (axis.hlines, y, setting.dose.gain),
@@ -84,8 +89,3 @@ def _draw(axis: Axes, settings: Sequence[Setting], look: Line) -> None:
                 if estimate and estimate.ci_low is not None and estimate.ci_high is not None:
                     ends = (100 * estimate.ci_low, 100 * estimate.ci_high)
                     draw(at, *ends, look.color, linewidth=0.8, alpha=0.35, zorder=2)
-        if len(by_rate) > 1:
-            axis.annotate(
-                f"rate {words.rate(of_rate[-1].rate)}", (xs[-1], ys[-1]), xytext=(5, 3),
-                textcoords="offset points", fontsize=6.5, color=look.color,
-            )  # fmt: skip
