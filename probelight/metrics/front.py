@@ -45,6 +45,11 @@ class Cut(NamedTuple):
     slope: float  # of cost against gain
     cost: float
 
+    @property
+    def ends(self) -> list[int]:
+        """The points that it is between, without the model before."""
+        return [self.second] if self.first is None else [self.first, self.second]
+
 
 def edges(places: Sequence[tuple[float, ...]]) -> list[tuple[int | None, int]]:
     """Return which points are neighbours, as pairs of indices; None is the model before.
@@ -92,14 +97,16 @@ def influences(cut: Cut, lost: Sequence[Runs], gained: Sequence[Runs]) -> tuple[
 
     Args:
         cut: Where the curve is cut.
-        lost: Of each point, by seed, (N,) what each item of the old task lost.
-        gained: Of each point, by seed, (M,) what each item of the new task gained.
+        lost: Of each of its ends, by seed, (N,) what each item of the old task lost.
+        gained: Of each of them, by seed, (M,) what each item of the new task gained.
     """
+    weights = (1 - cut.weight, cut.weight)[-len(lost) :]
 
-    def mixed(points: Sequence[Runs], times: float) -> Runs:
-        second, first = points[cut.second], points[cut.second if cut.first is None else cut.first]
-        rest = 0.0 if cut.first is None else 1 - cut.weight
-        found = {t: times * (rest * first[t] + cut.weight * second[t]) for t in second}
+    def mixed(ends: Sequence[Runs], times: float) -> Runs:
+        found = {
+            seed: np.sum([times * w * end[seed] for w, end in zip(weights, ends, strict=True)], 0)
+            for seed in ends[-1]
+        }
         mean = float(np.mean(list(found.values())))
         return {seed: values - mean for seed, values in found.items()}
 
@@ -109,7 +116,7 @@ def influences(cut: Cut, lost: Sequence[Runs], gained: Sequence[Runs]) -> tuple[
 def bounds_of(
     value: float,
     parts: Sequence[tuple[float, tuple[Runs, Runs]]],
-    groups: tuple[Groups, Groups],
+    groups: Sequence[Groups],
 ) -> tuple[float, float]:
     """Return the 95% interval of a cost at a gain, or of a difference of two, that is fixed.
 

@@ -62,7 +62,7 @@ def test_influences_by_hand() -> None:
     assert of_gained[1] == pytest.approx([-1.0, 1.0])
     assert of_gained[2] == pytest.approx([0.0, 0.0])
     # From the model before, which has gained and lost nothing.
-    of_lost, _ = influences(cut._replace(first=None, second=0), lost, gained)
+    of_lost, _ = influences(cut._replace(first=None), lost[:1], gained[:1])
     assert of_lost[1] == pytest.approx([-0.125, 0.375])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby
-from math import inf
+from math import inf, isnan, nan
 from statistics import fmean
 from typing import Any
 
@@ -55,65 +55,69 @@ class Setting:
     strength: float | None
     rate: float | None
     dose: Dose
+    has_seeds: bool  # those that all ways share; its runs are of these alone then
 
-    @property
-    def is_measured(self) -> bool:
-        """Whether all seeds have a gain and a cost."""
-        return self.dose.gain is not None and self.dose.mean(COST) is not None
+    @cached_property
+    def gain(self) -> Estimate | None:
+        """What the probe gained."""
+        return self.dose.gain
+
+    @cached_property
+    def cost(self) -> Estimate | None:
+        """What the original task lost."""
+        return self.dose.estimate(COST)
 
     @property
     def strength_name(self) -> str:
         """What its strength is called; "" where it has none."""
         return "" if self.strength is None else STRENGTHS.get(self.keeping.split("+")[0], "rank")
 
-    @property
-    def point(self) -> Point:
-        """Its place, higher where it holds back less, and what it gained and cost."""
-        gain, cost, strength = self.dose.gain, self.dose.mean(COST), self.strength or 0.0
-        assert gain is not None
-        assert cost is not None
+    @cached_property
+    def point(self) -> Point | None:
+        """Its place among the settings, and its means; None if it is not compared."""
+        if not (self.has_seeds and self.gain and self.cost):
+            return None
+        strength = self.strength or 0.0
         place = (strength if self.strength_name == "rank" else -strength, self.rate or 0.0)
-        before = [run.trajectory.get(ORIGINAL, {}).get(0) for run in self.dose.runs]
-        after = [run.selected_on(ORIGINAL) for run in self.dose.runs]
-        lost = [
-            inf if b is None or a is None else b - a for b, a in zip(before, after, strict=True)
-        ]
-        return Point(place, gain.value, cost, fmean(lost))
+        lost = self.selected(ORIGINAL, before=True) - self.selected(ORIGINAL)
+        return Point(place, self.gain.value, self.cost.value, inf if isnan(lost) else lost)
+
+    def selected(self, metric: str, *, before: bool = False) -> float:
+        """Return a score on the selection items at the chosen epochs; nan if one is unknown."""
+        scores = (
+            run.trajectory.get(metric, {}).get(0) if before else run.selected_on(metric)
+            for run in self.dose.runs
+        )
+        return fmean(nan if score is None else score for score in scores)
 
     def items(self, metric: str) -> Runs:
         """Return by seed what each item gained, or lost."""
         task, signs, _ = METRICS[metric]
+        scores = {run.seed or 0: run.run.sides[task].scores for run in self.dose.runs}
         return {
-            run.seed or 0: np.sum(
-                [sign * np.array(run.run.sides[task].scores[t]) for t, sign in signs.items()], 0
-            )
-            for run in self.dose.runs
+            seed: np.sum([sign * np.array(own[time]) for time, sign in signs.items()], axis=0)
+            for seed, own in scores.items()
         }
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The ways that were tried at one dose, with their settings by the ways' names."""
+    """The ways that were tried at one dose, by their names."""
 
     series: Series
     dose: int
-    methods: Mapping[str, Sequence[Setting]]  # with the seeds that all ways share
-    left_out: Mapping[str, Sequence[Setting]]  # settings that lack some of these
+    settings: Mapping[str, Sequence[Setting]]
 
     @cached_property
-    def refused(self) -> str:
-        """Why the ways are not compared; "" if they are."""
-        settings = [setting for method in self.methods.values() for setting in method]
-        if len(self.methods) < 2:
-            return "the ways have no seeds in common"
-        if not all(setting.dose.interpretable for setting in settings):
-            return "the model was not above chance on the original task before"
-        return "" if self.gain > 0 else "not every way gained anything on the probe"
+    def methods(self) -> dict[str, list[tuple[Setting, Point]]]:
+        """The ways with their settings that are compared."""
+        found = {n: [(s, s.point) for s in every if s.point] for n, every in self.settings.items()}
+        return {name: every for name, every in found.items() if every}
 
     @cached_property
     def highest(self) -> dict[str, float]:
         """The highest gain of each way."""
-        return {n: max(s.point.gain for s in found) for n, found in self.methods.items()}
+        return {n: max(point.gain for _, point in found) for n, found in self.methods.items()}
 
     @property
     def gain(self) -> float:
@@ -121,51 +125,54 @@ class Comparison:
         return min(self.highest.values())
 
     @cached_property
+    def refused(self) -> str:
+        """Why the ways are not compared; "" if they are."""
+        if len(self.methods) < 2:
+            return "the ways have no seeds in common"
+        if not all(s.dose.interpretable for found in self.methods.values() for s, _ in found):
+            return "the model was not above chance on the original task before"
+        return "" if self.gain > 0 else "not every way gained anything on the probe"
+
+    @cached_property
     def cuts(self) -> dict[str, Cut]:
-        """Where each way's curve has that gain; empty if the ways are not compared."""
+        """Where each way has the gain that ways are compared at; empty if they are not."""
         if self.refused:
             return {}
-        return {
-            name: cut_at([setting.point for setting in found], self.gain)
-            for name, found in self.methods.items()
-        }
+        points = {name: [point for _, point in found] for name, found in self.methods.items()}
+        return {name: cut_at(found, self.gain) for name, found in points.items()}
 
     @property
     def first(self) -> str:
         """The way that the others are compared with: none, if that was tried."""
         return NONE if NONE in self.methods else next(iter(self.methods))
 
+    def ends(self, name: str) -> list[Setting]:
+        """Return the two settings that a way is cut between; one next to the model before."""
+        return [self.methods[name][i][0] for i in self.cuts[name].ends] if self.cuts else []
+
     def cost(self, name: str, minus: str = "") -> Estimate | None:
         """Return the cost of a way at the gain, or how much more it is than that of another."""
-        if name not in self.cuts or name == minus:
+        if not self.cuts or name == minus:
             return None
-        names = [name, minus] if minus else [name]
-        value, *others = (self.cuts[one].cost for one in names)
-        value -= sum(others)
-        if self._groups is None:
+        weights = {name: 1.0, **({minus: -1.0} if minus else {})}
+        value = sum(weight * self.cuts[one].cost for one, weight in weights.items())
+        every = [setting for one in weights for setting in self.ends(one)]
+        known = (_groups(every, task) for task in ("original", "probe"))
+        groups = [found for found in known if found is not None]
+        if len(groups) < 2:
             return Estimate(value)
-        parts = [(w, self._influences[n]) for w, n in zip((1.0, -1.0), names, strict=False)]
-        return Estimate(value, *bounds_of(value, parts, self._groups))
+        parts = []
+        for one, weight in weights.items():
+            lost, gained = ([end.items(m) for end in self.ends(one)] for m in (COST, GAIN))
+            parts.append((weight, influences(self.cuts[one], lost, gained)))
+        return Estimate(value, *bounds_of(value, parts, groups))
 
-    @cached_property
-    def _groups(self) -> tuple[Sequence[int], Sequence[int]] | None:
-        """The groups of the original task's items and of the probe's, if all runs have the same."""
-        runs = [run for method in self.methods.values() for s in method for run in s.dose.runs]
-        found = []
-        for task in ("original", "probe"):
-            sides = [run.run.sides.get(task) for run in runs]
-            same = {None if side is None else (side.items, side.groups) for side in sides}
-            if len(same) > 1 or (one := same.pop()) is None:
-                return None
-            found.append(one[1])
-        return found[0], found[1]
 
-    @cached_property
-    def _influences(self) -> dict[str, tuple[Runs, Runs]]:
-        return {
-            name: influences(cut, *([s.items(m) for s in self.methods[name]] for m in (COST, GAIN)))
-            for name, cut in self.cuts.items()
-        }
+def _groups(settings: Sequence[Setting], task: str) -> tuple[int, ...] | None:
+    """Return the groups of a task's items; None if not all runs have recorded the same."""
+    sides = [run.run.sides.get(task) for setting in settings for run in setting.dose.runs]
+    found = {(side.items, side.groups) if side else ("", None) for side in sides}
+    return found.pop()[1] if len(found) == 1 else None
 
 
 def method_name(keeping: str, extra: str) -> str:
@@ -183,29 +190,23 @@ def comparisons(results: Results) -> tuple[Comparison, ...]:
         key=lambda c: (c.series.probe, c.series.original_task, c.series.without_keeping, c.dose),
     )
     for (series, dose), group in groupby(cells, lambda c: (c.series.without_keeping, c.dose)):
-        methods: dict[str, dict[Place, dict[int | None, list[Inoculation]]]] = {}
         of_dose = [*group]
+        methods: dict[str, dict[Place, dict[int | None, list[Inoculation]]]] = {}
         for cell in of_dose:
             settings = methods.setdefault(method_name(cell.keeping, cell.extra), {})
-            setting = (cell.keeping, cell.strength, cell.learning_rate)
-            settings.setdefault(setting, {}).setdefault(cell.seed, []).append(cell)
+            place = (cell.keeping, cell.strength, cell.learning_rate)
+            settings.setdefault(place, {}).setdefault(cell.seed, []).append(cell)
         if len(methods) < 2 or not any(cell.keeping for cell in of_dose):
             continue
         seeds = set.intersection(*({s for v in m.values() for s in v} for m in methods.values()))
-        kept: dict[str, list[Setting]] = {}
-        left_out: dict[str, list[Setting]] = {}
+        every: dict[str, list[Setting]] = {name: [] for name in methods}
         for name, settings in methods.items():
-            for setting, by_seed in settings.items():
-                is_whole = bool(seeds) and seeds <= {*by_seed}
-                runs = [
-                    best_of(same) or same[0]
-                    for seed, same in by_seed.items()
-                    if seed in seeds or not is_whole
-                ]
-                made = Setting(*setting, Dose(series, dose, tuple(runs)))
-                place = kept if is_whole and made.is_measured else left_out
-                place.setdefault(name, []).append(made)
-        found.append(Comparison(series, dose, kept, left_out))
+            for place, by_seed in settings.items():
+                has_seeds = bool(seeds) and seeds <= {*by_seed}
+                shown = {s: same for s, same in by_seed.items() if not has_seeds or s in seeds}
+                runs = tuple(best_of(same) or same[0] for same in shown.values())
+                every[name].append(Setting(*place, Dose(series, dose, runs), has_seeds))
+        found.append(Comparison(series, dose, every))
     return tuple(found)
 
 
@@ -246,11 +247,9 @@ def keeping_table(results: Results) -> Table | None:
 
 
 def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
-    for name, settings in one.methods.items():
-        cut = one.cuts.get(name)
-        first = settings[cut.first] if cut and cut.first is not None else None
-        second = settings[cut.second] if cut else None
-        ends = [end for end in (first, second) if end]
+    for name, found in one.methods.items():
+        cut, ends = one.cuts.get(name), one.ends(name)
+        settings = [setting for setting, _ in found]
         yield {
             **one.series.columns,
             "dose": one.dose,
@@ -263,10 +262,6 @@ def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
             "against": one.first,
             **named("cost_more cost_more_ci_low cost_more_ci_high", one.cost(name, one.first)),
             "between": _between(ends),
-            "first_strength": first and first.strength,
-            "first_rate": first and first.rate,
-            "second_strength": second and second.strength,
-            "second_rate": second and second.rate,
             "weight_of_second": cut.weight if cut else None,
             **_amounts("updates", ends),
             **_amounts("examples", ends),
@@ -276,9 +271,9 @@ def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _between(ends: Sequence[Setting]) -> str | None:
-    """Return two settings, or one next to the model before: "alpha 0.01 to 0.1, rate 1e-4"."""
-    strengths = sorted({end.strength for end in ends if end.strength is not None})
-    rates = sorted({end.rate for end in ends if end.rate is not None})
+    """Return two settings, or one next to the model before: "alpha 0.1 to 0.01, rate 1e-4"."""
+    strengths = dict.fromkeys(end.strength for end in ends if end.strength is not None)
+    rates = dict.fromkeys(end.rate for end in ends if end.rate is not None)
     parts = [
         f"{name} {' to '.join(map(form, values))}"
         for name, form, values in (
@@ -320,14 +315,14 @@ def keeping_settings_table(results: Results) -> Table | None:
                 "strength": setting.strength,
                 "learning_rate": setting.rate,
                 "num_seeds": len(setting.dose.runs),
-                "compared": compared,
-                **named("gain gain_ci_low gain_ci_high", setting.dose.gain),
-                **named("cost cost_ci_low cost_ci_high", setting.dose.estimate(COST)),
+                "compared": setting.point is not None,
+                **named("gain gain_ci_low gain_ci_high", setting.gain),
+                **named("cost cost_ci_low cost_ci_high", setting.cost),
                 "cost_interpretable": setting.dose.interpretable,
-                "selected_aggregate": _selected(setting.dose),
+                "selected_aggregate": setting.selected("aggregate"),
                 "num_updates": setting.dose.mean("num_updates"),
                 "num_examples": setting.dose.mean("num_examples"),
-                "_method": f"{name}{'' if compared else ' †'}",
+                "_method": f"{name}{'' if setting.point else ' †'}",
                 "_strength": None
                 if setting.strength is None
                 else f"{setting.strength_name} {setting.strength:g}",
@@ -335,9 +330,8 @@ def keeping_settings_table(results: Results) -> Table | None:
                 "_runs": [run.run.key for run in setting.dose.runs],
             }
             for one in comparisons(results)
-            for name in dict.fromkeys((*one.methods, *one.left_out))
-            for compared, by_method in ((True, one.methods), (False, one.left_out))
-            for setting in by_method.get(name, ())
+            for name, settings in one.settings.items()
+            for setting in settings
         ],
         [
             WHAT,
@@ -353,12 +347,6 @@ def keeping_settings_table(results: Results) -> Table | None:
             tables.number("examples", "num_examples", _rounded),
         ],
     )
-
-
-def _selected(dose: Dose) -> float | None:
-    found = [run.selected_on("aggregate") for run in dose.runs]
-    known = [value for value in found if value is not None]
-    return fmean(known) if len(known) == len(found) else None
 
 
 def summary(results: Results) -> str:
@@ -382,10 +370,10 @@ def summary(results: Results) -> str:
             for verdict, clause in AGAINST.items()
             if verdict in verdicts
         ]
+        gain, cost = map(words.points, (one.gain, one.cuts[best].cost))
         sentences.append(
-            f"At equal gain on {what}, {words.points(one.gain)} points, least of the original task "
-            f"was lost with {best}: {words.points(one.cuts[best].cost)} points. Compared with "
-            f"{one.first}, {'; '.join(clauses)}."
+            f"At equal gain on {what}, {gain} points, least of the original task was lost with "
+            f"{best}: {cost} points. Compared with {one.first}, {'; '.join(clauses)}."
         )
     if (rest := len(last) - MOST) > 0:
         sentences.append(f"The table of the ways has {rest} more.")

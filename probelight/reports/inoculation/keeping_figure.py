@@ -8,11 +8,11 @@ from itertools import cycle
 
 from matplotlib.axes import Axes
 
+from probelight.metrics.front import Point
 from probelight.reports import figure as figures
 from probelight.reports import words
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.keeping import MEASURED, NONE, Setting, comparisons
-from probelight.reports.inoculation.tables import COST
 from probelight.results.load import Results
 
 SIZES = (4.8, 6.2, 7.6)  # of marks, by rising rate
@@ -42,16 +42,16 @@ def keeping_figure(results: Results) -> Figure | None:
         axis.set_ylabel("lost on the original task, points")
         for zero in (axis.axhline, axis.axvline):
             zero(0, color=MUTED, linewidth=0.7, zorder=1)
-        for name, settings in one.methods.items():
-            _draw(axis, settings, looks[name])
-        if one.cuts:
-            axis.axvline(100 * one.gain, color=MUTED, linewidth=1.0, dashes=(1, 2))
+        for name, found in one.methods.items():
+            _draw(axis, found, looks[name])
         for name, cut in one.cuts.items():
+            gain = 100 * one.gain
+            axis.axvline(gain, color=MUTED, linewidth=1.0, dashes=(1, 2))
             # Neighbours of two rates are on no line.
-            ends = [one.methods[name][i].point for i in (cut.first, cut.second) if i is not None]
+            ends = [one.methods[name][index][1] for index in cut.ends]
             xs, ys = ([100 * getattr(end, what) for end in ends] for what in ("gain", "cost"))
             axis.plot(xs, ys, color=looks[name].color, linewidth=0.8, zorder=2)
-            axis.plot([100 * one.gain], [100 * cut.cost], **ring.style, zorder=6)
+            axis.plot([gain], [100 * cut.cost], **ring.style, zorder=6)
     legend = {name: look for name, look in looks.items() if any(name in o.methods for o in shown)}
     figures.legend(canvas, {**legend, "compared": ring}, handlelength=3.4)
     left_out = figures.left_out(len(every), figures.MAX_PANELS)
@@ -68,24 +68,20 @@ def keeping_figure(results: Results) -> Figure | None:
     )
 
 
-def _draw(axis: Axes, settings: Sequence[Setting], look: Line) -> None:
+def _draw(axis: Axes, found: Sequence[tuple[Setting, Point]], look: Line) -> None:
     """Draw the lines of a way, its marks and their whiskers."""
-    varies = len({setting.strength for setting in settings}) > 1
-    by_rate: dict[float | None, list[Setting]] = {}
-    for setting in sorted(settings, key=lambda setting: setting.point.place):
-        by_rate.setdefault(setting.rate if varies else None, []).append(setting)
-    # Lines of higher rates have larger marks.
-    for rank, of_rate in enumerate(sorted(by_rate.values(), key=lambda found: found[0].rate or 0)):
-        points = [setting.point for setting in of_rate]
-        xs, ys = ([0.0, *(100 * getattr(p, name) for p in points)] for name in ("gain", "cost"))
+    varies = len({setting.strength for setting, _ in found}) > 1
+    by_rate: dict[float, list[tuple[Setting, Point]]] = {}
+    for setting, point in sorted(found, key=lambda pair: pair[1].place):
+        by_rate.setdefault(setting.rate or 0 if varies else 0, []).append((setting, point))
+    for rank, (_, of_rate) in enumerate(sorted(by_rate.items())):
+        xs, ys = ([0.0, *(100 * getattr(p, what) for _, p in of_rate)] for what in ("gain", "cost"))
         axis.plot(xs, ys, **replace(look, marker="").style, zorder=3)
         marks = replace(look, dash="none", size=SIZES[min(rank, len(SIZES) - 1)])
         axis.plot(xs[1:], ys[1:], **marks.style, zorder=4)
-        for x, y, setting in zip(xs[1:], ys[1:], of_rate, strict=True):
-            for draw, at, estimate in (
-                (axis.hlines, y, setting.dose.gain),
-                (axis.vlines, x, setting.dose.estimate(COST)),
-            ):
+        for x, y, (setting, _) in zip(xs[1:], ys[1:], of_rate, strict=True):
+            whiskers = ((axis.hlines, y, setting.gain), (axis.vlines, x, setting.cost))
+            for draw, at, estimate in whiskers:
                 if estimate and estimate.ci_low is not None and estimate.ci_high is not None:
                     ends = (100 * estimate.ci_low, 100 * estimate.ci_high)
                     draw(at, *ends, look.color, linewidth=0.8, alpha=0.35, zorder=2)

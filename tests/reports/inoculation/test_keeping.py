@@ -113,7 +113,7 @@ def test_cost_at_equal_gain_by_hand(added: Add) -> None:
     assert none["cost, points: difference"] == Cell("–")
     assert l2_sp["cost, points: difference"].text == "−10.0"
     assert none["between"].text == "rate 1e-5 to 0.0001"
-    assert l2_sp["between"].text == "alpha 0.1 to 1, rate 2e-5"
+    assert l2_sp["between"].text == "alpha 1 to 0.1, rate 2e-5"
     # Means over seeds 1 and 2.
     assert none["updates"].text == "12–32"
     assert none["examples"].text == "184–504"
@@ -247,12 +247,14 @@ def test_ways_without_a_common_seed_are_not_compared(added: Add) -> None:
 
 
 @pytest.mark.parametrize("more", [{"hits": False}, {"items": "other"}])
-def test_without_the_same_items_there_is_no_interval(added: Add, more: dict[str, Any]) -> None:
+def test_other_items_are_told_from_nothing(added: Add, more: dict[str, Any]) -> None:
     added("", None, 1e-5, (4, 4), (2, 4))
     results = added("l2_sp", 0.1, 2e-5, (4, 4), (2, 2), **more)
     none, l2_sp = records(present(keeping_table(results)))
     assert (none["cost"], l2_sp["cost_more"]) == pytest.approx((0.3, -0.1))
-    assert none["cost_ci_low"] is l2_sp["cost_more_ci_low"] is None
+    assert none["cost_ci_low"] < 0.3 < none["cost_ci_high"]
+    assert l2_sp["cost_more_ci_low"] is l2_sp["cost_more_ci_high"] is None
+    assert (l2_sp["cost_ci_low"] is None) == ("hits" in more)
     assert "there is no interval to tell a difference with L2-SP." in summary(results)
 
 
@@ -291,7 +293,7 @@ def test_a_lower_rank_and_a_larger_share_hold_back_more(added: Add) -> None:
     assert [row["kept by"].text for row in rows] == ["LoRA", "replay"]
     assert [row["between"].text for row in rows] == [
         "the model before and rank 2, rate 0.0001",
-        "share 0.25 to 0.75, rate 2e-5",
+        "share 0.75 to 0.25, rate 2e-5",
     ]
     assert rows[1]["cost, points: difference"].text == "0.0"  # from the first, as there is no none
 
