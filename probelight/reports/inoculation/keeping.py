@@ -350,10 +350,12 @@ def keeping_settings_table(results: Results) -> Table | None:
 
 
 def summary(results: Results) -> str:
-    """Return which way lost least at equal gain, of the largest dose, and what is told apart."""
-    last = {one.series: one for one in comparisons(results)}
+    """Return which way lost least with the largest dose that can be compared, and what cannot."""
+    every = comparisons(results)
+    last = {one.series: one for one in every if not one.refused}
+    told = [one for one in every if one.refused or one is last[one.series]]
     sentences = []
-    for one in [*last.values()][:MOST]:
+    for one in told[:MOST]:
         what = f"{one.series.probe} ({one.series.about}; k = {words.count(one.dose)})"
         if one.refused:
             sentences.append(
@@ -375,6 +377,6 @@ def summary(results: Results) -> str:
             f"At equal gain on {what}, {gain} points, least of the original task was lost with "
             f"{best}: {cost} points. Compared with {one.first}, {'; '.join(clauses)}."
         )
-    if (rest := len(last) - MOST) > 0:
+    if (rest := len(told) - MOST) > 0:
         sentences.append(f"The table of the ways has {rest} more.")
     return " ".join(sentences)

@@ -212,6 +212,15 @@ def test_nothing_is_compared_where_a_way_gained_nothing(added: Add, tmp_path: Pa
     assert findings(tmp_path)[-1].endswith(f"{why}.")
 
 
+def test_the_largest_dose_that_can_be_compared_is_told(added: Add) -> None:
+    for dose in (50, 100):
+        two_ways(added, dose=dose)
+    added("", None, 1e-5, (0, 0), (1, 1), dose=500)
+    said = summary(added("l2_sp", 1.0, 1e-5, (2, 2), (1, 1), dose=500))
+    assert said.count("At equal gain") == said.count("k = 100)") == 1
+    assert said.endswith("k = 500): not every way gained anything on the probe.")
+
+
 def test_a_cost_at_chance_is_not_compared(added: Add) -> None:
     results = two_ways(added, interpretable=False)
     assert "was not above chance on the original task before" in summary(results)
