@@ -53,7 +53,8 @@ def keeping_figure(results: Results) -> Figure | None:
             axis.plot(xs, ys, color=looks[name].color, linewidth=0.8, zorder=2)
             axis.plot([gain], [100 * cut.cost], **ring.style, zorder=6)
     legend = {name: look for name, look in looks.items() if any(name in o.methods for o in shown)}
-    figures.legend(canvas, {**legend, "compared": ring}, handlelength=3.4)
+    legend |= {"compared": ring} if any(one.cuts for one in shown) else {}
+    figures.legend(canvas, legend, handlelength=3.4)
     left_out = figures.left_out(len(every), figures.MAX_PANELS)
     return figures.drawn(
         "keeping",

@@ -224,13 +224,12 @@ def series_by_path(results: Results) -> dict[str, Series]:
         details = run.detail(InoculationDetails) or InoculationDetails()
         split = "held-out train" if details.report_split is None else details.report_split
         control = next((row.control for row in run.rows if row.control not in WHOLE), "")
-        kept = next((row for row in run.rows if row.keeping), Row())
-        strength = "" if kept.strength is None else f" {kept.strength:g}"
+        kept = next((row.kept for row in run.rows if row.kept), "")
         names = Series(
             run.model, run.probe, details.original_task, details.selection, split, "", control
         )
         setups.setdefault(names, set()).update(filter(None, [details.setup]))
-        found[run.path] = names._replace(setup=details.setup, keeping=kept.keeping + strength)
+        found[run.path] = names._replace(setup=details.setup, keeping=kept)
     return {
         path: series
         if len(setups[series.without_keeping._replace(setup="")]) > 1

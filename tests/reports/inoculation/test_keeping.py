@@ -25,6 +25,7 @@ from probelight.reports.inoculation.pareto import pareto_figure
 from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
+from probelight.results.row import Row
 from tests.fixtures.report import findings, named, present, records, tables, texts_of
 from tests.fixtures.results import inoculation_rows, write_run
 
@@ -361,6 +362,11 @@ def test_results_without_ways_have_no_column_or_table_of_them(
         assert not {"keeping", "keeping_settings"} & {*found}
         assert not [name for name, table in found.items() if "keeping" in table.frame]
         assert keeping_figure(load_results(folder)) is None
+
+
+def test_items_of_several_ways_are_told_apart() -> None:
+    assert [Row(keeping=way, strength=0.5).kept for way in ("", "replay")] == ["", "replay 0.5"]
+    assert Row(keeping="peft.IA3Config").kept == "peft.IA3Config"
 
 
 def test_printed_tables_do_not_load_matplotlib(added: Add, tmp_path: Path) -> None:
