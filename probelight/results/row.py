@@ -197,6 +197,12 @@ class Row:
     run_dir: str = ""
 
     @property
+    def kept(self) -> str:
+        """How what was known was kept, with its strength: "l2_sp 0.01"; empty where it was not."""
+        strength = "" if self.strength is None else f" {self.strength:g}"
+        return f"{self.keeping}{strength}" if self.keeping else ""
+
+    @property
     def subset_text(self) -> str:
         """The part as results.csv calls it; empty for the whole set."""
         return "" if self.subset is None else self.subset.text
