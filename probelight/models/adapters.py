@@ -7,8 +7,7 @@ the model in place, so that all else goes on with the model as it is.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
@@ -62,8 +61,8 @@ class Tuning(ranges.Settings):
                 "lora, or the class of a config of peft, such as peft.IA3Config"
             )
         of_lora = {"rank": 8, "alpha": None, "dropout": 0.0}
-        others = {"target_modules": [], "options": {}} if self.method == FULL else {}
-        for name, default in {**of_lora, **others}.items():
+        others: dict[str, Any] = {"target_modules": [], "options": {}}
+        for name, default in {**of_lora, **(others if self.method == FULL else {})}.items():
             if self.method != LORA and getattr(self, name) != default:
                 where = "leave it out" if self.method == FULL else "give it in tuning.options"
                 of = "lora" if name in of_lora else "an adapter"
@@ -96,22 +95,21 @@ def attach_fresh(
         UsageError: If peft has no such adapter, or none for these layers.
     """
     config = _config_of(tuning)
-    names = tuning.target_modules
+    names, parts = tuning.target_modules, [f".{name}" for name, _ in model.named_modules()]
+    for name in names if names != ["all-linear"] else ():
+        if not any(part.endswith(f".{name}") for part in parts):
+            layers = _layers_of(model)
+            raise UsageError(
+                f"tuning.target_modules: {type(model).__name__} has no layer {name!r}"
+                f"{nearest(name, layers.split(', '))}; its layers are {layers}"
+            )
     try:
         _attach(model, config, seed, base, revision)
     except (ValueError, TypeError, NotImplementedError) as error:
         raise UsageError(
-            f"tuning of {type(model).__name__}: {_first_line(error)}; give tuning.target_modules "
-            f"of its layers, which are {_layers_of(model)}"
+            f"tuning of {type(model).__name__}: {_first_line(error)}; tuning.target_modules says "
+            f"which of its layers, which are {_layers_of(model)}, get an adapter"
         ) from error
-    found = wrapper_of(model).base_model.targeted_module_names
-    for name in names if names != ["all-linear"] else ():
-        if not any(f".{one}".endswith(f".{name}") for one in found):
-            merge(model)  # takes the others out again
-            raise UsageError(
-                f"tuning.target_modules: {type(model).__name__} has no layer {name!r}"
-                f"{nearest(name, _layers_of(model).split(', '))}; its layers are {_layers_of(model)}"
-            )
 
 
 def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None) -> None:
@@ -138,7 +136,7 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
         wrapper = wrapper_of(model)
         if is_outline:
             return
-        found = set_peft_model_state_dict(wrapper, _in_form(tensors, model))
+        found: Any = set_peft_model_state_dict(wrapper, _in_form(tensors, model))
     except (PretrainedError, UsageError):
         raise
     except Exception as error:
@@ -193,11 +191,14 @@ def train_adapter(model: nn.Module, head: nn.Module, keeps_head: bool) -> None:
         model.get_parameter(name).requires_grad_(True)
 
 
-def save_adapter(
-    model: nn.Module, folder: Path, state_dict: Mapping[str, Tensor] | None = None
-) -> None:
-    """Write the adapter of a model as peft does; `state_dict` are the model's weights, if sharded."""
-    wrapper = wrapper_of(model)
+def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | None = None) -> None:
+    """Write a model as transformers does, or, as peft does, its adapter where it has one.
+
+    `state_dict` holds the model's weights where they are sharded.
+    """
+    if (wrapper := wrapper_of(model)) is None:
+        model.save_pretrained(folder, state_dict=state_dict)
+        return
     named = None
     if state_dict is not None:
         own = {n: v for n, v in wrapper.state_dict().items() if not n.startswith(_PREFIX)}
@@ -239,10 +240,7 @@ def _config_of(tuning: Tuning) -> Any:
 
 
 # Adapters that change layers in place, with nothing to be done around the model or between steps.
-_KINDS = (
-    "BOFT C3A DELORA FOURIERFT HRA IA3 LN_TUNING LOHA LOKR LORA MISS OFT RANDLORA ROAD SHIRA VBLORA "
-    "VERA"
-).split()
+_KINDS = "BOFT C3A DELORA FOURIERFT HRA IA3 LN_TUNING LOHA LOKR LORA OFT RANDLORA VERA".split()
 
 
 def _refuse_other_kinds(config: Any, source: str) -> None:
@@ -265,8 +263,11 @@ def _attach(model: Any, config: Any, seed: int, base: str, revision: str | None)
     from probelight.models.networks import own_random_state
 
     is_outline = next(model.parameters()).is_meta
-    config.task_type = None  # whose wrappers are called in place of the model, which none is here
-    with _quiet(), own_random_state(seed):
+    config.base_model_name_or_path = None
+    config.task_type = None  # its wrapper would be called in place of the model, as none is here
+    with warnings.catch_warnings(), own_random_state(seed):
+        for message in ("fan_in_fan_out", "is_gradient_checkpointing"):  # nothing to be done about
+            warnings.filterwarnings("ignore", message=f".*{message}.*")
         wrapper: Any = get_peft_model(model, config, low_cpu_mem_usage=is_outline)
     config.base_model_name_or_path, config.revision = base, revision
     weights = [name for name, weight in model.named_parameters() if weight.requires_grad]
@@ -288,14 +289,6 @@ def _in_form(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
     if not has_inner:
         return {name.replace(inner, _PREFIX, 1): value for name, value in tensors.items()}
     return dict(tensors)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence what peft says of layers whose form it finds out itself."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*fan_in_fan_out.*")
-        yield
 
 
 def _layers_of(model: nn.Module) -> str:

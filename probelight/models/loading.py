@@ -145,7 +145,7 @@ def load_pretrained(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model in eval mode, and its tokenizer.
 
-    The adapter of a folder, or of `MODEL+ADAPTER`, is put into its model; those below it are merged.
+    The adapter of a folder, or of `MODEL+ADAPTER`, is put into its model; ones below are merged.
 
     Args:
         form: Such as `MASKED_LM`.

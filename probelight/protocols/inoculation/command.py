@@ -81,8 +81,8 @@ DEFAULT_DOSE = 100
         example="train.py inoculate --config configs/experiment/inoculate_hypernymy.yaml "
         "--dose 100 --output_dir runs/inoculate",
         shown="output_dir original.name original.sets original.checkpoint probe.name data.train "
-        "data.setup model.name_or_path dose extra learning_rate epochs tuning.method seed dry_run mirror "
-        "trainer.accelerator engine.kind wandb.project",
+        "data.setup model.name_or_path dose extra learning_rate epochs tuning.method seed dry_run "
+        "mirror trainer.accelerator engine.kind wandb.project",
     )
 )
 def inoculate(

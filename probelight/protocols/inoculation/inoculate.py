@@ -226,7 +226,7 @@ class InoculationRun:
         """
         parts = self.parts
         module = Inoculation(
-            load_module(parts, original_dir, self.subject.model),
+            load_module(parts, original_dir, self.subject.model, setting),
             learning_rate=setting.learning_rate,
         )
         items, watched = fitted_sets(parts, setting)
@@ -395,8 +395,8 @@ def memory_of(subject: Subject, setting: Setting, context: RunContext) -> Memory
 
     def make() -> ChoiceModule:
         if given is not None:
-            return Inoculation(load_module(parts, model_folder(given), subject.model))
-        module = module_for(subject.model, "mc_qa")
+            return Inoculation(load_module(parts, model_folder(given), subject.model, setting))
+        module = module_for(subject.model, "mc_qa", tuning=setting.tuning)
         module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
         return Inoculation(module)
 
@@ -425,9 +425,17 @@ def score(
     return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
 
 
-def load_module(parts: Parts, folder: Path, model: ModelSettings) -> ChoiceModule:
-    """Return the model in a folder, which pads its questions as the run's config says."""
-    module = saved_module(folder, dtype=model.dtype, **continuation_options(model))
+def load_module(
+    parts: Parts, folder: Path, model: ModelSettings, setting: Setting | None = None
+) -> ChoiceModule:
+    """Return the model in a folder, which pads its questions as the run's config says.
+
+    With a `setting` it is to be trained by that.
+    """
+    options = continuation_options(model)
+    if setting is not None:
+        options |= {"tuning": setting.tuning, "seed": setting.seed}
+    module = saved_module(folder, dtype=model.dtype, **options)
     # Whatever a folder of an earlier version was saved with.
     module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
     return module

@@ -23,6 +23,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import program
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
+from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
@@ -82,6 +83,7 @@ class SweepRow(ranges.Settings):
         seeds: Seeds of dose, order and dropout; M*_k is chosen for each.
         epochs: Epochs, each a candidate for M*_k.
         batch_size: Questions in an optimiser step.
+        tuning: Which weights are trained.
     """
 
     model: str
@@ -97,6 +99,7 @@ class SweepRow(ranges.Settings):
     seeds: Annotated[list[ranges.Seed], ranges.Distinct(1)] = field(default_factory=lambda: [0])
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
+    tuning: Tuning = FULL_TUNING
 
 
 @dataclass(frozen=True)
@@ -267,9 +270,8 @@ def _setting_jobs(
     """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
 
     def setting(extra: Extra, rate: float) -> Setting:
-        return Setting(
-            dose, extra, seed, learning_rate=rate, epochs=row.epochs, batch_size=row.batch_size
-        )
+        how: dict[str, Any] = {"epochs": row.epochs, "batch_size": row.batch_size}
+        return Setting(dose, extra, seed, learning_rate=rate, tuning=row.tuning, **how)
 
     shared = {"protocol": CELL, "before_run": before.key}
     name = f"inoculate-{name}-k{dose}"
