@@ -211,7 +211,7 @@ def test_a_fresh_head_is_trained_and_a_saved_one_stays(
     expected = scores(inoculated, QUESTIONS)
     assert scores(adapter, QUESTIONS).tolist() == expected.tolist()
     torch.testing.assert_close(scores(merged, QUESTIONS), expected, rtol=0, atol=1e-5)
-    assert scores(second, QUESTIONS).tolist() == scores(merged, QUESTIONS).tolist()
+    torch.testing.assert_close(scores(second, QUESTIONS), expected, rtol=0, atol=1e-5)
     # An adapter over an adapter: the lower one is merged wherever the upper is read.
     fitted(second, QUESTIONS, quiet_trainer).save_pretrained(tmp_path / "b")
     again = saved_module(tmp_path / "b")
@@ -315,7 +315,7 @@ def test_a_new_adapter_is_drawn_from_the_seed_alone(checkpoint: Folder) -> None:
     assert not one[name].equal(other[name])
 
 
-def test_what_no_adapter_can_be_is_refused(checkpoint: Folder, causal_folder: Folder) -> None:
+def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
     name = str(checkpoint())
     refused: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (UsageError, "did you mean 'lora'", lambda: Tuning("lorra")),
