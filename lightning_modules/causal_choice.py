@@ -28,7 +28,8 @@ from probelight.models.pair_choice import save_head
 class CausalChoice(ChoiceModule):
     """A language model that chooses among continuations of a stem, or words in a blank.
 
-    Everything is trained, or an adapter and a fresh head. An item's choices are read behind their common beginning in one pass.
+    Everything is trained, or an adapter and a fresh head. An item's choices are read behind their
+    common beginning in one pass.
 
     Args:
         model_name_or_path: A folder, or a name on the Hub, of a causal or encoder-decoder model. A
@@ -50,9 +51,9 @@ class CausalChoice(ChoiceModule):
         seed: Of the fresh head, and of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
-        tuning: Which weights are trained: "full", "lora", or settings of an adapter. An adapter that
-            the folder holds is merged first. None: all, or of a folder that holds an adapter that
-            one and the head.
+        tuning: Which weights are trained: "full", "lora", or settings of an adapter. One that the
+            folder holds is merged first. None: all, or of a folder that holds an adapter that one
+            and the head.
 
     Raises:
         UsageError: If the weights are to be in float16, in which nothing is trained.

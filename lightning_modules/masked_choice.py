@@ -57,9 +57,9 @@ class MaskedChoice(ChoiceModule):
         seed: Of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
-        tuning: Of mode `full`, which weights are trained: "full", "lora", or settings of an adapter.
-            An adapter that the folder holds is merged first. None: all, or of a folder that holds
-            an adapter that one.
+        tuning: Of mode `full`, which weights are trained: "full", "lora", or settings of an
+            adapter. One that the folder holds is merged first. None: all, or of a folder that
+            holds an adapter that one.
 
     Raises:
         UsageError: If the weights are to be in float16, in which nothing is trained.

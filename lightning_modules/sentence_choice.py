@@ -27,7 +27,8 @@ from probelight.models.pair_choice import HeadKind, PairChoice, answers_question
 class SentenceChoice(ChoiceModule):
     """An encoder that reads `[CLS] question [SEP] answer [SEP]` and gives the pair one logit.
 
-    Everything is trained, or an adapter and a fresh head. Pairs that occur more than once in a batch are read once.
+    Everything is trained, or an adapter and a fresh head. Pairs that occur more than once in a
+    batch are read once.
 
     Args:
         model_name_or_path: "bookshelf-lm", a folder, or a name on the Hub. A folder written by
@@ -48,9 +49,9 @@ class SentenceChoice(ChoiceModule):
         seed: Of the fresh head, and of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
-        tuning: Which weights are trained: "full", "lora", or settings of an adapter. An adapter that
-            the folder holds is merged first. None: all, or of a folder that holds an adapter that
-            one and the head.
+        tuning: Which weights are trained: "full", "lora", or settings of an adapter. One that the
+            folder holds is merged first. None: all, or of a folder that holds an adapter that one
+            and the head.
 
     Raises:
         UsageError: If the weights are to be in float16, in which nothing is trained.

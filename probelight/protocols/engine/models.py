@@ -279,6 +279,16 @@ def _tuned(kind: str, tuning: Tuning) -> dict[str, Any]:
     return {}
 
 
+def check_tuning(model: ModelSettings, setup: Setup, *tunings: Tuning) -> None:
+    """Refuse adapters that a model cannot have, before hours are spent, without its weights."""
+    for tuning in tunings:
+        if tuning != FULL_TUNING:
+            from probelight.models.loading import outlines
+
+            with outlines():
+                module_for(model, setup, tuning=tuning)
+
+
 def check_module(model: ModelSettings, setup: Setup) -> None:
     """Refuse a model that cannot be trained for a setup, without reading its weights."""
     trained_for(model, setup)

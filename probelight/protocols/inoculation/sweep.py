@@ -27,6 +27,7 @@ from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
+from probelight.protocols.engine.models import check_tuning
 from probelight.protocols.engine.settings import AUTO, ModelSettings
 from probelight.protocols.inoculation.command import SubjectJobs
 from probelight.protocols.inoculation.data import (
@@ -199,6 +200,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     task = _named(grid.originals, row.original, f"{place}: original")
     with _placed(f"{place}: models.{row.model}"):
         model = question_model(model, task.checkpoint)
+        check_tuning(model, "mc_qa", row.tuning)
     jobs = SubjectJobs(Subject(model, task, row.probe), context)
     if jobs.checkpoint == {}:
         raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
