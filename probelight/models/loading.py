@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -291,7 +291,7 @@ class KeptModel:
     def __init__(self, load: Callable[..., Any] = load_pretrained) -> None:
         self._load = load
         self._read: dict[Any, tuple[PreTrainedModel, PreTrainedTokenizerBase]] = {}
-        self._adapter: Path | None = None  # that the model has now
+        self._name, self._adapter = "", cast("Path | None", None)  # that the model has now
         self._bits: Any = None  # of the model without it
         self._hashed: tuple[Any, str] = None, ""
 
@@ -317,24 +317,24 @@ class KeptModel:
                 self._read.clear()  # some adapters change the weights that they are put next to
         if key not in self._read:
             self._read.clear()
-            self._adapter = None
+            self._adapter = self._bits = None
             self._read[key] = self._load(*plain, **options)
-        if adapter == self._adapter:
+            self._name = below
+        if self._name == name_or_path:
             return self._read[key]
-        model, _ = self._read.pop(key)  # kept again once the adapter is in
-        merge(model)
+        model, _ = self._read.pop(key)  # kept again once it is whole
+        if adapter is not None:
+            merge(model)  # the one below
+            self._bits = self._bits or _bits(model)
+            attach_saved(model, adapter, recorded(below), of_below)
         tokenizer = load_tokenizer(name_or_path, revision)
         refuse_foreign_tokenizer(form, name_or_path, model, tokenizer)
         tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
-        assert adapter is not None
-        self._bits = _bits(model)
-        with quiet_transformers():
-            attach_saved(model, adapter, recorded(below), of_below)
         if hasattr(model, READ_AGAIN):
             asked = form, name_or_path, revision, random_weights, seed
             pooler = options.get("pooler", False)
             setattr(model, READ_AGAIN, partial(load_pretrained, *asked, pooler=pooler))
-        self._adapter = adapter
+        self._name, self._adapter = name_or_path, adapter
         self._read[key] = model.train(False), tokenizer
         return self._read[key]
 
