@@ -23,6 +23,7 @@ from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.adapters import Tuning
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.record import Record
+from probelight.protocols.engine.memory import checkpoint_gradients
 from probelight.protocols.engine.models import saved_module
 from tests.fixtures.causal import causal_folder
 from tests.fixtures.seq2seq import seq2seq
@@ -302,6 +303,20 @@ def test_a_state_is_loaded_with_its_adapter(
     torch.load(tmp_path / "a.ckpt", weights_only=True)
     again = SentenceChoice.load_from_checkpoint(tmp_path / "a.ckpt")
     assert scores(again, QUESTIONS).tolist() == scores(module, QUESTIONS).tolist()
+
+
+def test_layers_computed_again_give_an_adapter_the_same_gradients(checkpoint: Folder) -> None:
+    found = []
+    for again in (False, True):
+        module = SentenceChoice(str(checkpoint()), tuning=Tuning("lora", dropout=0.3))
+        if again:
+            checkpoint_gradients(module)
+        module.train()
+        torch.manual_seed(0)
+        encoded = module.encoder().encode(QUESTIONS)
+        module(encoded.collate(range(len(QUESTIONS)))).sum().backward()
+        found.append([p.grad for p in module.parameters() if p.requires_grad])
+    assert all(a is not None and a.equal(b) for a, b in zip(*found, strict=True))
 
 
 def test_a_new_adapter_is_drawn_from_the_seed_alone(checkpoint: Folder) -> None:
