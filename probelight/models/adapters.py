@@ -19,6 +19,7 @@ from probelight.models.checkpoint_files import (
     ADAPTER_WEIGHTS,
     PretrainedError,
     adapter_settings,
+    model_folder,
     one_error,
 )
 
@@ -124,6 +125,14 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
     from probelight.models.networks import check_numbers
 
     settings = adapter_settings(folder)
+    own, given = model_folder(settings["base"]), model_folder(base)
+    if own.is_dir() and given.is_dir() and not own.samefile(given):
+        warnings.warn(
+            f"{folder}: the adapter says that it was trained with {settings['base']}, and is put "
+            f"into {base}; what the two do together is another model's answers",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     is_outline = next(model.parameters()).is_meta
     with one_error(folder, "adapter"):
         tensors = {} if is_outline else load_file(folder / ADAPTER_WEIGHTS)

@@ -155,8 +155,7 @@ def scorer_for(
     Weights are those in `known`, or are read in the precision for the device of `trainer`.
     """
     refuse_untrained([model], "zero-shot scoring")
-    for path in filter(None, (model.name_or_path, model.adapter)):
-        check_model(path)
+    _check_unchanged(model.checkpoint, model.revision)
     shared: dict[str, Any] = {}
     if model_type_of(model).has_checkpoint:
         shared["read"] = known.read if known else reader_for(model, trainer)
@@ -172,6 +171,13 @@ def scorer_for(
         scorer = module_of(model_type_of(model)).load(model, setup, seed, **shared)
     scorer.kept = known
     return scorer
+
+
+def _check_unchanged(name: str, revision: str | None = None) -> None:
+    """Refuse a model that a finished run kept, and has changed since, or one below an adapter."""
+    base, _, adapters = base_of(name, revision)
+    for path in (Path(base), *adapters):
+        check_model(path)
 
 
 def as_loaded(model: ModelSettings) -> ModelSettings:
@@ -338,7 +344,7 @@ def saved_module(
     model with a checkpoint, as where it is trained; `tuning` says which of its weights are trained,
     and `seed` is that of a new adapter.
     """
-    check_model(folder)
+    _check_unchanged(str(folder))
     kind = saved_model_type(folder)
     model_type = MODEL_TYPES[kind]
     if tuning is not None:

@@ -206,7 +206,7 @@ class InoculationRun:
             names = sorted({*planned, *found})
             changed = [name for name in names if planned.get(name) != found.get(name)]
             raise changed_since([str(model_folder(given) / name) for name in changed])
-        return model_folder(given)
+        return Path(given)
 
     def before(self, original_dir: Path) -> Scored:
         """Score all items before inoculation, once: a resumed run reads what is kept."""
@@ -395,7 +395,7 @@ def memory_of(subject: Subject, setting: Setting, context: RunContext) -> Memory
 
     def make() -> ChoiceModule:
         if given is not None:
-            return Inoculation(load_module(parts, model_folder(given), subject.model, setting))
+            return Inoculation(load_module(parts, Path(given), subject.model, setting))
         module = module_for(subject.model, "mc_qa", tuning=setting.tuning)
         module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
         return Inoculation(module)

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -311,6 +312,17 @@ def test_wrong_adapters_are_refused(
     gpt2 = causal_folder("gpt2")
     with pytest.raises(PretrainedError, match=r"does not fit .*gpt2"):
         load_pretrained(CAUSAL_LM, f"{gpt2}+{good}")
+
+
+def test_an_adapter_of_another_model_of_the_same_form_is_warned_of(
+    tiny_model: Path, masked_adapters: list[Path], tmp_path: Path
+) -> None:
+    other = shutil.copytree(tiny_model, tmp_path / "other")
+    with pytest.warns(RuntimeWarning, match="was trained with .*tiny, and is put into .*other"):
+        load_pretrained(MASKED_LM, f"{other}+{masked_adapters[0]}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        load_pretrained(MASKED_LM, f"{tiny_model}+{masked_adapters[0]}")
 
 
 def test_sums_of_a_checkpoint_change_with_the_model_below(tiny_model: Path, tmp_path: Path) -> None:
