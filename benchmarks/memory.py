@@ -106,11 +106,12 @@ def of_model(
     how, watched = Fit(epochs=1, batch_size=chosen.batch_size), {"watched": records[:4]}
     if chosen.checkpointing:
         checkpoint_gradients(module)
-    data = choice_data(records, watched, chosen.batch_size, 0, settings)
+    plan = FitPlan(how, 0, [], name)
+    data = choice_data(records, watched, plan, settings)
     data.encode(module.encoder())
     need = memory_need(module, data, 1, settings, Processes("cpu"))
     print(f"{name}: {need.shown()}")
-    run, plan = RunFolder(folder / "runs", "memory", {}), FitPlan(how, 0, [], name)
+    run = RunFolder(folder / "runs", "memory", {})
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
         fit_choices(module, records, watched, run, plan, RunContext(settings))
     measured = peak_bytes(profiled) + weight_bytes(module)

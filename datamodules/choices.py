@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,14 @@ from probelight.encoding.encoded_set import (
     Share,
     evaluation_batches,
 )
+from probelight.io import ranges
 from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
 from probelight.models.answering import loader_options, refuse_empty
 from probelight.models.networks import Batch
 from probelight.probes.record import Record
+from probelight.probes.splits import Replay
+
+REPLAYED = "replayed"  # (B,) in a batch: which items are of the other task
 
 
 class ChoiceDataModule(ResumableData):
@@ -38,7 +43,8 @@ class ChoiceDataModule(ResumableData):
     number of processes, and resume exactly (each process draws its own dropout for each batch).
     Evaluation scores do not depend on the number of processes, and on the batch size only by
     rounding. Batches are dicts of tensors, see `EncodedSet.collate`; `item` is the index of a
-    record in its sequence.
+    record in its sequence. With `replay` training batches have `REPLAYED` too, and its records
+    count on from the last of `train`.
 
     Args:
         train: Records to train on, None where nothing is trained.
@@ -49,6 +55,9 @@ class ChoiceDataModule(ResumableData):
         num_workers: Processes that make batches; 0 makes them in the training process, None takes
             one for CUDA.
         cache_dir: Folder in which tokens are kept between runs; None leaves the encoder's own.
+        replay: Records of another task, of which some are a part of every step.
+        replay_share: Which part of it, to the nearest item; at least one and not all.
+        accumulate: Batches of an optimiser step.
     """
 
     def __init__(
@@ -60,6 +69,9 @@ class ChoiceDataModule(ResumableData):
         seed: Seed = 0,
         num_workers: NumProcesses | None = 0,
         cache_dir: str | Path | None = None,
+        replay: Sequence[Record] = (),
+        replay_share: ranges.Share = 0.5,
+        accumulate: ranges.NumSteps = 1,
     ) -> None:
         super().__init__()
         if "train" in evaluation:
@@ -71,6 +83,10 @@ class ChoiceDataModule(ResumableData):
         self.seed = seed
         self.num_workers = num_workers
         self.cache_dir = cache_dir
+        self.replay, self.replay_share = replay, replay_share
+        self.accumulate = accumulate
+        if replay and batch_size * accumulate < 2:
+            raise ValueError("a step of one item has no room for replay; give a larger batch_size")
         self.train_set: EncodedSet | None = None  # the encoded training records
         self.evaluation_sets: dict[str, EncodedSet] = {}
         self._encoder: ChoiceEncoder | None = None
@@ -115,7 +131,7 @@ class ChoiceDataModule(ResumableData):
                 name: self._encode(name, records) for name, records in self.evaluation.items()
             }
         if with_train and self.train is not None and self.train_set is None:
-            self.train_set = self._encode("train", self.train)
+            self.train_set = self._encode("train", [*self.train, *self.replay])
             if num := len(self.train_set.needs_pll):
                 self.train_set = None
                 raise ValueError(
@@ -131,10 +147,16 @@ class ChoiceDataModule(ResumableData):
         loader = ResumableLoader(
             _Identity(len(self.train_set)),
             self._sampler(self.train_set),
-            collate_fn=self.train_set.collate,
+            collate_fn=self._collate,
             **self._loader_options,
         )
         return self.resumable(loader)
+
+    def _collate(self, items: Sequence[int]) -> Batch:
+        assert self.train_set is not None
+        assert self.train is not None
+        batch = self.train_set.collate(items)
+        return {**batch, REPLAYED: batch["item"] >= len(self.train)} if self.replay else batch
 
     def largest_batches(self, epochs: int) -> tuple[Batch, Batch | None]:
         """Return the training batch of the most padded tokens in some epochs, and that to measure.
@@ -164,7 +186,14 @@ class ChoiceDataModule(ResumableData):
         return train, max(measured, key=lambda found: found[:2])[2] if measured else None
 
     def _sampler(self, encoded: EncodedSet) -> EpochBatchSampler:
-        return EpochBatchSampler(len(encoded), self.batch_size, seed=self.seed, share=self._share)
+        assert self.train is not None
+        size, replay, num_items = self.batch_size * self.accumulate, None, len(encoded)
+        if self.replay:
+            num_items = bisect_left(encoded.kept, len(self.train))
+            replay = Replay.of(len(encoded) - num_items, self.replay_share, size)
+        return EpochBatchSampler(
+            num_items, self.batch_size, seed=self.seed, share=self._share, replay=replay
+        )
 
     def _evaluation_batches(self, encoded: EncodedSet) -> list[list[int]]:
         return evaluation_batches(

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from probelight.encoding.encoded_set import ALL, PADDING_ITEM, Share, token_budget_batches
+from probelight.probes.splits import Replay
 
 
 class Budget(NamedTuple):
@@ -38,6 +39,7 @@ class EpochBatchSampler(Sampler[list[int]]):
         budget: Makes batches of similar lengths, with at most so many padded tokens.
         shuffle: Draw a new order in each epoch. False keeps the dataset's order.
         share: This process.
+        replay: Items behind the `num_items` of the dataset that are a part of each step.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class EpochBatchSampler(Sampler[list[int]]):
         budget: Budget | None = None,
         shuffle: bool = True,
         share: Share = ALL,
+        replay: Replay | None = None,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be positive")
@@ -65,6 +68,7 @@ class EpochBatchSampler(Sampler[list[int]]):
         self.budget = budget
         self.shuffle = shuffle
         self.share = share
+        self.replay = replay
         self.epoch = 0
         self.sampler = self  # where Lightning looks for `set_epoch`
         self._planned: tuple[int, list[list[int]], list[int]] | None = None
@@ -99,6 +103,8 @@ class EpochBatchSampler(Sampler[list[int]]):
         size = {"batch_size": self.batch_size}
         if self.budget is not None:
             size = {"max_tokens": self.budget.max_tokens}
+        if self.replay is not None:
+            size |= {"replay_items": self.replay.num_items, "replayed": self.replay.per_step}
         return {"num_items": self.num_items, "seed": self.seed, **size}
 
     def _global_batches(self, epoch: int) -> list[list[int]]:
@@ -107,10 +113,25 @@ class EpochBatchSampler(Sampler[list[int]]):
         order = rng.permutation(self.num_items) if self.shuffle else np.arange(self.num_items)
         if self.budget is None:
             size = self.batch_size
-            return [order[i : i + size].tolist() for i in range(0, self.num_items, size)]
+            if self.replay is not None:
+                order = self._with_replay(order, self.replay, rng)
+            return [order[i : i + size].tolist() for i in range(0, len(order), size)]
         by_length = order[np.argsort(np.asarray(self.budget.lengths)[order], kind="stable")]
         batches = token_budget_batches(*self.budget, by_length)
         return [batches[i] for i in rng.permutation(len(batches))] if self.shuffle else batches
+
+    def _with_replay(
+        self, order: NDArray[np.int64], replay: Replay, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Return the items of an epoch step by step, each with what is replayed in it."""
+        num_steps, own = replay.steps(self.num_items), replay.step_size - replay.per_step
+        rounds = -(-num_steps * replay.per_step // replay.num_items)
+        drawn = np.concatenate([rng.permutation(replay.num_items) for _ in range(rounds)])
+        replayed = self.num_items + drawn[: num_steps * replay.per_step]
+        steps = zip(
+            np.split(order, range(own, len(order), own)), np.split(replayed, num_steps), strict=True
+        )
+        return np.concatenate([part for step in steps for part in step])
 
     def __iter__(self) -> Iterator[list[int]]:
         return iter(self.batches())

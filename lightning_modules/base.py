@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 import pytorch_lightning as pl
@@ -63,6 +63,10 @@ class ChoiceModule(pl.LightningModule, ABC):
         name = f"{cls.__module__}.{cls.__qualname__}"
         return super().load_from_checkpoint(*args, **{"_class_path": name, **kwargs})
 
+    def held(self) -> Iterator[Tensor]:
+        """Yield weights that are in memory next to the module's own while it is trained."""
+        yield from ()
+
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
         """Return logits (B, K) of the choices, -inf where `choice_mask` is False."""
@@ -101,9 +105,7 @@ class ChoiceModule(pl.LightningModule, ABC):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         logits = self(batch).float()
-        loss_sum, stats = choice_loss(
-            logits, batch["labels"], batch["weights"], batch["choice_mask"]
-        )
+        loss_sum, stats = self.training_loss(batch, logits)
         stats = self.trainer.strategy.reduce(stats, reduce_op="sum")
         global_weight = stats[1].clamp(min=1e-12)
         size = len(batch["labels"])
@@ -121,6 +123,10 @@ class ChoiceModule(pl.LightningModule, ABC):
         data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
         step_items = data.step_items(batch_idx) if hasattr(data, "step_items") else None
         return loss_sum / (step_items or global_weight * parts) * parts * self.trainer.world_size
+
+    def training_loss(self, batch: Batch, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the weighted sum of what counts of each item, and the batch's share of scores."""
+        return choice_loss(logits, batch["labels"], batch["weights"], batch["choice_mask"])
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
         """Return the logits (B, K), for callbacks."""
@@ -188,7 +194,11 @@ def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def choice_loss(
-    logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor
+    logits: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    choice_mask: Tensor,
+    counted: Callable[[Tensor], Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the weighted sum of the items' cross-entropies, and what the batch adds to the scores.
 
@@ -197,6 +207,7 @@ def choice_loss(
         labels: (B,) gold choices.
         weights: (B,) weights; an item of weight 0 changes nothing, whatever it holds.
         choice_mask: (B, K) which choices an item has.
+        counted: Returns what counts of each item (B,) in place of its cross-entropy (B,).
 
     Returns:
         The sum, a scalar with gradient; and (3,) detached: the sum, the weight, the weighted sum of
@@ -207,6 +218,8 @@ def choice_loss(
     # Before the softmax: 0 times the loss of a padding item without any choice would be NaN.
     safe = logits.masked_fill(padding[:, None], 0.0)
     losses = F.cross_entropy(safe, labels.masked_fill(padding, 0), reduction="none")
+    if counted is not None:
+        losses = counted(losses)
     loss_sum = (losses * weights).sum()
     with torch.no_grad():
         scores = weighted_scores(safe, labels.masked_fill(padding, 0), weights, choice_mask)

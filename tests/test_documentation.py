@@ -14,6 +14,7 @@ import torch
 import yaml
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from probelight.lightning_modules.inoculation import Inoculation
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import no_language, perturbed_language
 from probelight.probes.importers.items import read_ai2, write_ai2
@@ -24,6 +25,7 @@ from probelight.results.run_folder import RunFolder
 from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
+from tests.lightning_modules.table import ROWS, Table, batch
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -60,6 +62,17 @@ def test_the_probe_of_contributing_loads_with_its_row_and_controls(tmp_path: Pat
     assert control.answer == record.answer
     perturbed = perturbed_language(record, config, {"than": "woo"})
     assert perturbed.stem == "A whale is [MASK] woo a mouse."
+
+
+def test_the_penalty_of_contributing_is_what_it_says() -> None:
+    penalty = module_of("lightning_modules/logit_keeping.py").LogitKeeping(2.0)
+    task = Table(ROWS)
+    module = Inoculation(task, penalty=penalty)
+    with torch.no_grad():
+        task.rows[0] += torch.tensor([3.0, 0.0, 0.0])  # mean squared change 3
+    loss, _ = module.training_loss(batch([0]), module(batch([0])))
+    entropy = -torch.tensor([5.0, 0.0, 0.0]).log_softmax(0)[0]
+    assert loss.item() == pytest.approx(entropy.item() + 2.0 * 3.0)
 
 
 def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from probelight.io.errors import ProbelightError
 from probelight.probes.record import GroupBy, Record, group_of
@@ -96,6 +97,23 @@ def nested_sample(records: Sequence[Record], seed: int) -> list[Record]:
         keyed.append((_digest(seed, "item", content, seen[content]), record))
         seen[content] += 1
     return [record for _, record in sorted(keyed, key=lambda pair: pair[0])]
+
+
+class Replay(NamedTuple):
+    """Items of another task that are a part of every step; they come behind the dataset's own."""
+
+    num_items: int  # of which each is drawn as often as the others, give or take one
+    per_step: int
+    step_size: int  # items in an optimiser step, these among them
+
+    @classmethod
+    def of(cls, num_items: int, share: float, step_size: int) -> Replay:
+        """Return the replay whose items are a share of each step, as nearly as may be."""
+        return cls(num_items, min(max(1, round(share * step_size)), step_size - 1), step_size)
+
+    def steps(self, num_items: int) -> int:
+        """Return the steps of an epoch over so many items of the dataset's own."""
+        return -(-num_items // (self.step_size - self.per_step))
 
 
 def _digest(*parts: object) -> str:

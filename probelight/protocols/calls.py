@@ -153,6 +153,8 @@ def inoculate(
     learning_rate: float = 1e-5,
     epochs: int = 3,
     batch_size: int = 16,
+    tuning: str | Mapping[str, Any] = "full",
+    keeping: str | Mapping[str, Any] = "none",
     seed: int = 0,
     dry_run: bool = False,
     force: bool = False,
@@ -174,6 +176,9 @@ def inoculate(
         learning_rate: Peak rate.
         epochs: Epochs; each one's model is a candidate for M*.
         batch_size: Questions per optimiser step.
+        tuning: Which weights are trained: "full", "lora", or a dict of `Tuning`'s settings.
+        keeping: How the original task is kept: "none", "replay", "l2_sp", "distillation", or a
+            dict of `Keeping`'s settings.
         seed: Seeds the dose, its order and dropout.
         dry_run: As in `curve`.
         force: As in `curve`.
@@ -184,10 +189,11 @@ def inoculate(
     Raises:
         ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
+    from probelight.models.adapters import Tuning
     from probelight.models.checkpoint_files import LIKELIHOOD, head_settings
     from probelight.models.pair_choice import answers_questions
     from probelight.protocols.inoculation.command import inoculate as command
-    from probelight.protocols.inoculation.settings import OriginalTask, ProbeOrFiles
+    from probelight.protocols.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
 
     with _called(output_dir, "inoculation", trainer) as (made, shared):
         settings = _model_settings(_models(model, made))
@@ -209,6 +215,9 @@ def inoculate(
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
         options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}
         options |= {"dry_run": dry_run, "force": force}
+        for name, kind, value in (("tuning", Tuning, tuning), ("keeping", Keeping, keeping)):
+            named = {"method": value} if isinstance(value, str) else value
+            options[name] = as_settings(kind, named, name)
         chosen = {"name": str(probe)} if isinstance(probe, str | Path) else probe or {}
         options["probe"] = as_settings(ProbeOrFiles, chosen, "probe")
         task = as_settings(OriginalTask, task, "original")

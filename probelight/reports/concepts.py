@@ -31,6 +31,7 @@ OF_EACH = 4  # most-known concepts of a model that are shown, and least-known on
 MOST_MODELS = 4
 MOST_QUESTIONS = 3
 SERIES = [*Series._fields]
+SHOWN = [name for name in SERIES if name != "keeping"]  # which is not told apart here
 COLUMNS = [
     *SERIES, "about", "asked", "is_whole", "dose", "run", "place", "question", "concept",
     "difficulty", "gold", "answer", "correct",
@@ -105,7 +106,7 @@ def clusters_table(results: Results) -> Table | None:
         f"0: before inoculation, or without any. {INTERVAL}, over concepts and seeds.",
         [
             {
-                **asked.iloc[0][SERIES],
+                **asked.iloc[0][SHOWN],
                 "dose": dose,
                 "num_seeds": asked.run.nunique(),
                 **counted(asked),
@@ -186,7 +187,7 @@ def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
     """Return a row per concept, with the shares right before and after."""
     last = asked.dose.max()
     by_concept = asked.groupby("concept")
-    found = by_concept[SERIES].first().assign(dose=last, num_questions=by_concept.place.nunique())
+    found = by_concept[SHOWN].first().assign(dose=last, num_questions=by_concept.place.nunique())
     shares = asked.groupby(["dose", "concept"]).correct.agg(fmean)
     found["share_before"] = shares.get(UNTRAINED)
     found["share_after"] = shares[last] if last != UNTRAINED else None

@@ -13,7 +13,13 @@ from probelight.metrics.intervals import LEAST_GROUPS
 from probelight.reports import table as tables
 from probelight.reports import words
 from probelight.reports.estimates import Estimate, named
-from probelight.reports.inoculation.runs import Dose, doses, with_and_without_replay, with_controls
+from probelight.reports.inoculation.runs import (
+    Dose,
+    Inoculation,
+    doses,
+    with_and_without_replay,
+    with_controls,
+)
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.details import ForgettingDetails, InoculationDetails
 from probelight.results.frames import source_of
@@ -73,6 +79,7 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
         # The split is the probe's.
         series = dose.series if task == "probe" else dose.series._replace(report_split="")
         extras = ", ".join(sorted({run.extra for run in dose.runs} - {"none"}))
+        keeping = dose.series.keeping
         kinds = {"probe": "probe", "original": "original task"}
         yield {
             "set": names.get(task, task.removeprefix(OTHER)),
@@ -82,9 +89,10 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
             "before": "before inoculation",
             "dose": dose.dose,
             "extra": extras,
+            **({"keeping": keeping} if keeping else {}),
             "num_seeds": len(dose.runs),
             **_numbers(change_rows(was, now, found[0].choices, found[0].groups, Row())),
-            "_after": " ".join(filter(None, (f"k = {words.count(dose.dose)}", extras))),
+            "_after": " ".join(filter(None, (f"k = {words.count(dose.dose)}", extras, keeping))),
             "_about": words.dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
@@ -189,7 +197,7 @@ def concepts_table(results: Results) -> Table | None:
         rows += [
             {
                 "set": source_of(run, line),
-                "after": f"{run.model}, k = {words.count(cell.dose)}" if cell else run.model,
+                "after": _after(cell) if cell else run.model,
                 "concept": line.group,
                 "num_answers": 1,
                 "lost": line.before * (1 - line.correct),
@@ -225,6 +233,11 @@ def concepts_table(results: Results) -> Table | None:
         ],
         shown=shown,
     )
+
+
+def _after(cell: Inoculation) -> str:
+    keeping = f", {cell.series.keeping}" if cell.keeping else ""
+    return f"{cell.run.model}, k = {words.count(cell.dose)}{keeping}"
 
 
 def summary(results: Results) -> str:

@@ -62,8 +62,10 @@ ZERO_SHOT = (
 CURVES = of("curve.tables", "summary_tables")
 EFFORT = of("curve.information", "code_table information_table")
 ORIGINAL = of("inoculation.tables", "original_table")
-DOSES = of(
-    "inoculation.tables", "seeds_table replay_table inoculation_table inoculation_parts_table"
+DOSES = (
+    *of("inoculation.tables", "seeds_table replay_table"),
+    *of("inoculation.keeping", "keeping_table"),
+    *of("inoculation.tables", "inoculation_table inoculation_parts_table"),
 )
 FORGOTTEN = (*of("forgetting", "changes_table"), *of("inoculation.classes", "classes_table"))
 STEPS = of("steps", "steps_tables")
@@ -150,15 +152,17 @@ SECTIONS = (
         ("original", "before", "inoculation"),
         (
             *(*ORIGINAL, *DOSES),
+            *of("inoculation.keeping", "keeping_settings_table"),
             *of("inoculation.pareto", "pareto_table"),
             *of("inoculation.dynamics", "dynamics_table"),
         ),
         (
+            *of("inoculation.keeping_figure", "keeping_figure"),
             *of("inoculation.figures", "inoculation_figure trajectory_figure"),
             *of("inoculation.pareto", "pareto_figure"),
             *of("inoculation.dynamics", "data_map_figure"),
         ),
-        of("inoculation.tables", "summary"),
+        (*of("inoculation.tables", "summary"), *of("inoculation.keeping", "summary")),
         {"original": ORIGINAL, "inoculation": (*ORIGINAL, *DOSES)},
     ),
     Section(

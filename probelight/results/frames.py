@@ -77,7 +77,7 @@ def results_frame(results: Results) -> pd.DataFrame:
         for place, row in enumerate(run.rows)
     ]
     frame = pd.DataFrame(found, columns=list(NUMBERS))
-    numbers = dict.fromkeys(("learning_rate", "value", "ci_low", "ci_high"), "float64")
+    numbers = dict.fromkeys(("strength", "learning_rate", "value", "ci_low", "ci_high"), "float64")
     return frame.astype({**dict.fromkeys(WHOLE, "Int64"), **numbers})
 
 

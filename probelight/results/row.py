@@ -145,6 +145,9 @@ class Row:
         num_train: Probe examples that were trained on.
         dose: k of an inoculation.
         extra: Original-task examples for each of them: "none", "x1" or "x2".
+        keeping: How an inoculation keeps what was known: "replay", "l2_sp", "distillation" or the
+            `Tuning.method` of an adapter, such as "lora"; empty where it does not.
+        strength: How much of that: a share of each batch, a weight of the penalty, or a rank.
         learning_rate: Peak rate.
         epoch: The epoch that is measured.
         seed: Seed of the sample, its order and dropout.
@@ -175,6 +178,8 @@ class Row:
     num_train: int | None = None
     dose: int | None = None
     extra: str = ""
+    keeping: str = ""
+    strength: float | None = None
     learning_rate: float | None = None
     epoch: int | None = None
     seed: int | None = None
@@ -190,6 +195,12 @@ class Row:
     role: Role = ""
     kind: str = ""
     run_dir: str = ""
+
+    @property
+    def kept(self) -> str:
+        """How what was known was kept, with its strength: "l2_sp 0.01"; empty where it was not."""
+        strength = "" if self.strength is None else f" {self.strength:g}"
+        return f"{self.keeping}{strength}" if self.keeping else ""
 
     @property
     def subset_text(self) -> str:

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,7 @@ from probelight.encoding.encoded_set import (
     evaluation_batches,
     token_budget_batches,
 )
+from probelight.probes.splits import Replay
 from tests.datamodules.bag import Bag, records
 from tests.protocols.jobs.harness import wait_until
 
@@ -64,6 +66,50 @@ def test_processes_measure_the_batches_of_one(max_tokens: int, replicas: int) ->
     assert [int(lengths[b].max()) for b in whole] == sorted(
         (int(lengths[b].max()) for b in whole), reverse=True
     )
+
+
+def test_each_step_has_its_share_of_what_is_replayed() -> None:
+    # Half of 4 is 2: 7 items of its own are 4 steps, the last of one; 8 of the 3 that are replayed
+    # are drawn, so two of them three times and one twice.
+    replay = Replay.of(3, 0.5, 4)
+    assert (replay.per_step, replay.steps(7)) == (2, 4)
+    sampler = EpochBatchSampler(7, 4, seed=4, replay=replay)
+    seen = []
+    for epoch in (0, 1, 0):
+        sampler.set_epoch(epoch)
+        batches = list(sampler)
+        seen.append(batches)
+        own = [[i for i in batch if i < 7] for batch in batches]
+        assert [len(items) for items in own] == [2, 2, 2, 1]
+        assert sorted(chain(*own)) == list(range(7))
+        replayed = [i for batch in batches for i in batch if i >= 7]
+        assert sorted(replayed.count(i) for i in (7, 8, 9)) == [2, 3, 3]
+        assert [len(batch) for batch in batches] == [4, 4, 4, 3]
+    assert seen[0] == seen[2] != seen[1]
+    # In halves of a step, and by two processes, the same steps.
+    halves = list(EpochBatchSampler(7, 2, seed=4, replay=replay))
+    assert [a + b for a, b in zip(halves[::2], halves[1::2], strict=True)] == seen[0]
+    shares = [
+        list(EpochBatchSampler(7, 4, seed=4, replay=replay, share=Share(rank, 2)))
+        for rank in range(2)
+    ]
+    whole = [[i for i in a + b if i != PADDING_ITEM] for a, b in zip(*shares, strict=True)]
+    assert whole == seen[0]
+    # At least one of each, however small the share.
+    assert Replay.of(3, 0.01, 4).per_step == 1
+    assert Replay.of(3, 0.99, 4).per_step == 3
+
+
+def test_a_state_of_other_replay_is_refused() -> None:
+    def made(replay: Replay | None) -> ResumableLoader:
+        sampler = EpochBatchSampler(7, 4, seed=4, replay=replay)
+        return ResumableLoader(list(range(10)), sampler)  # type: ignore[arg-type]
+
+    state = made(Replay.of(3, 0.5, 4)).state_dict()
+    made(Replay.of(3, 0.5, 4)).load_state_dict(state)
+    for other in (None, Replay.of(3, 0.25, 4), Replay.of(2, 0.5, 4)):
+        with pytest.raises(ValueError, match="resume with the same data"):
+            made(other).load_state_dict(state)
 
 
 def test_epochs_are_permutations_fixed_by_seed_and_epoch() -> None:

@@ -258,8 +258,9 @@ def test_what_is_not_as_it_should_be_is_named(change: dict[str, Any], message: s
 
 def test_columns_are_the_contract_in_its_order() -> None:
     assert ",".join(RESULT_COLUMNS) == (
-        "protocol,model,probe,control,mode,scoring,num_train,dose,extra,learning_rate,epoch,seed,split,"
-        "subset,perturbation,metric,value,ci_low,ci_high,num_items,num_groups,role,kind,run_dir"
+        "protocol,model,probe,control,mode,scoring,num_train,dose,extra,keeping,strength,"
+        "learning_rate,epoch,seed,split,subset,perturbation,metric,value,ci_low,ci_high,num_items,"
+        "num_groups,role,kind,run_dir"
     )
 
 

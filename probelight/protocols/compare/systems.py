@@ -122,11 +122,12 @@ def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
     if details is None or row is None or row.control not in ("", STANDARD):
         return
     # What was chosen on selection items is no setting of its own.
-    rate = None if details.candidates else row.learning_rate
+    rate = None if len(details.candidates) > 1 else row.learning_rate
+    added = "" if row.extra in ("", "none") else row.extra
     setting = {
         "dose": _examples(row.dose),
         "probe": f"probe {run.probe}",
-        "extra": "" if row.extra in ("", "none") else f"with {row.extra}",
+        "extra": " and ".join(f"with {part}" for part in (added, row.kept) if part),
         "rate": "" if rate is None else f"learning rate {rate:g}",
     }
     sample = (frozenset(data.sha256 for data in run.data), row.dose, row.extra, run.probe)

@@ -117,8 +117,7 @@ def memory_of(curve: Curve, size: int, control: str, seed: int) -> MemoryNeed:
         lambda: fresh_module(direct),
         sample,
         {HELD_OUT_SET: held_out} if held_out else {},
-        curve.fit,
-        seed,
+        FitPlan(curve.fit, seed),
         curve.context.trainer,
     )
 

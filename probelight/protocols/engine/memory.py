@@ -67,7 +67,7 @@ def memory_need(
     """
     alike, number = _WEIGHTS_ALIKE.get(settings.precision), processes.number
     weights = trained = 0
-    for tensor in (*module.parameters(), *module.buffers()):
+    for tensor in (*module.parameters(), *module.buffers(), *module.held()):
         dtype = alike if alike is not None and tensor.is_floating_point() else tensor.dtype
         weights += tensor.numel() * dtype.itemsize
         trained += tensor.numel() * dtype.itemsize if tensor.requires_grad else 0

@@ -397,7 +397,7 @@ class Fit(ranges.Settings):
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
     tuning: Tuning = FULL_TUNING
-    newer: ClassVar = ("tuning",)
+    newer: ClassVar[tuple[str, ...]] = ("tuning",)
 
     def num_steps(self, num_items: int) -> int:
         """Return the optimiser steps of a training on so many examples."""

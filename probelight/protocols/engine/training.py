@@ -58,9 +58,11 @@ class FitPlan:
 
     how: Fit  # epochs, and items in an optimiser step over all processes
     seed: int  # of the order of the items and the dropout of each step
-    callbacks: Sequence[Callback]  # added to those that every fit has
-    description: str  # shown before the progress bar
+    callbacks: Sequence[Callback] = ()  # added to those that every fit has
+    description: str = ""  # shown before the progress bar
     summary: Callable[[], Mapping[str, float]] = dict  # for W&B's, called after the fit
+    replay: Sequence[Record] = ()  # items of another task, of which some are in each step
+    replay_share: float = 0.5  # of each step
 
 
 def fit_choices(
@@ -75,7 +77,7 @@ def fit_choices(
 
     Returns what `fit` returns, and the notices of encoding the training items (cuts, skips).
     """
-    data = choice_data(train, evaluation, plan.how.batch_size, plan.seed, context.trainer)
+    data = choice_data(train, evaluation, plan, context.trainer)
     plan = replace(plan, callbacks=[*plan.callbacks, MemoryCheck(plan.how.epochs, context)])
     return fit(module, data, run, plan, context), data.notices("train")
 
@@ -83,19 +85,21 @@ def fit_choices(
 def choice_data(
     train: Sequence[Record],
     evaluation: Mapping[str, Sequence[Record]],
-    batch_size: int,
-    seed: int,
+    plan: FitPlan,
     settings: TrainerSettings,
 ) -> ChoiceDataModule:
     """Return the batches of a fit."""
     return ChoiceDataModule(
         train=train,
         evaluation=evaluation,
-        batch_size=settings.micro_batch(batch_size),
+        batch_size=settings.micro_batch(plan.how.batch_size),
         max_eval_tokens=settings.max_eval_tokens,
-        seed=seed,
+        seed=plan.seed,
         num_workers=settings.num_workers,
         cache_dir=cache_folder(),
+        replay=plan.replay,
+        replay_share=plan.replay_share,
+        accumulate=settings.accumulate,
     )
 
 
@@ -103,8 +107,7 @@ def planned_memory(
     make: Callable[[], ChoiceModule],
     train: Sequence[Record],
     evaluation: Mapping[str, Sequence[Record]],
-    how: Fit,
-    seed: int,
+    plan: FitPlan,
     settings: TrainerSettings,
 ) -> MemoryNeed:
     """Return what a fit that is planned will take; the weights of its module are not read."""
@@ -115,10 +118,10 @@ def planned_memory(
         checkpoint_gradients(module)
     device_type = expected_device(settings.accelerator)
     number = settings.devices if settings.devices > 0 else max(1, torch.cuda.device_count())
-    data = choice_data(train, evaluation, how.batch_size, seed, settings)
+    data = choice_data(train, evaluation, plan, settings)
     data.encode(module.encoder(), Share(0, number))
     processes = Processes(device_type, number, is_sharded=settings.strategy.startswith("fsdp"))
-    return memory_need(module, data, how.epochs, settings, processes)
+    return memory_need(module, data, plan.how.epochs, settings, processes)
 
 
 def fit(

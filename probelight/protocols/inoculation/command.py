@@ -42,6 +42,7 @@ from probelight.protocols.inoculation.data import (
     original_splits,
     padded_num_choices,
     parts_of,
+    replayed_items,
     training_items,
 )
 from probelight.protocols.inoculation.settings import (
@@ -49,9 +50,11 @@ from probelight.protocols.inoculation.settings import (
     CELL,
     FIRST,
     INOCULATION,
+    KEEPING_NOTHING,
     ORIGINAL_TASK,
     Extra,
     FirstStage,
+    Keeping,
     OriginalTask,
     ProbeOrFiles,
     Setting,
@@ -81,8 +84,9 @@ DEFAULT_DOSE = 100
         example="train.py inoculate --config configs/experiment/inoculate_hypernymy.yaml "
         "--dose 100 --output_dir runs/inoculate",
         shown="output_dir original.name original.sets original.checkpoint probe.name data.train "
-        "data.setup model.name_or_path dose extra learning_rate epochs tuning.method seed dry_run "
-        "mirror trainer.accelerator engine.kind wandb.project",
+        "data.setup model.name_or_path dose extra learning_rate epochs tuning.method "
+        "keeping.method keeping.strength seed dry_run mirror trainer.accelerator engine.kind "
+        "wandb.project",
     )
 )
 def inoculate(
@@ -97,6 +101,7 @@ def inoculate(
     epochs: ranges.NumEpochs = 3,
     batch_size: ranges.BatchSize = 16,
     tuning: Tuning = FULL_TUNING,
+    keeping: Keeping = KEEPING_NOTHING,
     seed: ranges.Seed = 0,
     dry_run: bool = False,
     force: bool = False,
@@ -120,6 +125,7 @@ def inoculate(
         epochs: Epochs; each one's model is a candidate for M*.
         batch_size: Questions in an optimiser step, all processes together.
         tuning: Which weights the inoculation trains: "full", or "lora" for an adapter's.
+        keeping: How what the model knew of the original task is kept.
         seed: Seeds the dose, its order and dropout.
         dry_run: Only say how many runs and steps, how much time and memory it would take.
         force: Train what does not fit into the memory that there is, by what is known before.
@@ -156,6 +162,7 @@ def inoculate(
         epochs=epochs,
         batch_size=batch_size,
         tuning=tuning,
+        keeping=keeping,
     )
     jobs = inoculation_jobs(subject, [setting], context)
     for notice in (*parts.probe.notices, *parts.original.notices, *parts.other_notices):
@@ -242,8 +249,8 @@ def inoculation_jobs(
     jobs = SubjectJobs(subject, context)
     return jobs.originals + [
         jobs.job(
-            f"inoculate-{jobs.probe_name}-k{setting.dose}-{setting.extra}-s{setting.seed}"
-            f"{jobs.ending}",
+            f"inoculate-{jobs.probe_name}-k{setting.dose}-{setting.extra}"
+            f"{setting.ending}-s{setting.seed}{jobs.ending}",
             {"protocol": INOCULATION, "setting": setting.config()},
             num_steps=jobs.num_steps(setting),
         )
@@ -312,6 +319,7 @@ class SubjectJobs:
 
     def num_steps(self, setting: Setting) -> int:
         """Return the optimiser steps of an inoculation; UsageError if items are too few."""
+        replayed_items(self.parts, setting)  # that there are any, before something is trained
         return setting.num_steps(len(training_items(self.parts, setting)))
 
 

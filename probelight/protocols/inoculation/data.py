@@ -450,6 +450,23 @@ def training_items(parts: Parts, setting: Setting) -> list[Record]:
     return dosed + nested_sample(list(reserved), setting.seed)[:wanted]
 
 
+def replayed_items(parts: Parts, setting: Setting) -> list[Record]:
+    """Return the reserved items that a setting replays from: those that balance no dose.
+
+    UsageError if there are none.
+    """
+    if not setting.keeping.replayed_share:
+        return []
+    reserved = nested_sample(list(parts.original.reserved), setting.seed)
+    found = reserved[num_balancing(setting.dose, setting.extra) :]
+    if not found:
+        raise UsageError(
+            f"keeping {setting.keeping.method} needs reserved original-task examples, and there "
+            "are none left; give a larger original.reserved_share, or extra none"
+        )
+    return found
+
+
 def num_balancing(dose: int, extra: Extra) -> int:
     """Return how many original-task items balance a dose."""
     return {"none": 0, "x1": dose, "x2": min(2 * dose, MAX_EXTRA)}[extra]

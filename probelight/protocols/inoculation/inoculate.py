@@ -13,12 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores, candidate_of
+from probelight.callbacks.aggregate_checkpoint import (
+    AggregateCheckpoint,
+    Scores,
+    best_of,
+    candidate_of,
+)
 from probelight.callbacks.item_history import ItemHistory
 from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
 from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
+from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.metrics.aggregate import best_checkpoint
 from probelight.models.checkpoint_files import model_folder
 from probelight.models.networks import model_fingerprint
@@ -40,6 +46,7 @@ from probelight.protocols.inoculation.data import (
     Splits,
     padded_num_choices,
     parts_of,
+    replayed_items,
     training_items,
 )
 from probelight.protocols.inoculation.dynamics import (
@@ -98,6 +105,7 @@ BEFORE_FILE = "before.json"
 PROBE_TEXT = REPORTED_PROBE.text
 HITS = "hits.json"
 Sets = Mapping[ScoredSet, Sequence[Record]]
+PENALTIES: dict[str, type[Penalty]] = {"l2_sp": L2SP, "distillation": Distillation}
 
 
 class InoculationRun:
@@ -225,10 +233,8 @@ class InoculationRun:
         Returns all epochs' scores, the lines of the items that they were scored on, and notices.
         """
         parts = self.parts
-        module = Inoculation(
-            load_module(parts, original_dir, self.subject.model, setting),
-            learning_rate=setting.learning_rate,
-        )
+        task = load_module(parts, original_dir, self.subject.model, setting)
+        module = inoculation(task, setting)
         items, watched = fitted_sets(parts, setting)
         dose = training_items(parts, setting)[: len(watched[DOSE])]
         start = {
@@ -241,12 +247,19 @@ class InoculationRun:
         plan = FitPlan(
             setting,
             seed=setting.seed,
-            callbacks=[cost, LearningCurve(setting.batch_size, len(items)), items_by_epoch, keep],
+            callbacks=[
+                cost,
+                LearningCurve(setting.batch_size, setting.num_examples(len(items))),
+                items_by_epoch,
+                keep,
+            ],
             description=(
                 f"inoculation with {setting.dose} examples of {self.probe_name} "
                 f"(add-some {setting.extra}), {setting.epochs} epochs"
             ),
             summary=lambda: cost.summary(keep.best),
+            replay=replayed_items(parts, setting),
+            replay_share=setting.keeping.replayed_share,
         )
         problems, encoded = fit_choices(module, items, watched, self.run, plan, self.context)
         assert keep.best is not None
@@ -285,6 +298,15 @@ class InoculationRun:
         row = self.row(INOCULATION, setting)
         rows = [*selection_rows(row, before, history), *dynamics_rows(row, dynamics)]
         rows += report_rows(row, self.parts, before, after, history)
+        chosen = best_of(history)
+        examples = setting.num_examples(len(training_items(self.parts, setting)))
+        rows += [
+            replace(row, split=REPORT, epoch=int(chosen["epoch"]), metric=name, value=value)
+            for name, value in (
+                ("num_updates", chosen["step"]),
+                ("num_examples", chosen["epoch"] * examples),
+            )
+        ]
         self.run.write_lines(HITS, [reported_hits(self.parts, before, after)])
         old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
         details = replace(
@@ -330,6 +352,7 @@ class InoculationRun:
 
     def row(self, protocol: str, setting: Setting) -> Row:
         """Return the columns that all rows of a setting share."""
+        keeping, strength = setting.way
         return replace(
             self.subject.model.row,
             protocol=protocol,
@@ -339,6 +362,8 @@ class InoculationRun:
             num_train=setting.dose,
             dose=setting.dose,
             extra=setting.extra,
+            keeping=keeping,
+            strength=strength,
             learning_rate=setting.learning_rate,
             seed=setting.seed,
         )
@@ -389,20 +414,30 @@ def fitted_sets(parts: Parts, setting: Setting) -> tuple[list[Record], dict[str,
     return items, watched
 
 
+def inoculation(task: ChoiceModule, setting: Setting) -> Inoculation:
+    """Return the objective that a setting trains an original-task model with."""
+    keeping, penalty = setting.keeping, None
+    if keeping.method in PENALTIES:
+        assert keeping.strength is not None
+        penalty = PENALTIES[keeping.method](keeping.strength)
+    return Inoculation(task, setting.learning_rate, penalty)
+
+
 def memory_of(subject: Subject, setting: Setting, context: RunContext) -> MemoryNeed:
     """Return what training with a setting will take of memory."""
     parts, given = parts_of(context, subject), subject.original.checkpoint
 
     def make() -> ChoiceModule:
         if given is not None:
-            return Inoculation(load_module(parts, Path(given), subject.model, setting))
+            task = load_module(parts, Path(given), subject.model, setting)
+            return inoculation(task, setting)
         module = module_for(subject.model, "mc_qa", tuning=setting.tuning)
         module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
-        return Inoculation(module)
+        return inoculation(module, setting)
 
-    return planned_memory(
-        make, *fitted_sets(parts, setting), setting, setting.seed, context.trainer
-    )
+    replayed, share = replayed_items(parts, setting), setting.keeping.replayed_share
+    plan = FitPlan(setting, setting.seed, replay=replayed, replay_share=share)
+    return planned_memory(make, *fitted_sets(parts, setting), plan, context.trainer)
 
 
 @kept(most=1)

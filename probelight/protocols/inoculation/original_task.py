@@ -123,7 +123,7 @@ def memory_of(
         return module
 
     watched = {"original": splits.selection}
-    return planned_memory(make, splits.train, watched, task, seed, context.trainer)
+    return planned_memory(make, splits.train, watched, FitPlan(task, seed), context.trainer)
 
 
 def _measured(

@@ -8,8 +8,10 @@ from typing import Annotated, ClassVar, Literal
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
+from probelight.models.adapters import FULL, LORA
 from probelight.models.checkpoint_files import base_of, model_folder
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
+from probelight.probes.splits import Replay
 from probelight.protocols.engine.settings import Fit, ModelSettings
 from probelight.protocols.engine.user_files import UserFiles, measured_split
 
@@ -176,6 +178,60 @@ class Subject:
     probe: InoculatedProbe
 
 
+# Strength of each way, where none is given.
+STRENGTHS = {"replay": 0.5, "l2_sp": 1.0, "distillation": 1.0}
+
+
+@dataclass(frozen=True)
+class Keeping(ranges.Settings):
+    """How an inoculation keeps what the model knew of the original task.
+
+    Args:
+        method: "none"; "replay": reserved original-task questions are a share of each batch;
+            "l2_sp": weights are pulled back to where they started (Li et al. 2018); "distillation":
+            the answers to reserved original-task questions are to stay what they were.
+        strength: The share of replay (0.5); twice the factor of the squared distance of l2_sp (1);
+            what a replayed question counts for one of the probe in distillation (1).
+        share: Share of each batch that distillation replays.
+    """
+
+    method: Literal["none", "replay", "l2_sp", "distillation"] = "none"
+    strength: Annotated[float, ranges.Within(0, 1_000_000, above=True)] | None = None
+    share: ranges.Share = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method == "none" and self.strength is not None:
+            ways = ", ".join(STRENGTHS)
+            raise UsageError(
+                f"keeping.strength {self.strength:g} is of a way of keeping: give keeping.method, "
+                f"one of {ways}"
+            )
+        if self.method == "replay" and self.strength is not None and self.strength >= 1:
+            raise UsageError(
+                f"keeping.strength {self.strength:g} of replay is a share of each batch: give a "
+                "number below 1"
+            )
+        if self.method != "distillation" and self.share != Keeping.share:
+            raise UsageError(
+                f"keeping.share {self.share:g} is of distillation; the share of replay is "
+                "keeping.strength"
+            )
+        if self.method != "none" and self.strength is None:
+            object.__setattr__(self, "strength", STRENGTHS[self.method])
+
+    @property
+    def replayed_share(self) -> float:
+        """The share of each batch that are original-task questions; 0 for none."""
+        if self.method == "replay":
+            assert self.strength is not None
+            return self.strength
+        return self.share if self.method == "distillation" else 0.0
+
+
+KEEPING_NOTHING = Keeping()
+
+
 @dataclass(frozen=True)
 class Setting(Fit):
     """The dose and the hyper-parameters of one inoculation."""
@@ -183,6 +239,48 @@ class Setting(Fit):
     dose: ranges.NumItems
     extra: Extra
     seed: ranges.Seed
+    keeping: Keeping = field(default=KEEPING_NOTHING, kw_only=True)
+    newer: ClassVar = ("tuning", "keeping")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.keeping.replayed_share and self.batch_size < 2:
+            raise UsageError(
+                f"keeping {self.keeping.method} replays a share of each batch, and batch_size is "
+                f"{self.batch_size}; give 2 or more"
+            )
+
+    @property
+    def way(self) -> tuple[str, float | None]:
+        """How it keeps what was known, and how strongly, as in results.csv; ("", None) for not."""
+        names, strength = [], None
+        if self.tuning.method != FULL:
+            names = [self.tuning.method]
+            strength = float(self.tuning.rank) if self.tuning.method == LORA else None
+        if self.keeping.method != "none":
+            names, strength = [self.keeping.method, *names], self.keeping.strength
+        return "+".join(names), strength
+
+    @property
+    def ending(self) -> str:
+        """What the name of a run says of the way; "" for none."""
+        name, strength = self.way
+        return f"-{name}{'' if strength is None else f'{strength:g}'}" if name else ""
+
+    @property
+    def _replay(self) -> Replay | None:
+        share = self.keeping.replayed_share
+        return Replay.of(1, share, self.batch_size) if share else None
+
+    def num_steps(self, num_items: int) -> int:
+        """Return the optimiser steps of an inoculation with so many examples, without replay."""
+        replay = self._replay
+        return self.epochs * replay.steps(num_items) if replay else super().num_steps(num_items)
+
+    def num_examples(self, num_items: int) -> int:
+        """Return the examples of an epoch over so many, with what is replayed in its steps."""
+        replay = self._replay
+        return num_items + (replay.steps(num_items) * replay.per_step if replay else 0)
 
 
 def fitting_probe(probe: ProbeOrFiles, user_files: UserFiles) -> ProbeOrFiles:

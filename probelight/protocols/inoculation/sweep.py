@@ -23,7 +23,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import program
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.models.adapters import FULL_TUNING, Tuning
+from probelight.models.adapters import FULL_TUNING, LORA, Tuning
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
@@ -40,8 +40,10 @@ from probelight.protocols.inoculation.settings import (
     BEFORE,
     CELL,
     INOCULATION,
+    KEEPING_NOTHING,
     Extra,
     InoculatedProbe,
+    Keeping,
     OriginalTask,
     Setting,
     Subject,
@@ -71,6 +73,33 @@ DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]
 
 
 @dataclass(frozen=True)
+class KeepingGrid(ranges.Settings):
+    """A way of keeping what was known, each of whose settings is reported.
+
+    Args:
+        method: "none", a method of `Keeping`, or "lora".
+        strengths: Strengths of the method; of lora its ranks. None takes the default one.
+        learning_rates: In place of the row's: what holds an inoculation back otherwise.
+    """
+
+    method: Literal["none", "replay", "l2_sp", "distillation", "lora"] = "none"
+    strengths: Annotated[list[float], ranges.Distinct()] = field(default_factory=list)
+    learning_rates: Annotated[list[ranges.LearningRate], ranges.Distinct()] = field(
+        default_factory=list
+    )
+
+    def ways(self) -> list[tuple[Keeping, Tuning]]:
+        """Return what each strength makes of a setting; UsageError for one that there is not."""
+        if self.method == "lora":
+            if odd := [strength for strength in self.strengths if strength != int(strength)]:
+                raise UsageError(f"strengths of lora are ranks, whole numbers, not {odd[0]:g}")
+            ranks = [int(strength) for strength in self.strengths] or [Tuning.rank]
+            return [(KEEPING_NOTHING, Tuning(LORA, rank=rank)) for rank in ranks]
+        strengths: list[float | None] = [*self.strengths] or [None]
+        return [(Keeping(self.method, strength), FULL_TUNING) for strength in strengths]
+
+
+@dataclass(frozen=True)
 class SweepRow(ranges.Settings):
     """One probe on one model and original task, with its grid of settings.
 
@@ -80,7 +109,11 @@ class SweepRow(ranges.Settings):
         probe: The probe and its splits.
         doses: k, numbers of probe examples; of the default ones those that there are examples for.
         learning_rates: Peak rates; with `search: tpe` the lowest and the highest.
-        extras: Add-some: none, x1 or x2; by default those of a dose that items are reserved for.
+        extras: Add-some: none, x1 or x2; by default those of a dose that items are reserved for,
+            or none where ways of keeping are compared.
+        keeping: Ways of keeping what was known, compared at equal gain of the probe: then each of
+            their settings is reported at its best epoch. None trains without, and reports M*_k
+            alone.
         seeds: Seeds of dose, order and dropout; M*_k is chosen for each.
         epochs: Epochs, each a candidate for M*_k.
         batch_size: Questions in an optimiser step.
@@ -97,6 +130,7 @@ class SweepRow(ranges.Settings):
         default_factory=lambda: [1e-5, 2e-5, 5e-5]
     )
     extras: Annotated[list[Extra], ranges.Distinct(1)] = field(default_factory=DEFAULT_EXTRAS.copy)
+    keeping: Annotated[list[KeepingGrid], ranges.Distinct()] = field(default_factory=list)
     seeds: Annotated[list[ranges.Seed], ranges.Distinct(1)] = field(default_factory=lambda: [0])
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
@@ -200,7 +234,10 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     task = _named(grid.originals, row.original, f"{place}: original")
     with _placed(f"{place}: models.{row.model}"):
         model = question_model(model, task.checkpoint)
-        check_tuning(model, "mc_qa", row.tuning)
+        if row.keeping and row.tuning != FULL_TUNING:
+            raise UsageError("tuning and keeping: give lora as one of the ways of keeping")
+        ways = [way for entry in row.keeping for way in entry.ways()]
+        check_tuning(model, "mc_qa", row.tuning, *(tuning for _, tuning in ways))
     jobs = SubjectJobs(Subject(model, task, row.probe), context)
     if jobs.checkpoint == {}:
         raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
@@ -210,21 +247,28 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     yield before
     for notice in (*jobs.parts.probe.notices, *jobs.parts.original.notices):
         context.say(f"{place}: {notice}")
+    if row.keeping and row.extras == DEFAULT_EXTRAS:
+        row = replace(row, extras=["none"])
     for dose, extras in _fitting_extras(row, jobs.parts, place, context).items():
         for seed in row.seeds:
+            fitting = replace(row, extras=extras)
             with _placed(place):
-                cells = _setting_jobs(
-                    grid, replace(row, extras=extras), dose, seed, jobs, before, name
+                choices = (
+                    {"": _setting_jobs(grid, fitting, dose, seed, jobs, before, name)}
+                    if not row.keeping
+                    else _keeping_jobs(grid, fitting, dose, seed, jobs, before, name)
                 )
-            yield from cells
-            config = {
-                "protocol": INOCULATION,
-                "before_run": before.key,
-                "candidates": [job.key for job in cells],
-                "dose": dose,
-                "seed": seed,
-            }
-            yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, cells)
+            # Of each, M* is chosen: with ways of keeping among the epochs alone.
+            for ending, cells in choices.items():
+                yield from cells
+                config = {
+                    "protocol": INOCULATION,
+                    "before_run": before.key,
+                    "candidates": [job.key for job in cells],
+                    "dose": dose,
+                    "seed": seed,
+                }
+                yield jobs.job(f"chosen-{name}-k{dose}{ending}-s{seed}", config, cells)
 
 
 @contextmanager
@@ -266,14 +310,47 @@ def _fitting_extras(
     return found
 
 
-def _setting_jobs(
+def _keeping_jobs(
     grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job, name: str
+) -> dict[str, list[Job]]:
+    """Return the jobs of each way of keeping what was known at each rate, by names for them."""
+    if grid.search != "grid":
+        raise UsageError(f"keeping compares every setting, and search {grid.search} draws some")
+    found = {}
+    for entry in row.keeping:
+        for way in entry.ways():
+            for rate in entry.learning_rates or row.learning_rates:
+                of_rate = replace(row, learning_rates=[rate])
+                cells = _setting_jobs(grid, of_rate, dose, seed, jobs, before, name, way)
+                ending = Setting(**cells[0].config["setting"]).ending
+                found[f"{ending}-lr{rate:g}"] = cells
+    return found
+
+
+def _setting_jobs(
+    grid: SweepGrid,
+    row: SweepRow,
+    dose: int,
+    seed: int,
+    jobs: SubjectJobs,
+    before: Job,
+    name: str,
+    way: tuple[Keeping, Tuning] | None = None,
 ) -> list[Job]:
     """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
+    keeping, tuning = way or (KEEPING_NOTHING, row.tuning)
 
     def setting(extra: Extra, rate: float) -> Setting:
-        how: dict[str, Any] = {"epochs": row.epochs, "batch_size": row.batch_size}
-        return Setting(dose, extra, seed, learning_rate=rate, tuning=row.tuning, **how)
+        return Setting(
+            dose,
+            extra,
+            seed,
+            learning_rate=rate,
+            epochs=row.epochs,
+            batch_size=row.batch_size,
+            tuning=tuning,
+            keeping=keeping,
+        )
 
     shared = {"protocol": CELL, "before_run": before.key}
     name = f"inoculate-{name}-k{dose}"
@@ -282,7 +359,7 @@ def _setting_jobs(
     if grid.search == "grid":
         return [
             jobs.job(
-                f"{name}-lr{rate:g}-{extra}-s{seed}",
+                f"{name}-lr{rate:g}-{extra}{setting(extra, rate).ending}-s{seed}",
                 {**shared, "setting": setting(extra, rate).config()},
                 [before],
                 steps[extra],

@@ -71,7 +71,7 @@ def _of_classes(dose: Dose) -> Iterator[dict[str, Any]]:
             means |= named(f"{label} {label}_ci_low {label}_ci_high", mean)
         first = found[0].get("probe_accuracy")
         yield {
-            **dose.series._asdict(),
+            **dose.series.columns,
             "dose": dose.dose,
             "known": name,
             "num_items": first.num_items if first else 0,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from probelight.reports import table as tables
 from probelight.reports import words
-from probelight.reports.inoculation.runs import Dose, doses, with_controls
+from probelight.reports.inoculation.runs import Dose, doses, drawn, with_controls
 from probelight.reports.table import Table, text, whole
 from probelight.results.load import Results, UnreadableResultError
 from probelight.results.predictions import DOSE, read_item_lines
@@ -72,7 +72,7 @@ def _of(dose: Dose) -> Iterator[dict[str, Any]]:
         if not all(found):
             continue
         yield {
-            **dose.series._asdict(),
+            **dose.series.columns,
             "items": label,
             "dose": dose.dose,
             "epochs": epochs,
@@ -91,7 +91,7 @@ def _of(dose: Dose) -> Iterator[dict[str, Any]]:
 def dose_items(results: Results) -> pd.DataFrame:
     """Return a row for each dose item of the chosen runs that trained for several epochs."""
     rows = []
-    for line in doses(with_controls(results)).values():
+    for line in doses(drawn(results)).values():
         for dose in line:
             for cell in dose.runs:
                 if len(cell.trajectory.get("aggregate", {})) - 1 < LEAST_EPOCHS:

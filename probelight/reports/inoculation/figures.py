@@ -8,7 +8,7 @@ from itertools import groupby, product
 
 from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
-from probelight.reports.inoculation.runs import TASKS, Dose, Inoculation, doses, with_controls
+from probelight.reports.inoculation.runs import TASKS, Dose, Inoculation, doses, drawn
 from probelight.reports.line_figure import MOST_MODELS, Panel, Trace, in_panels, line_figure
 from probelight.reports.words import count, dotted, in_words, rate
 from probelight.results.load import Results
@@ -29,7 +29,7 @@ DODGE = 2  # points between the whiskers of neighbouring lines
 
 def inoculation_figure(results: Results) -> Figure | None:
     """Draw both accuracies against the dose (Richardson & Sabharwal 2020, figure 4)."""
-    lines = sorted(doses(with_controls(results)).items(), key=lambda item: item[0][1:])
+    lines = sorted(doses(drawn(results)).items(), key=lambda item: item[0][1:])
     if not lines:
         return None
     # A panel is one probe and original task, with its models.
@@ -121,7 +121,7 @@ def _dose_traces(
 
 def trajectory_figure(results: Results) -> Figure | None:
     """Draw the scores on the selection splits, epoch by epoch, and the checkpoint chosen."""
-    every = with_controls(results)
+    every = drawn(results)
     cells = [dose.runs[0] for line in doses(every).values() for dose in line]
     cells = [cell for cell in cells if len(cell.trajectory.get("aggregate", {})) > 1]
     if not cells:

@@ -13,7 +13,13 @@ from probelight.metrics.aggregate import aggregate, pareto_front
 from probelight.reports import figure as figures
 from probelight.reports.figure import LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.figures import EXTRAS_NOTE, RING, extra_mark, extra_marks
-from probelight.reports.inoculation.runs import SELECTION, Series, series_by_path, with_controls
+from probelight.reports.inoculation.runs import (
+    SELECTION,
+    Series,
+    drawn_series,
+    series_by_path,
+    with_controls,
+)
 from probelight.reports.table import Column, Table, number, share, table, text, whole
 from probelight.reports.words import count, dotted, in_words, rate
 from probelight.results.frames import results_frame
@@ -102,7 +108,11 @@ def pareto_table(results: Results) -> Table | None:
         shown=front.assign(
             _rate="rate " + front.learning_rate.map(rate), _extra="extra " + front.extra
         ),
-        csv=f"{' '.join([*CHECKPOINT, *SCORES])} aggregate on_front chosen",
+        csv=" ".join(
+            name
+            for name in (*CHECKPOINT, *SCORES, "aggregate", "on_front", "chosen")
+            if name != "keeping" or any(found.keeping)
+        ),
     )
 
 
@@ -111,7 +121,8 @@ def pareto_figure(results: Results) -> Figure | None:
     """Draw probe against original-task accuracy of every checkpoint, one panel per dose."""
     order = list(dict.fromkeys(["probe", "original_task", *PANEL]))
     panels = [panel for _, panel in candidates(results).groupby(order)]
-    panels = [panel for panel in panels if panel._settings.max() > 1]
+    lines = drawn_series(_series_of(panel) for panel in panels)
+    panels = [p for p in panels if p._settings.max() > 1 and _series_of(p) in lines]
     if not panels:
         return None
     starts = {
@@ -124,7 +135,7 @@ def pareto_figure(results: Results) -> Figure | None:
     seeds = dict(zip(sorted({*drawn.seed}), cycle(SEEDS), strict=False))
     canvas, axes = figures.panels(len(shown), height=3.1, shared=False)
     for axis, panel in zip(axes, shown, strict=True):
-        series = Series(*panel[[*Series._fields]].iloc[0])
+        series = _series_of(panel)
         _draw_panel(axis, panel, series, starts.get(series), seeds)
     marks = extra_marks({*drawn.extra})
     if len(seeds) > 1:
@@ -142,6 +153,10 @@ def pareto_figure(results: Results) -> Figure | None:
         + figures.left_out(len(panels), figures.MAX_PANELS),
         canvas,
     )
+
+
+def _series_of(panel: pd.DataFrame) -> Series:
+    return Series(*panel[[*Series._fields]].iloc[0])
 
 
 def _draw_panel(

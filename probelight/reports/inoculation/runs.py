@@ -47,7 +47,7 @@ METRICS: Mapping[str, tuple[str, Mapping[str, float], str]] = {
 
 
 class Series(NamedTuple):
-    """What is the same along a line of an inoculation plot; M*_k is over all settings."""
+    """What is the same along a line of an inoculation plot; M*_k is over all settings of it."""
 
     model: str
     probe: str
@@ -56,6 +56,17 @@ class Series(NamedTuple):
     report_split: str = ""  # split of the probe that is reported, if recorded
     setup: str = ""  # first model and reported items, if namesakes differ in these
     control: str = ""  # what was done to the probe's items, such as "choice_only"
+    keeping: str = ""  # how what was known was kept, with its strength, such as "l2_sp 0.01"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Its columns in a table; `keeping` only where something was done."""
+        return {name: cell for name, cell in self._asdict().items() if name != "keeping" or cell}
+
+    @property
+    def without_keeping(self) -> Series:
+        """What runs share that keep what was known in different ways."""
+        return self._replace(keeping="")
 
     @property
     def remarks(self) -> str:
@@ -65,7 +76,7 @@ class Series(NamedTuple):
         how = on_reported if self.selection == ON_REPORTED else split
         other = f"setup {self.setup}: its namesake begins or reports differently"
         control = self.control.replace("_", " ")
-        return ", ".join(filter(None, (control, how, other if self.setup else "")))
+        return ", ".join(filter(None, (control, self.keeping, how, other if self.setup else "")))
 
     @property
     def about(self) -> str:
@@ -82,6 +93,8 @@ class Inoculation:
     series: Series
     dose: int
     extra: str
+    keeping: str
+    strength: float | None
     learning_rate: float | None
     seed: int | None
     epoch: int | None  # of the chosen checkpoint, from 1
@@ -107,8 +120,24 @@ class Inoculation:
 
 
 def inoculations(results: Results) -> list[Inoculation]:
-    """Return the runs without a control, sorted by series, dose and seed."""
-    return [cell for cell in with_controls(results) if not cell.series.control]
+    """Return the runs of `drawn` without a control, sorted by series, dose and seed."""
+    return [cell for cell in drawn(results) if not cell.series.control]
+
+
+def drawn(results: Results) -> list[Inoculation]:
+    """Return the runs whose lines are drawn, each followed by its controls."""
+    cells = with_controls(results)
+    lines = drawn_series(cell.series for cell in cells)
+    return [cell for cell in cells if cell.series in lines]
+
+
+def drawn_series(every: Iterable[Series]) -> set[Series]:
+    """Return those whose lines are drawn: without a way of keeping, where there are such runs.
+
+    The ways are many, and are compared in a figure of their own.
+    """
+    known = {*every}
+    return {one for one in known if not one.keeping or one.without_keeping not in known}
 
 
 @lru_cache(maxsize=2)
@@ -118,7 +147,8 @@ def with_controls(results: Results) -> tuple[Inoculation, ...]:
     def order(cell: Inoculation) -> tuple[object, ...]:
         series, seed = cell.series, -1 if cell.seed is None else cell.seed
         setting = (seed, cell.extra, cell.learning_rate or 0.0)
-        return (series.probe, series.original_task, series, cell.dose, *setting, cell.run.key)
+        line = (series.without_keeping, cell.keeping, cell.strength or 0.0)
+        return (series.probe, series.original_task, *line, cell.dose, *setting, cell.run.key)
 
     # The best of each dose and seed on the selection split; those without scores all count.
     choices: dict[tuple[object, ...], list[Inoculation]] = {}
@@ -127,12 +157,12 @@ def with_controls(results: Results) -> tuple[Inoculation, ...]:
             choices.setdefault((cell.series, cell.dose, cell.seed), []).append(cell)
     found = []
     for cells in choices.values():
-        best = _best(cells)
+        best = best_of(cells)
         found += [replace(cell, chosen=best is None or cell is best) for cell in cells]
     return tuple(sorted(found, key=order))
 
 
-def _best(cells: Iterable[Inoculation]) -> Inoculation | None:
+def best_of(cells: Iterable[Inoculation]) -> Inoculation | None:
     """Return the run with the best checkpoint on the selection items; None without their scores."""
     scored = [cell for cell in cells if cell.checkpoint]
     return best_checkpoint(scored, attrgetter("checkpoint")) if scored else None
@@ -162,6 +192,8 @@ def _inoculation(results: Results, run: Run) -> Inoculation | None:
         series=series_by_path(results)[run.path],
         dose=after.dose,
         extra=after.extra or "none",
+        keeping=after.keeping,
+        strength=after.strength,
         learning_rate=after.learning_rate,
         seed=after.seed,
         epoch=after.epoch,
@@ -192,13 +224,16 @@ def series_by_path(results: Results) -> dict[str, Series]:
         details = run.detail(InoculationDetails) or InoculationDetails()
         split = "held-out train" if details.report_split is None else details.report_split
         control = next((row.control for row in run.rows if row.control not in WHOLE), "")
+        kept = next((row.kept for row in run.rows if row.kept), "")
         names = Series(
             run.model, run.probe, details.original_task, details.selection, split, "", control
         )
         setups.setdefault(names, set()).update(filter(None, [details.setup]))
-        found[run.path] = names._replace(setup=details.setup)
+        found[run.path] = names._replace(setup=details.setup, keeping=kept)
     return {
-        path: series if len(setups[series._replace(setup="")]) > 1 else series._replace(setup="")
+        path: series
+        if len(setups[series.without_keeping._replace(setup="")]) > 1
+        else series._replace(setup="")
         for path, series in found.items()
     }
 
@@ -270,7 +305,7 @@ def with_and_without_replay(results: Results) -> list[dict[str, Dose]]:
             by_extra.setdefault(cell.extra, {}).setdefault(cell.seed, []).append(cell)
         if len(by_extra) > 1:
             best = {
-                extra: tuple(_best(of_seed) or of_seed[0] for of_seed in seeds.values())
+                extra: tuple(best_of(of_seed) or of_seed[0] for of_seed in seeds.values())
                 for extra, seeds in sorted(by_extra.items())
             }
             found.append({extra: Dose(series, dose, runs) for extra, runs in best.items()})

@@ -18,6 +18,7 @@ from probelight.reports.inoculation.runs import (
     Inoculation,
     above_chance,
     doses,
+    drawn,
     interval_of,
     with_and_without_replay,
     with_controls,
@@ -93,7 +94,7 @@ def inoculation_table(results: Results) -> Table | None:
             *_pair("original task %", ORIGINAL, _num_items),
             share("average", "aggregate", group="both %"),
             share("above chance", "aggregate_above_chance", group="both %"),
-            _cost("cost, points"),
+            cost_column("cost, points"),
             Column("lost / gained", _flips),
             *_pair("whole clusters %", CLUSTERS, _num_items),
         ],
@@ -119,7 +120,7 @@ def seeds_table(results: Results) -> Table | None:
             whole("seeds", "num_seeds"),
             *_pair("probe %", PROBE, _spread),
             *_pair("original task %", ORIGINAL, _spread),
-            _cost("mean", "cost, points"),
+            cost_column("mean", "cost, points"),
             _spread(COST, "cost, points"),
             *_pair("both %", BOTH, _spread, "above chance", "average"),
             *_pair("whole clusters %", CLUSTERS, _spread),
@@ -159,7 +160,7 @@ def replay_table(results: Results) -> Table | None:
             text("replay", "extra"),
             whole("seeds", "num_seeds"),
             tables.gap("gain, points", "gain"),
-            _cost("cost, points"),
+            cost_column("cost, points"),
             tables.gap("gain", "gain_more", group="more than without, points"),
             tables.gap("cost", "cost_more", group="more than without, points"),
         ],
@@ -186,15 +187,15 @@ def inoculation_parts_table(results: Results) -> Table | None:
             accuracy("before %", "before"),
             accuracy("after %", "after"),
             size("n", "after_num_items after_num_groups"),
-            _cost("cost, points"),
+            cost_column("cost, points"),
         ],
         shown=tables.framed(record for cell in cells for record in _parts(cell, POOLED_FROM)),
     )
 
 
-def _cost(label: str, group: str = "") -> Column:
+def cost_column(label: str, group: str = "", *, name: str = COST) -> Column:
     """Make a column of costs with intervals; those that cannot be interpreted say so."""
-    column = tables.gap(label, COST, group=group)
+    column = tables.gap(label, name, group=group)
 
     def show(row: Any) -> Cell | str:
         return NOT_INTERPRETABLE if row.cost_interpretable is False else column.show(row)
@@ -211,7 +212,7 @@ def _record(
     best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
     setting = "dose extra learning_rate num_settings seed epoch chosen".split()
     record = {
-        **cell.series._asdict(),
+        **cell.series.columns,
         **{name: getattr(cell, name) for name in setting},
         **more,
         "cost_interpretable": interpretable,
@@ -236,7 +237,7 @@ def _flips(row: Any) -> Cell:
 def _means(dose: Dose) -> dict[str, object]:
     """Return the mean and the spread of each metric."""
     record: dict[str, object] = {
-        **dose.series._asdict(),
+        **dose.series.columns,
         "dose": dose.dose,
         "num_seeds": len(dose.runs),
         "cost_interpretable": dose.interpretable,
@@ -308,7 +309,7 @@ def _pooled(rows: Sequence[Row]) -> Row:
 
 def summary(results: Results) -> str:
     """Return what the largest doses gave and cost, and whether selection lost anything."""
-    lines = list(doses(with_controls(results)).values())
+    lines = list(doses(drawn(results)).values())
     found: dict[str, dict[str, list[str]]] = {}
     for line in lines[:MOST]:
         for about, verdict, name in _verdicts(line[-1]):

@@ -177,9 +177,9 @@ def _grids(results: Results) -> Iterator[Point]:
 
 
 def _inoculations(results: Results) -> Iterator[Point]:
-    from probelight.reports.inoculation.runs import doses, with_controls
+    from probelight.reports.inoculation.runs import doses, drawn
 
-    for series, line in doses(with_controls(results)).items():
+    for series, line in doses(drawn(results)).items():
         original = series.original_task and f"originally {words.in_words(series.original_task)}"
         about = ", ".join(filter(None, (series.remarks, original)))
         for dose in line:

@@ -248,7 +248,7 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
         case _ if is_before:
             parts = ["before inoculation"]
         case "inoculation":
-            parts = [*trained, "" if row.extra == "none" else row.extra]
+            parts = [*trained, "" if row.extra == "none" else row.extra, row.kept]
             parts.append(f"learning rate {rate(row.learning_rate)}")
             if task and row.control not in WHOLE:
                 parts.append(f"inoculated under {row.control.replace('_', ' ')}")

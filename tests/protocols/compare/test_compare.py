@@ -76,16 +76,20 @@ def leave_curve(
     return leave_run(folder, [*control, *told], row, data=(TRAIN,))
 
 
-def leave_inoculation(folder: Path, dose: int, seed: int, after: str, before: str) -> Path:
-    """An inoculation whose probe and original task have the same items."""
+def leave_inoculation(
+    folder: Path, dose: int, seed: int, after: str, before: str, *, chosen: int = 0, **about: Any
+) -> Path:
+    """An inoculation of which probe and original task have the same items."""
     row = Row(
         protocol="inoculation", model="m", probe="made", dose=dose, extra="none", seed=seed,
         learning_rate=1e-4, split="report", metric="probe_accuracy", value=0.5,
     )  # fmt: skip
+    row = replace(row, **about)
     sets = {"report_probe": after, "report_original": after}
     sets |= {"report_probe_before": before, "report_original_before": before}
     told = [line for name, right in sets.items() for line in lines(right, set=name)]
-    facts = InoculationDetails(original_task="task", setup="abc")
+    names = tuple(map(str, range(chosen)))
+    facts = InoculationDetails(original_task="task", setup="abc", candidates=names)
     return leave_run(folder, told, row, details=(facts,))
 
 
@@ -183,6 +187,18 @@ def test_settings_of_one_model_are_compared_where_nothing_else_is(
     assert len(subsets(rows, "versus")) == 1
     assert subsets(rows, "model") == {"m (50 examples)", "m (1,000 examples)"}
     assert {row.probe for row in rows} == {"task"}
+
+
+def test_ways_of_keeping_and_their_rates_are_settings(tmp_path: Path, rows_of: RowsOf) -> None:
+    """Each was chosen among the epochs of one setting, so its rate was given."""
+    for rate, right in ((1e-4, "1100"), (1e-3, "1110")):
+        leave_inoculation(tmp_path / "a", 50, 1, right, "1000", chosen=1, learning_rate=rate)
+    kept: dict[str, Any] = {"keeping": "l2_sp", "strength": 0.01}
+    leave_inoculation(tmp_path / "a", 50, 1, "1111", "1000", chosen=1, **kept)
+    rates = {"m (learning rate 0.0001)", "m (learning rate 0.001)"}
+    assert subsets(rows_of("out", "a", probes="task"), "model") == rates
+    [run] = load_results(tmp_path / "out").of("compare")
+    assert any("nothing: task (report, inoculated), 50 examples, with l2" in n for n in run.notices)
 
 
 def test_a_model_in_two_folders_is_called_by_them_too(tmp_path: Path, rows_of: RowsOf) -> None:

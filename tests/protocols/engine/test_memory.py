@@ -19,6 +19,8 @@ from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
 from probelight.lightning_modules.baselines.esim import ESIM
+from probelight.lightning_modules.inoculation import Inoculation
+from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.loading import outlines
 from probelight.models.networks import Batch
@@ -117,6 +119,13 @@ def test_what_is_frozen_has_neither_gradients_nor_moments() -> None:
     module.first.requires_grad_(False)
     need = memory_need(module, OneBatch(), 1, TRAINER, ONE)
     assert (need.weights, need.gradients, need.moments) == (WEIGHTS, 2000, 4000)
+
+
+@pytest.mark.parametrize("penalty", [L2SP(1.0), Distillation(1.0)])
+def test_the_model_before_is_counted_with_the_weights(penalty: Penalty) -> None:
+    plain = memory_need(Inoculation(TwoLayers()), None, 1, TRAINER, ONE)
+    found = memory_need(Inoculation(TwoLayers(), penalty=penalty), None, 1, TRAINER, ONE)
+    assert found == replace(plain, weights=plain.weights + 4 * 500_500)
 
 
 def test_processes_copy_gradients_or_divide_all_of_it() -> None:

@@ -7,12 +7,14 @@ import math
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
 from probelight.io.errors import UsageError
+from probelight.io.ranges import RangeError
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
@@ -25,7 +27,7 @@ from probelight.protocols.inoculation.inoculate import (
     keep_scores,
     kept_scores,
 )
-from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
+from probelight.protocols.inoculation.settings import FirstStage, Keeping, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from probelight.results.details import InoculationDetails
@@ -103,6 +105,79 @@ def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
     first.finish(RunRecord(protocol="something else"))
     with pytest.raises(ValueError, match=f"{first.result_path}: not the result of an inocul"):
         run_job(run, run.config, under(mirror))
+
+
+@pytest.mark.parametrize(
+    ("keeping", "updates", "examples"),
+    [
+        (Keeping(), 3, 24),
+        (Keeping("replay", 0.25), 4, 24 + 4 * 2),
+        (Keeping("l2_sp"), 3, 24),
+        (Keeping("distillation", 2.0), 6, 24 + 6 * 4),
+    ],
+)
+def test_a_run_says_how_it_kept_and_what_it_saw(
+    keeping: Keeping, updates: int, examples: int, grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    [row] = grid.rows
+    found = inoculate(
+        str(tmp_path / "out"),
+        grid.originals["colours"],
+        ProbeOrFiles(**asdict(row.probe)),
+        model=grid.models["tiny"],
+        dose=24,
+        epochs=2,
+        batch_size=8,
+        learning_rate=1e-3,
+        keeping=keeping,
+        mirror=mirror,
+        trainer=TRAINER,
+    )
+    assert found is not None
+    [epoch] = {r.epoch for r in found.rows if r.split == REPORT and r.metric == "num_updates"}
+    assert epoch in (1, 2)
+    assert reported(found)["num_updates"] == epoch * updates
+    assert reported(found)["num_examples"] == epoch * examples
+    way = "" if keeping.method == "none" else keeping.method
+    assert {(r.keeping, r.strength) for r in found.rows} == {(way, keeping.strength)}
+    metrics = (tmp_path / "out").glob("runs/inoculate-*/metrics.csv")
+    has_penalty = "train/penalty" in next(metrics).read_text()
+    assert has_penalty == (keeping.method == "l2_sp")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "l2sp"}, "method"),
+        ({"strength": 1.0}, "keeping.strength 1 is of a way of keeping: give keeping.method"),
+        ({"method": "replay", "strength": 1.0}, "keeping.strength 1 of replay is a share"),
+        ({"method": "l2_sp", "strength": 0.0}, "strength 0.0: give"),
+        ({"method": "l2_sp", "share": 0.2}, "keeping.share 0.2 is of distillation"),
+    ],
+)
+def test_a_way_of_keeping_that_there_is_not_is_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((UsageError, RangeError), match=message):
+        Keeping(**options)
+
+
+def test_without_reserved_questions_nothing_is_replayed(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    [row] = grid.rows
+    task = replace(grid.originals["colours"], reserved_share=0.0)
+    with pytest.raises(UsageError, match="keeping replay needs reserved original-task examples"):
+        inoculate(
+            str(tmp_path / "out"),
+            task,
+            ProbeOrFiles(**asdict(row.probe)),
+            model=grid.models["tiny"],
+            dose=24,
+            keeping=Keeping("replay"),
+            mirror=mirror,
+            trainer=TRAINER,
+        )
 
 
 def test_the_cells_give_what_one_command_gives(

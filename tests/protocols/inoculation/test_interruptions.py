@@ -165,6 +165,23 @@ def test_kills_where_items_are_kept_change_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", ["replay", "l2_sp", "distillation"])
+def test_kills_of_a_run_that_keeps_what_was_known_change_nothing(
+    way: str, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    config = {**inoculation_config, "keeping": way}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run(config, whole, tmp_path) == 0
+    for step in (12, 2):  # 8 of them train the original task
+        done = run_killed(config, killed, tmp_path, step, "SIGKILL")
+        assert done.returncode == -9, done.stderr
+    assert run(config, killed, tmp_path) == 0
+    assert_same(killed, whole)
+    [trained] = whole.glob("runs/inoculate-*")
+    assert f"-none-{way}" in trained.name
+
+
+@pytest.mark.slow
 def test_two_processes_inoculate_like_one(
     inoculation_config: dict[str, Any], tiny_model: Path, second_worded: Path, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -23,10 +24,11 @@ from probelight.io.wandb import WandbSettings
 from probelight.protocols import cli
 from probelight.protocols.inoculation import sweep
 from probelight.protocols.inoculation.command import inoculate
-from probelight.protocols.inoculation.settings import CELL
+from probelight.protocols.inoculation.settings import CELL, STRENGTHS, Setting
 from probelight.protocols.inoculation.sweep import (
     DEFAULT_DOSES,
     DEFAULT_EXTRAS,
+    KeepingGrid,
     SweepGrid,
     sweep_jobs,
 )
@@ -49,6 +51,59 @@ def config_path(grid: SweepGrid, mirror: str, tmp_path: Path) -> Path:
     path = tmp_path / "sweep.yaml"
     path.write_text(yaml.safe_dump({"grid": asdict(small), "mirror": mirror, "trainer": trainer}))
     return path
+
+
+def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror: str) -> None:
+    keeping = [
+        KeepingGrid(learning_rates=[1e-3, 1e-4]),
+        KeepingGrid("replay", [0.25, 0.5]),
+        KeepingGrid("l2_sp"),
+        KeepingGrid("lora", [4, 16]),
+    ]
+    row = replace(grid.rows[0], doses=[24], extras=DEFAULT_EXTRAS, learning_rates=[1e-3])
+    plain = sweep_jobs(replace(grid, rows=[replace(row, extras=["none"])]), under(mirror))
+    jobs = sweep_jobs(replace(grid, rows=[replace(row, keeping=keeping)]), under(mirror))
+    assert kinds(jobs) == ["original", "before", *[CELL, "inoculation"] * 7]
+    # What has none is the cell that it was before there were ways of keeping.
+    assert jobs[2].key == plain[2].key
+    assert jobs[3].key == plain[3].key.replace("-k24-", "-k24-lr0.001-").replace(
+        plain[3].key[-12:], jobs[3].key[-12:]
+    )
+    cells, chosen = jobs[2::2], jobs[3::2]
+    found = [Setting(**cell.config["setting"]) for cell in cells]
+    assert [(one.way, one.learning_rate, one.extra) for one in found] == [
+        (("", None), 1e-3, "none"),
+        (("", None), 1e-4, "none"),
+        (("replay", 0.25), 1e-3, "none"),
+        (("replay", 0.5), 1e-3, "none"),
+        (("l2_sp", STRENGTHS["l2_sp"]), 1e-3, "none"),
+        (("lora", 4.0), 1e-3, "none"),
+        (("lora", 16.0), 1e-3, "none"),
+    ]
+    assert [job.config["candidates"] for job in chosen] == [[cell.key] for cell in cells]
+    assert len({job.key for job in jobs}) == len(jobs)
+    # 24 examples: 3 steps of 8; with 2 or 4 of each step replayed 4 and 6.
+    assert [cell.num_steps for cell in cells] == [3, 3, 4, 6, 3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"method": "l2sp"}, "give one of none, replay, l2_sp, distillation, lora|l2_sp"),
+        ({"method": "replay", "strengths": [0.5, 2]}, "2 of replay is a share of each batch"),
+        ({"method": "lora", "strengths": [1.5]}, "ranks, whole numbers, not 1.5"),
+        ({"method": "none", "strengths": [1]}, "give keeping.method, one of replay, l2_sp"),
+    ],
+)
+def test_a_slip_in_a_way_of_keeping_is_refused(
+    config_path: Path, tmp_path: Path, refused: Refused, entry: dict[str, Any], message: str
+) -> None:
+    config = yaml.safe_load(config_path.read_text())
+    config["grid"]["rows"][0]["keeping"] = [entry]
+    config_path.write_text(yaml.safe_dump(config))
+    line = refused(["sweep", "plan", f"--config={config_path}", f"--output_dir={tmp_path / 'o'}"])
+    assert re.search(message, line)
+    assert "rows" in line
 
 
 def plan(config_path: Path, folder: Path, *options: str) -> int:

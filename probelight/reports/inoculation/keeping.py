@@ -1,0 +1,382 @@
+"""Ways of keeping what was known, compared where the probe has gained as much with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import groupby
+from math import inf, isnan, nan
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from probelight.metrics.front import Cut, Point, Runs, bounds_of, cut_at, influences
+from probelight.reports import table as tables
+from probelight.reports import words
+from probelight.reports.estimates import Estimate, Verdict, named, verdict_of
+from probelight.reports.inoculation.runs import (
+    METRICS,
+    Dose,
+    Inoculation,
+    Series,
+    best_of,
+    with_controls,
+)
+from probelight.reports.inoculation.tables import COST, WHAT, cost_column
+from probelight.reports.table import Column, Table, text, whole
+from probelight.results.load import Results
+
+NONE, BEFORE = "none", "the model before"
+NAMES = {"l2_sp": "L2-SP", "lora": "LoRA"}
+# What the strength of a way is; of these a larger one holds back more. Of others it is a rank.
+STRENGTHS = {"replay": "share", "l2_sp": "alpha", "distillation": "weight"}
+GAIN, ORIGINAL = "probe_gain", "original_accuracy"
+Place = tuple[str, float | None, float | None]  # way of keeping, strength, rate
+MOST = 3  # comparisons in the paragraph
+MEASURED = (
+    "Gain: accuracy on the probe after minus before; cost: accuracy on the original task before "
+    "minus after, both on the report items, means over seeds."
+)
+AGAINST: Mapping[Verdict, str] = {
+    "below": "less was lost with",
+    "above": "more was lost with",
+    "not distinguishable": "no difference could be told with",
+    "unknown": "there is no interval to tell a difference with",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A strength and a rate of a way of keeping what was known, with the runs of its seeds."""
+
+    keeping: str
+    strength: float | None
+    rate: float | None
+    dose: Dose
+    has_seeds: bool  # those that all ways share; its runs are of these alone then
+
+    @cached_property
+    def gain(self) -> Estimate | None:
+        """What the probe gained."""
+        return self.dose.gain
+
+    @cached_property
+    def cost(self) -> Estimate | None:
+        """What the original task lost."""
+        return self.dose.estimate(COST)
+
+    @property
+    def strength_name(self) -> str:
+        """What its strength is called; "" where it has none."""
+        return "" if self.strength is None else STRENGTHS.get(self.keeping.split("+")[0], "rank")
+
+    @cached_property
+    def point(self) -> Point | None:
+        """Its place among the settings, and its means; None if it is not compared."""
+        if not (self.has_seeds and self.gain and self.cost):
+            return None
+        strength = self.strength or 0.0
+        place = (strength if self.strength_name == "rank" else -strength, self.rate or 0.0)
+        lost = self.selected(ORIGINAL, before=True) - self.selected(ORIGINAL)
+        return Point(place, self.gain.value, self.cost.value, inf if isnan(lost) else lost)
+
+    def selected(self, metric: str, *, before: bool = False) -> float:
+        """Return a score on the selection items at the chosen epochs; nan if one is unknown."""
+        scores = (
+            run.trajectory.get(metric, {}).get(0) if before else run.selected_on(metric)
+            for run in self.dose.runs
+        )
+        return fmean(nan if score is None else score for score in scores)
+
+    def items(self, metric: str) -> Runs:
+        """Return by seed what each item gained, or lost."""
+        task, signs, _ = METRICS[metric]
+        scores = {run.seed or 0: run.run.sides[task].scores for run in self.dose.runs}
+        return {
+            seed: np.sum([sign * np.array(own[time]) for time, sign in signs.items()], axis=0)
+            for seed, own in scores.items()
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The ways that were tried at one dose, by their names."""
+
+    series: Series
+    dose: int
+    settings: Mapping[str, Sequence[Setting]]
+
+    @cached_property
+    def methods(self) -> dict[str, list[tuple[Setting, Point]]]:
+        """The ways with their settings that are compared."""
+        found = {n: [(s, s.point) for s in every if s.point] for n, every in self.settings.items()}
+        return {name: every for name, every in found.items() if every}
+
+    @cached_property
+    def highest(self) -> dict[str, float]:
+        """The highest gain of each way."""
+        return {n: max(point.gain for _, point in found) for n, found in self.methods.items()}
+
+    @property
+    def gain(self) -> float:
+        """The gain that ways are compared at: the highest that all of them reach."""
+        return min(self.highest.values())
+
+    @cached_property
+    def refused(self) -> str:
+        """Why the ways are not compared; "" if they are."""
+        if len(self.methods) < 2:
+            return "the ways have no seeds in common"
+        if not all(s.dose.interpretable for found in self.methods.values() for s, _ in found):
+            return "the model was not above chance on the original task before"
+        return "" if self.gain > 0 else "not every way gained anything on the probe"
+
+    @cached_property
+    def cuts(self) -> dict[str, Cut]:
+        """Where each way has the gain that ways are compared at; empty if they are not."""
+        if self.refused:
+            return {}
+        points = {name: [point for _, point in found] for name, found in self.methods.items()}
+        return {name: cut_at(found, self.gain) for name, found in points.items()}
+
+    @property
+    def first(self) -> str:
+        """The way that the others are compared with: none, if that was tried."""
+        return NONE if NONE in self.methods else next(iter(self.methods))
+
+    def ends(self, name: str) -> list[Setting]:
+        """Return the two settings that a way is cut between; one next to the model before."""
+        return [self.methods[name][i][0] for i in self.cuts[name].ends] if self.cuts else []
+
+    def cost(self, name: str, minus: str = "") -> Estimate | None:
+        """Return the cost of a way at the gain, or how much more it is than that of another."""
+        if not self.cuts or name == minus:
+            return None
+        weights = {name: 1.0, **({minus: -1.0} if minus else {})}
+        value = sum(weight * self.cuts[one].cost for one, weight in weights.items())
+        every = [setting for one in weights for setting in self.ends(one)]
+        known = (_groups(every, task) for task in ("original", "probe"))
+        groups = [found for found in known if found is not None]
+        if len(groups) < 2:
+            return Estimate(value)
+        parts = []
+        for one, weight in weights.items():
+            lost, gained = ([end.items(m) for end in self.ends(one)] for m in (COST, GAIN))
+            parts.append((weight, influences(self.cuts[one], lost, gained)))
+        return Estimate(value, *bounds_of(value, parts, groups))
+
+
+def _groups(settings: Sequence[Setting], task: str) -> tuple[int, ...] | None:
+    """Return the groups of a task's items; None if not all runs have recorded the same."""
+    sides = [run.run.sides.get(task) for setting in settings for run in setting.dose.runs]
+    found = {(side.items, side.groups) if side else ("", None) for side in sides}
+    return found.pop()[1] if len(found) == 1 else None
+
+
+def method_name(keeping: str, extra: str) -> str:
+    """Return what tables call a way of keeping what was known."""
+    parts = ["+".join(NAMES.get(part, part) for part in keeping.split("+"))] if keeping else []
+    return ", ".join([*parts, *([f"extra {extra}"] if extra != "none" else [])]) or NONE
+
+
+@lru_cache(maxsize=2)
+def comparisons(results: Results) -> tuple[Comparison, ...]:
+    """Return the doses that were given with several ways of keeping what was known."""
+    found = []
+    cells = sorted(
+        with_controls(results),
+        key=lambda c: (c.series.probe, c.series.original_task, c.series.without_keeping, c.dose),
+    )
+    for (series, dose), group in groupby(cells, lambda c: (c.series.without_keeping, c.dose)):
+        of_dose = [*group]
+        methods: dict[str, dict[Place, dict[int | None, list[Inoculation]]]] = {}
+        for cell in of_dose:
+            settings = methods.setdefault(method_name(cell.keeping, cell.extra), {})
+            place = (cell.keeping, cell.strength, cell.learning_rate)
+            settings.setdefault(place, {}).setdefault(cell.seed, []).append(cell)
+        if len(methods) < 2 or not any(cell.keeping for cell in of_dose):
+            continue
+        seeds = set.intersection(*({s for v in m.values() for s in v} for m in methods.values()))
+        every: dict[str, list[Setting]] = {name: [] for name in methods}
+        for name, settings in methods.items():
+            for place, by_seed in settings.items():
+                has_seeds = bool(seeds) and seeds <= {*by_seed}
+                shown = {s: same for s, same in by_seed.items() if not has_seeds or s in seeds}
+                runs = tuple(best_of(same) or same[0] for same in shown.values())
+                every[name].append(Setting(*place, Dose(series, dose, runs), has_seeds))
+        found.append(Comparison(series, dose, every))
+    return tuple(found)
+
+
+def keeping_table(results: Results) -> Table | None:
+    """Make the table of what each way of keeping cost at equal gain of the probe."""
+    every = comparisons(results)
+    numbers = {len(found) for one in every for found in one.methods.values()}
+    uneven = (
+        " The ways have different numbers of settings, and one with more of them has more chances "
+        "to look good."
+    )
+    return tables.table(
+        "keeping",
+        "Ways of keeping what was known, at equal gain",
+        f"{MEASURED} Compared at the highest gain that every way reaches, by linear interpolation "
+        "between two neighbouring settings (the model before is one, with no gain and no cost); "
+        "where several pairs of them have that gain between them, the selection items say which. "
+        "Intervals are 95%, over groups of items of both tasks and over seeds, with that gain "
+        "taken as fixed (none where runs did not record what each item counted). Difference: from "
+        "none, or from the first way where none was not tried, on the same items and seeds."
+        f"{uneven if len(numbers) > 1 else ''}",
+        [record for one in every for record in _methods(one)],
+        [
+            WHAT,
+            whole("k", "dose"),
+            text("kept by", "method"),
+            whole("settings", "num_settings"),
+            whole("seeds", "num_seeds"),
+            tables.number("highest", "highest_gain", words.points, group="gain, points"),
+            tables.number("compared at", "compared_gain", words.points, group="gain, points"),
+            tables.gap("at that gain", "cost", group="cost, points"),
+            tables.gap("difference", "cost_more", group="cost, points"),
+            text("between", "between"),
+            Column("updates", lambda row: row._updates),
+            Column("examples", lambda row: row._examples),
+        ],
+    )
+
+
+def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
+    for name, found in one.methods.items():
+        cut, ends = one.cuts.get(name), one.ends(name)
+        settings = [setting for setting, _ in found]
+        yield {
+            **one.series.columns,
+            "dose": one.dose,
+            "method": name,
+            "num_settings": len(settings),
+            "num_seeds": len(settings[0].dose.runs),
+            "highest_gain": one.highest[name],
+            "compared_gain": one.gain if cut else None,
+            **named("cost cost_ci_low cost_ci_high", one.cost(name)),
+            "against": one.first,
+            **named("cost_more cost_more_ci_low cost_more_ci_high", one.cost(name, one.first)),
+            "between": _between(ends),
+            "weight_of_second": cut.weight if cut else None,
+            **_amounts("updates", ends),
+            **_amounts("examples", ends),
+            "_about": one.series.about,
+            "_runs": [run.run.key for setting in settings for run in setting.dose.runs],
+        }
+
+
+def _between(ends: Sequence[Setting]) -> str | None:
+    """Return two settings, or one next to the model before: "alpha 0.1 to 0.01, rate 1e-4"."""
+    strengths = dict.fromkeys(end.strength for end in ends if end.strength is not None)
+    rates = dict.fromkeys(end.rate for end in ends if end.rate is not None)
+    parts = [
+        f"{name} {' to '.join(map(form, values))}"
+        for name, form, values in (
+            (ends[0].strength_name if ends else "", "{:g}".format, strengths),
+            ("rate", words.rate, rates),
+        )
+        if values
+    ]
+    return (f"{BEFORE} and " if len(ends) == 1 else "") + ", ".join(parts) or None
+
+
+def _amounts(what: str, ends: Sequence[Setting]) -> dict[str, Any]:
+    """Return the least and the most of the means over seeds, as numbers and in words."""
+    found = (end.dose.mean(f"num_{what}") for end in ends)
+    known = sorted(number for number in found if number is not None)
+    least, most = (known[0], known[-1]) if known else (None, None)
+    shown = "–".join(dict.fromkeys(map(_rounded, known))) or words.ABSENT
+    return {f"least_{what}": least, f"most_{what}": most, f"_{what}": shown}
+
+
+def _rounded(number: float) -> str:
+    return words.count(round(number))
+
+
+def keeping_settings_table(results: Results) -> Table | None:
+    """Make the table of what every setting of every way gained and cost."""
+    return tables.table(
+        "keeping_settings",
+        "Every setting of every way",
+        f"{MEASURED} {words.INTERVAL}. A dagger marks settings that lack seeds, or numbers, which "
+        "the ways share, and so are not compared. Average: of both tasks, on the selection items. "
+        "Updates of the optimiser and examples seen up to the chosen epoch: means over seeds.",
+        [
+            {
+                **one.series.columns,
+                "dose": one.dose,
+                "method": name,
+                "keeping": setting.keeping,
+                "strength": setting.strength,
+                "learning_rate": setting.rate,
+                "num_seeds": len(setting.dose.runs),
+                "compared": setting.point is not None,
+                **named("gain gain_ci_low gain_ci_high", setting.gain),
+                **named("cost cost_ci_low cost_ci_high", setting.cost),
+                "cost_interpretable": setting.dose.interpretable,
+                "selected_aggregate": setting.selected("aggregate"),
+                "num_updates": setting.dose.mean("num_updates"),
+                "num_examples": setting.dose.mean("num_examples"),
+                "_method": f"{name}{'' if setting.point else ' †'}",
+                "_strength": None
+                if setting.strength is None
+                else f"{setting.strength_name} {setting.strength:g}",
+                "_about": one.series.about,
+                "_runs": [run.run.key for run in setting.dose.runs],
+            }
+            for one in comparisons(results)
+            for name, settings in one.settings.items()
+            for setting in settings
+        ],
+        [
+            WHAT,
+            whole("k", "dose"),
+            text("kept by", "_method"),
+            text("strength", "_strength"),
+            tables.number("rate", "learning_rate", words.rate),
+            whole("seeds", "num_seeds"),
+            tables.gap("gain, points", "gain"),
+            cost_column("cost, points", name="cost"),
+            tables.share("average %", "selected_aggregate"),
+            tables.number("updates", "num_updates", _rounded),
+            tables.number("examples", "num_examples", _rounded),
+        ],
+    )
+
+
+def summary(results: Results) -> str:
+    """Return which way lost least with the largest dose that can be compared, and what cannot."""
+    every = comparisons(results)
+    last = {one.series: one for one in every if not one.refused}
+    told = [one for one in every if one.refused or one is last[one.series]]
+    sentences = []
+    for one in told[:MOST]:
+        what = f"{one.series.probe} ({one.series.about}; k = {words.count(one.dose)})"
+        if one.refused:
+            sentences.append(
+                f"Ways of keeping what was known are not compared for {what}: {one.refused}."
+            )
+            continue
+        best = min(one.cuts, key=lambda name: one.cuts[name].cost)
+        verdicts: dict[Verdict, list[str]] = {}
+        for name in one.cuts:
+            if more := one.cost(name, one.first):
+                verdicts.setdefault(verdict_of(more.bounds, 0.0), []).append(name)
+        clauses = [
+            f"{clause} {words.listed(verdicts[verdict])}"
+            for verdict, clause in AGAINST.items()
+            if verdict in verdicts
+        ]
+        gain, cost = map(words.points, (one.gain, one.cuts[best].cost))
+        sentences.append(
+            f"At equal gain on {what}, {gain} points, least of the original task was lost with "
+            f"{best}: {cost} points. Compared with {one.first}, {'; '.join(clauses)}."
+        )
+    if (rest := len(told) - MOST) > 0:
+        sentences.append(f"The table of the ways has {rest} more.")
+    return " ".join(sentences)
