@@ -7,7 +7,7 @@ what the model says before it (`probelight.models.continuation_choice`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,9 +17,10 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, part_of
-from probelight.models.checkpoint_files import quiet_transformers, trained_dtype
+from probelight.models.adapters import Tuning, save_weights, train_adapter, tuning_of
+from probelight.models.checkpoint_files import quiet_transformers
 from probelight.models.continuation_choice import ContinuationChoice
-from probelight.models.loading import load_pretrained
+from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import save_head
 
@@ -27,7 +28,8 @@ from probelight.models.pair_choice import save_head
 class CausalChoice(ChoiceModule):
     """A language model that chooses among continuations of a stem, or words in a blank.
 
-    Everything is trained. An item's choices are read behind their common beginning in one pass.
+    Everything is trained, or an adapter and a fresh head. An item's choices are read behind their
+    common beginning in one pass.
 
     Args:
         model_name_or_path: A folder, or a name on the Hub, of a causal or encoder-decoder model. A
@@ -49,6 +51,9 @@ class CausalChoice(ChoiceModule):
         seed: Of the fresh head, and of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
+        tuning: Which weights are trained: "full", "lora", or settings of an adapter. One that the
+            folder holds is merged first. None: all, or of a folder that holds an adapter that one
+            and the head.
 
     Raises:
         UsageError: If the weights are to be in float16, in which nothing is trained.
@@ -72,8 +77,11 @@ class CausalChoice(ChoiceModule):
         seed: ranges.Seed = 0,
         max_grad_norm: ranges.GradNorm | None = None,
         dtype: ranges.WeightsDtype = "auto",
+        tuning: Tuning | str | dict[str, Any] | None = None,
     ) -> None:
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
+        adapters = tuning_of(tuning)
+        tuning = adapters and asdict(adapters)  # as plain values, which a state can hold
         self.save_hyperparameters()
         self.choice = ContinuationChoice(
             model_name_or_path,
@@ -85,10 +93,12 @@ class CausalChoice(ChoiceModule):
             revision,
             random_weights,
             seed,
-            partial(load_pretrained, dtype=trained_dtype(dtype)),
+            trained_reader(adapters, dtype),
         )
         self.model, self.head = self.choice.model, self.choice.head
         self.tokenizer = self.choice.tokenizer
+        keeps_head = adapters is not None and self.choice.head_is_saved
+        train_adapter(self.model, self.head, keeps_head)
         self.eval()
 
     def encoder(self) -> ChoiceEncoder:
@@ -102,13 +112,14 @@ class CausalChoice(ChoiceModule):
     ) -> None:
         """Write model, head and tokenizer without pickle, whole or not at all.
 
-        `from_pretrained(folder)` of transformers loads the model, `from_folder` all of it. After a
-        sharded fit `state_dict` holds the module's weights, its parameters only a shard.
+        `from_pretrained(folder)` of transformers loads the model, `from_folder` all of it. Of a
+        model with an adapter the adapter alone is written, for `peft.PeftModel.from_pretrained`.
+        After a sharded fit `state_dict` holds the module's weights, its parameters only a shard.
         """
         whole = self.state_dict() if state_dict is None else state_dict
         model, head = (part_of(whole, name) for name in ("model.", "head."))
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
-            self.model.save_pretrained(fresh, state_dict=model)
+            save_weights(self.model, fresh, model)
             self.tokenizer.save_pretrained(fresh)
             save_head(fresh, self.choice.head_kind, head, self.choice.settings())
 

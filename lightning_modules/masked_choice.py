@@ -5,21 +5,29 @@ Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from probelight.encoding.candidates import MultiToken
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
+from probelight.io.errors import UsageError
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.checkpoint_files import quiet_transformers, trained_dtype
-from probelight.models.loading import load_pretrained
+from probelight.models.adapters import (
+    FULL_TUNING,
+    Tuning,
+    save_weights,
+    train_adapter,
+    tuning_of,
+)
+from probelight.models.checkpoint_files import quiet_transformers
+from probelight.models.loading import trained_reader
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch
 
@@ -49,6 +57,9 @@ class MaskedChoice(ChoiceModule):
         seed: Of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
+        tuning: Of mode `full`, which weights are trained: "full", "lora", or settings of an
+            adapter. One that the folder holds is merged first. None: all, or of a folder that
+            holds an adapter that one.
 
     Raises:
         UsageError: If the weights are to be in float16, in which nothing is trained.
@@ -72,10 +83,17 @@ class MaskedChoice(ChoiceModule):
         seed: ranges.Seed = 0,
         max_grad_norm: ranges.GradNorm | None = None,
         dtype: ranges.WeightsDtype = "auto",
+        tuning: Tuning | str | dict[str, Any] | None = None,
     ) -> None:
         if mode not in get_args(Mode):
             raise ValueError(f"mode={mode!r}: choose one of {', '.join(get_args(Mode))}")
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
+        adapters = tuning_of(tuning)
+        if mode != "full" and adapters is not None and adapters != FULL_TUNING:
+            raise UsageError(f"tuning {adapters.method} is of mode full, and mode is {mode}")
+        if mode in ("mlp", "linear"):
+            adapters = FULL_TUNING  # an adapter below the head is saved with it, so it is merged
+        tuning = adapters and asdict(adapters)  # as plain values, which a state can hold
         self.save_hyperparameters()
         self.mode = mode
         self.encoder_is_frozen = mode != "full"
@@ -87,7 +105,7 @@ class MaskedChoice(ChoiceModule):
             revision,
             random_weights,
             seed,
-            partial(load_pretrained, dtype=trained_dtype(dtype)),
+            trained_reader(adapters, dtype),
         )
         self.model, self.tokenizer = self.masked.model, self.masked.tokenizer
         self.head = self.masked.head
@@ -104,6 +122,8 @@ class MaskedChoice(ChoiceModule):
         if self.mode != "zero_shot":
             for parameter in self.head.decoder_parameters():
                 parameter.requires_grad_(True)
+        if self.mode == "full":
+            train_adapter(self.model, nn.Identity(), keeps_head=True)
         self.eval()
 
     def train(self, mode: bool = True) -> MaskedChoice:
@@ -125,8 +145,11 @@ class MaskedChoice(ChoiceModule):
         return self.masked.choice_logits(self.features(batch), batch)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write a folder for `AutoModelForMaskedLM.from_pretrained`, whole or not at all."""
+        """Write a folder for `AutoModelForMaskedLM.from_pretrained`, whole or not at all.
+
+        Of a model with an adapter it is for `peft.PeftModel.from_pretrained`.
+        """
         self.head.sync_bias()
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
-            self.model.save_pretrained(fresh)
+            save_weights(self.model, fresh)
             self.tokenizer.save_pretrained(fresh)

@@ -6,7 +6,7 @@ Shapes: B batch, K choices, P distinct pairs in a batch, L tokens, H hidden.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,9 @@ from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule, part_of
-from probelight.models.checkpoint_files import (
-    PretrainedError,
-    quiet_transformers,
-    trained_dtype,
-)
-from probelight.models.loading import load_pretrained
+from probelight.models.adapters import Tuning, save_weights, train_adapter, tuning_of
+from probelight.models.checkpoint_files import PretrainedError, quiet_transformers
+from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
 
@@ -30,7 +27,8 @@ from probelight.models.pair_choice import HeadKind, PairChoice, answers_question
 class SentenceChoice(ChoiceModule):
     """An encoder that reads `[CLS] question [SEP] answer [SEP]` and gives the pair one logit.
 
-    Everything is trained. Pairs that occur more than once in a batch are read once.
+    Everything is trained, or an adapter and a fresh head. Pairs that occur more than once in a
+    batch are read once.
 
     Args:
         model_name_or_path: "bookshelf-lm", a folder, or a name on the Hub. A folder written by
@@ -51,6 +49,9 @@ class SentenceChoice(ChoiceModule):
         seed: Of the fresh head, and of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
+        tuning: Which weights are trained: "full", "lora", or settings of an adapter. One that the
+            folder holds is merged first. None: all, or of a folder that holds an adapter that one
+            and the head.
 
     Raises:
         UsageError: If the weights are to be in float16, in which nothing is trained.
@@ -73,8 +74,11 @@ class SentenceChoice(ChoiceModule):
         seed: ranges.Seed = 0,
         max_grad_norm: ranges.GradNorm | None = None,
         dtype: ranges.WeightsDtype = "auto",
+        tuning: Tuning | str | dict[str, Any] | None = None,
     ) -> None:
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
+        adapters = tuning_of(tuning)
+        tuning = adapters and asdict(adapters)  # as plain values, which a state can hold
         self.save_hyperparameters()
         self.pairs = PairChoice(
             model_name_or_path,
@@ -84,11 +88,13 @@ class SentenceChoice(ChoiceModule):
             revision,
             random_weights,
             seed,
-            partial(load_pretrained, dtype=trained_dtype(dtype)),
+            trained_reader(adapters, dtype),
         )
         self.transformer, self.head = self.pairs.transformer, self.pairs.head
         self.tokenizer, self.head_kind = self.pairs.tokenizer, self.pairs.head_kind
         self.max_length, self.num_choices = self.pairs.max_length, self.pairs.num_choices
+        keeps_head = adapters is not None and self.pairs.head_is_saved
+        train_adapter(self.transformer, self.head, keeps_head)
         self.eval()
 
     def encoder(self) -> ChoiceEncoder:
@@ -103,13 +109,14 @@ class SentenceChoice(ChoiceModule):
         """Write encoder, head and tokenizer without pickle, whole or not at all.
 
         `AutoModel.from_pretrained(folder)` loads the encoder, `from_folder` all of it; with the
-        head "multiple_choice" so does `AutoModelForMultipleChoice.from_pretrained`. After a sharded
-        fit `state_dict` holds the module's weights, its parameters only a shard.
+        head "multiple_choice" so does `AutoModelForMultipleChoice.from_pretrained`. Of an encoder
+        with an adapter the adapter alone is written, for `peft.PeftModel.from_pretrained`. After a
+        sharded fit `state_dict` holds the module's weights, its parameters only a shard.
         """
         whole = self.state_dict() if state_dict is None else state_dict
         encoder, head = (part_of(whole, name) for name in ("transformer.", "head."))
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
-            self.transformer.save_pretrained(fresh, state_dict=encoder)
+            save_weights(self.transformer, fresh, encoder)
             self.tokenizer.save_pretrained(fresh)
             settings = {"max_length": self.max_length, "num_choices": self.num_choices}
             save_head(fresh, self.head_kind, head, settings)

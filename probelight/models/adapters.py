@@ -1,17 +1,36 @@
 """Adapters: few weights next to those of a model, which alone are trained (LoRA, Hu et al. 2021).
 
-They are made, saved and read by peft, which is imported when the first is needed.
+They are made, saved and read by peft, which is imported when the first is needed. It puts them into
+the model in place, so that all else goes on with the model as it is.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any
 
 from probelight.io import ranges
+from probelight.io.errors import UsageError, nearest
+from probelight.models.checkpoint_files import (
+    ADAPTER_WEIGHTS,
+    PretrainedError,
+    adapter_settings,
+    model_folder,
+    one_error,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 FULL, LORA = "full", "lora"
 Rank = Annotated[int, ranges.Within(1, 65_536)]
+# Of a model: peft's wrapper around it, which must be no part of it, as it would hold itself.
+_WRAPPER = "_probelight_adapter"
+_PREFIX = "base_model.model."  # of the model's weights in the wrapper
 
 
 @dataclass(frozen=True)
@@ -35,5 +54,261 @@ class Tuning(ranges.Settings):
     target_modules: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method not in (FULL, LORA) and "." not in self.method:
+            raise UsageError(
+                f"tuning.method {self.method!r}{nearest(self.method, (FULL, LORA))}: give full, "
+                "lora, or the class of a config of peft, such as peft.IA3Config"
+            )
+        of_lora = {"rank": 8, "alpha": None, "dropout": 0.0}
+        others: dict[str, Any] = {"target_modules": [], "options": {}}
+        for name, default in {**of_lora, **(others if self.method == FULL else {})}.items():
+            if self.method != LORA and getattr(self, name) != default:
+                where = "leave it out" if self.method == FULL else "give it in tuning.options"
+                of = "lora" if name in of_lora else "an adapter"
+                raise UsageError(
+                    f"tuning.{name} is of {of}, and tuning.method is {self.method}; {where}"
+                )
+
 
 FULL_TUNING = Tuning()
+
+
+def tuning_of(given: Tuning | str | Mapping[str, Any] | None) -> Tuning | None:
+    """Return settings that are given as such, as their method, or as plain values."""
+    if isinstance(given, str):
+        return Tuning(given)
+    return Tuning(**given) if isinstance(given, Mapping) else given
+
+
+def wrapper_of(model: nn.Module) -> Any:
+    """Return peft's wrapper around a model with an adapter; None around one without."""
+    return vars(model).get(_WRAPPER)
+
+
+def attach_fresh(
+    model: nn.Module, tuning: Tuning, seed: int, base: str, revision: str | None
+) -> None:
+    """Put a new adapter into a model, drawn from a seed; `base` is where the model was read from.
+
+    Raises:
+        UsageError: If peft has no such adapter, or none for these layers.
+    """
+    config = _config_of(tuning)
+    names, parts = tuning.target_modules, [f".{name}" for name, _ in model.named_modules()]
+    for name in names if names != ["all-linear"] else ():
+        if not any(part.endswith(f".{name}") for part in parts):
+            layers = _layers_of(model)
+            raise UsageError(
+                f"tuning.target_modules: {type(model).__name__} has no layer {name!r}"
+                f"{nearest(name, layers.split(', '))}; its layers are {layers}"
+            )
+    try:
+        _attach(model, config, seed, base, revision)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise UsageError(
+            f"tuning of {type(model).__name__}: {_first_line(error)}; tuning.target_modules says "
+            f"which of its layers, which are {_layers_of(model)}, get an adapter"
+        ) from error
+
+
+def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None) -> None:
+    """Put the adapter in a folder into its model; `base` is where that was read from.
+
+    Raises:
+        PretrainedError: If it is damaged, of a kind that is not read here, or of another model.
+    """
+    from peft import PeftConfig, set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    from probelight.models.networks import check_numbers
+
+    settings = adapter_settings(folder)
+    own, given = model_folder(settings["base"]), model_folder(base)
+    if own.is_dir() and given.is_dir() and not own.samefile(given):
+        warnings.warn(
+            f"{folder}: the adapter says that it was trained with {settings['base']}, and is put "
+            f"into {base}; what the two do together is another model's answers",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    is_outline = next(model.parameters()).is_meta
+    with one_error(folder, "adapter"):
+        tensors = {} if is_outline else load_file(folder / ADAPTER_WEIGHTS)
+    check_numbers(folder, tensors.items())
+    try:
+        config = PeftConfig.from_pretrained(str(folder))
+        _refuse_other_kinds(config, str(folder))
+        config.inference_mode = False  # so that peft says which weights are the adapter's
+        _attach(model, config, 0, base, revision)
+        wrapper = wrapper_of(model)
+        if is_outline:
+            return
+        found: Any = set_peft_model_state_dict(wrapper, _in_form(tensors, model))
+    except (PretrainedError, UsageError):
+        raise
+    except Exception as error:
+        raise PretrainedError(
+            f"{folder}: the adapter does not fit {base} as {type(model).__name__}: "
+            f"{_first_line(error)}"
+        ) from error
+    weights = {name for name, p in wrapper.named_parameters() if p.requires_grad}
+    problems = {
+        "missing": sorted(weights.intersection(found.missing_keys)),
+        "of other layers": sorted(found.unexpected_keys),
+    }
+    for what, names in problems.items():
+        if names:
+            raise PretrainedError(
+                f"{folder}: the adapter does not fit {base} as {type(model).__name__}: "
+                f"{len(names)} of its weights are {what} ({names[0].removeprefix(_PREFIX)}"
+                f"{', ...' if len(names) > 1 else ''}); it was trained with {settings['base']}"
+            )
+
+
+def merge(model: nn.Module) -> None:
+    """Add an adapter to the weights of its model, which has none then."""
+    import torch
+
+    if (wrapper := wrapper_of(model)) is None:
+        return
+    is_outline = next(model.parameters()).is_meta
+    with torch.no_grad():
+        wrapper.unload() if is_outline else wrapper.merge_and_unload()
+    delattr(model, _WRAPPER)
+    model.requires_grad_(True)
+
+
+def detach(model: nn.Module) -> None:
+    """Take an adapter out of its model, whose weights are what they were before it was put in."""
+    if (wrapper := wrapper_of(model)) is not None:
+        wrapper.unload()
+        delattr(model, _WRAPPER)
+
+
+def train_adapter(model: nn.Module, head: nn.Module, keeps_head: bool) -> None:
+    """Let nothing be trained but the adapter of a model, if it has one, and its head.
+
+    With `keeps_head` the head, which was trained before, stays as it is too.
+    """
+    if (wrapper := wrapper_of(model)) is None:
+        return
+    model.requires_grad_(False)
+    head.requires_grad_(not keeps_head)
+    for name in wrapper.adapter_weights:
+        model.get_parameter(name).requires_grad_(True)
+
+
+def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | None = None) -> None:
+    """Write a model as transformers does, or, as peft does, its adapter where it has one.
+
+    `state_dict` holds the model's weights where they are sharded.
+    """
+    if (wrapper := wrapper_of(model)) is None:
+        model.save_pretrained(folder, state_dict=state_dict)
+        return
+    named = None
+    if state_dict is not None:
+        own = {n: v for n, v in wrapper.state_dict().items() if not n.startswith(_PREFIX)}
+        named = {**own, **{f"{_PREFIX}{name}": value for name, value in state_dict.items()}}
+    wrapper.save_pretrained(str(folder), state_dict=named, save_embedding_layers=False)
+    (folder / "README.md").unlink(missing_ok=True)  # an empty form of a model card
+
+
+def _config_of(tuning: Tuning) -> Any:
+    """Return peft's config of a new adapter."""
+    import peft
+
+    made: Any = peft.LoraConfig
+    names = tuning.target_modules
+    own: dict[str, Any] = {}
+    if names:
+        own["target_modules"] = names[0] if names == ["all-linear"] else names
+    if tuning.method == LORA:
+        own |= {"r": tuning.rank, "lora_alpha": tuning.alpha or tuning.rank}
+        own |= {"lora_dropout": tuning.dropout}
+    else:
+        try:
+            made = resolve_name(tuning.method)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UsageError(f"tuning.method {tuning.method}: {_first_line(error)}") from error
+        if not (isinstance(made, type) and issubclass(made, peft.PeftConfig)):
+            raise UsageError(
+                f"tuning.method {tuning.method} is no class of a config of peft, such as "
+                "peft.IA3Config"
+            )
+    try:
+        config = made(**own, **tuning.options)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"tuning.options of {made.__name__}: {_first_line(error)}") from error
+    _refuse_other_kinds(config, f"tuning.method {tuning.method}")
+    if getattr(config, "bias", "none") != "none":
+        raise UsageError("tuning.options: bias trains weights of the model itself; leave it out")
+    return config
+
+
+# Adapters that change layers in place, with nothing to be done around the model or between steps.
+_KINDS = "BOFT C3A DELORA FOURIERFT HRA IA3 LN_TUNING LOHA LOKR LORA OFT RANDLORA VERA".split()
+
+
+def _refuse_other_kinds(config: Any, source: str) -> None:
+    kind = getattr(config.peft_type, "value", config.peft_type)
+    if config.is_prompt_learning:
+        why = "learns a prompt, and here nothing is put before the texts of a probe"
+    elif kind not in _KINDS or getattr(config, "alora_invocation_tokens", None):
+        why = "does more than change layers in place"
+    else:
+        return
+    raise PretrainedError(
+        f"{source}: an adapter of kind {kind} {why}; those that are read and trained here are "
+        f"{', '.join(_KINDS)}"
+    )
+
+
+def _attach(model: Any, config: Any, seed: int, base: str, revision: str | None) -> None:
+    from peft import get_peft_model
+
+    from probelight.models.networks import own_random_state
+
+    is_outline = next(model.parameters()).is_meta
+    config.base_model_name_or_path = None
+    config.task_type = None  # its wrapper would be called in place of the model, as none is here
+    with warnings.catch_warnings(), own_random_state(seed):
+        for message in ("fan_in_fan_out", "is_gradient_checkpointing"):  # nothing to be done about
+            warnings.filterwarnings("ignore", message=f".*{message}.*")
+        wrapper: Any = get_peft_model(model, config, low_cpu_mem_usage=is_outline)
+    config.base_model_name_or_path, config.revision = base, revision
+    weights = [name for name, weight in model.named_parameters() if weight.requires_grad]
+    object.__setattr__(wrapper, "adapter_weights", weights)
+    object.__setattr__(model, _WRAPPER, wrapper)
+
+
+def _in_form(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
+    """Return an adapter's weights by the names that they have in a model with or without its head.
+
+    That of an encoder alone and that of the encoder in a language model differ by a prefix.
+    """
+    inner = f"{_PREFIX}{model.base_model_prefix}."
+    has_inner = model.base_model is not model
+    if has_inner and not any(name.startswith(inner) for name in tensors):
+        if any(hasattr(model, name.removeprefix(_PREFIX).split(".")[0]) for name in tensors):
+            return dict(tensors)
+        return {name.replace(_PREFIX, inner, 1): value for name, value in tensors.items()}
+    if not has_inner:
+        return {name.replace(inner, _PREFIX, 1): value for name, value in tensors.items()}
+    return dict(tensors)
+
+
+def _layers_of(model: nn.Module) -> str:
+    """Return the names, without their places, of the layers that adapters are put at."""
+    from torch import nn
+    from transformers.pytorch_utils import Conv1D
+
+    layers = [name for name, part in model.named_modules() if isinstance(part, nn.Linear | Conv1D)]
+    return ", ".join(dict.fromkeys(name.rsplit(".", 1)[-1] for name in layers))
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:300].rstrip(".")

@@ -90,6 +90,11 @@ class CandidateHead:
         self.model = model
         self._twins: list[nn.Parameter] = []
         self._layout = head_layout(model)
+        if hasattr(self.decoder, "base_layer"):
+            raise UnsupportedHeadError(
+                f"{type(model).__name__}: an adapter at its decoder, {self._layout.decoder}, is "
+                "not read here; take one of other layers"
+            )
         if not self.weight.is_meta:  # else there are no numbers to compare
             _verify(self)
 

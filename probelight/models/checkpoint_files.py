@@ -20,6 +20,7 @@ from probelight.io.ranges import WeightsDtype
 
 T = TypeVar("T")
 CONFIG = "config.json"
+ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft has them
 HEAD_SETTINGS = "choice_head.json"  # of MC-QA, in its encoder's folder
 HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 LIKELIHOOD = "likelihood"  # in the place of a head, where the model's own is all there is
@@ -167,11 +168,7 @@ def check_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not os.path.lexists(path):
         instead = "it is no model's folder; give the one that save_pretrained wrote"
-        if (folder / "adapter_config.json").exists():
-            instead = (
-                "it holds an adapter; merge it into its model (merge_and_unload) and save that"
-            )
-        elif (folder / WORD_SETTINGS).exists():
+        if (folder / WORD_SETTINGS).exists():
             instead = "it holds a baseline over word vectors, which this command does not take"
         elif (best := folder / "checkpoints" / "best").is_dir():
             instead = f"it is a run; give its model, {best}"
@@ -194,7 +191,7 @@ def check_config(folder: Path) -> dict[str, Any]:
 
 def check_tokenizer_files(folder: Path) -> None:
     """Raise PretrainedError for a folder without a tokenizer: it would be an empty vocabulary."""
-    found = {path for name in _TOKENIZER_FILES for path in folder.glob(name)}
+    found = tokenizer_files(folder)
     for path in sorted({*found, *folder.glob("*.json")}):
         if not path.is_file():  # a pipe would be waited for
             raise PretrainedError(f"{path} cannot be read by a tokenizer: it is no regular file")
@@ -203,6 +200,11 @@ def check_tokenizer_files(folder: Path) -> None:
             f"folder {folder} has no tokenizer (tokenizer.json, or vocab.txt or the like): copy "
             "the tokenizer's files of the model that it was trained from into it"
         )
+
+
+def tokenizer_files(folder: Path) -> set[Path]:
+    """Return the files of a tokenizer in a folder; none where it has none."""
+    return {path for name in _TOKENIZER_FILES for path in folder.glob(name)}
 
 
 def check_weights(folder: Path) -> int:
@@ -303,9 +305,87 @@ def check_hub(name: str, revision: str | None) -> None:
 
 
 def model_folder(name_or_path: str | Path) -> Path:
-    """Return the folder of a bundled model, or else the path; it need not be there."""
-    name = current_model(str(name_or_path))
-    return ASSETS / name if name in BUNDLED_MODELS else user_path(name_or_path)
+    """Return the folder of a bundled model, or else the path; it need not be there.
+
+    Of a model with an adapter, `MODEL+ADAPTER`, it is the adapter's.
+    """
+    name = split_name(str(name_or_path))[1] or current_model(str(name_or_path))
+    return ASSETS / name if name in BUNDLED_MODELS else user_path(name)
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Split `MODEL+ADAPTER` into both; the adapter is empty where there is none.
+
+    A path that is there has none, whatever it is called.
+    """
+    base, plus, adapter = name.rpartition("+")
+    has_adapter = bool(base and plus and adapter) and not os.path.lexists(user_path(name))
+    return (base, adapter) if has_adapter else (name, "")
+
+
+def without_adapter(name: str, revision: str | None) -> tuple[str, str | None, Path | None]:
+    """Return the model below a name's last adapter, its revision, and the adapter's folder.
+
+    The adapter is that of `MODEL+ADAPTER`, or the one that a folder holds; None where none is.
+
+    Raises:
+        PretrainedError: If it does not say, or is not there.
+    """
+    base, adapter = split_name(name)
+    folder = model_folder(name)
+    if not adapter and ((folder / CONFIG).exists() or not (folder / ADAPTER).is_file()):
+        return name, revision, None
+    if adapter and not (folder / ADAPTER).is_file():
+        raise PretrainedError(
+            f"{name}: folder {folder} of the adapter is not there, or has no {ADAPTER}"
+        )
+    settings = adapter_settings(folder)
+    if adapter:
+        return base, revision, folder
+    if revision:
+        raise PretrainedError(
+            f"folder {folder}: it is not on the Hub, so it has no revision {revision!r}; leave the "
+            "revision out"
+        )
+    base = str(settings["base"])
+    if not base or (Path(base).is_absolute() and not Path(base).is_dir()):
+        what = f"its model {base}, which is not there" if base else "no model"
+        raise PretrainedError(
+            f"{folder / ADAPTER} names {what}; give MODEL+{folder}, or put its "
+            "base_model_name_or_path right"
+        )
+    return base, settings["revision"], folder
+
+
+def base_of(name: str, revision: str | None = None) -> tuple[str, str | None, list[Path]]:
+    """Return the model below all adapters of a name, its revision, and them, the lowest first."""
+    adapters: list[Path] = []
+    while True:
+        name, revision, folder = without_adapter(name, revision)
+        if folder is None:
+            return name, revision, adapters[::-1]
+        if folder in adapters:
+            raise PretrainedError(f"{folder / ADAPTER} names itself as its model")
+        adapters.append(folder)
+
+
+def adapter_settings(folder: Path) -> dict[str, Any]:
+    """Return the `kind` of the adapter in a folder, its `base` and that one's `revision`."""
+    path = folder / ADAPTER
+    settings = read_settings(path)
+    found = {
+        "kind": settings.get("peft_type"),
+        "base": settings.get("base_model_name_or_path") or "",
+        "revision": settings.get("revision"),
+    }
+    for name, value in found.items():
+        if not isinstance(value, str) and not (name == "revision" and value is None):
+            raise PretrainedError(f"{path}: {name} is {value!r}, and no text; it is no adapter's")
+    if not (folder / ADAPTER_WEIGHTS).is_file():
+        raise PretrainedError(f"folder {folder} of an adapter has no weights: no {ADAPTER_WEIGHTS}")
+    with one_error(folder, "adapter"), safe_open(folder / ADAPTER_WEIGHTS, framework="np"):
+        pass
+    return found
 
 
 def resolve(name_or_path: str) -> str:

@@ -141,7 +141,8 @@ class ContinuationChoice:
             vocabulary.requires_grad_(False)  # takes no part
         config, size = self.model.config.get_text_config(), vocabulary.weight.shape[1]
         self.head = fresh_head(self.head_kind, config, seed, size) if has_head else nn.Sequential()
-        if own_head is not None:
+        self.head_is_saved = own_head is not None
+        if self.head_is_saved:
             restore_head(self.head, Path(resolve(name_or_path)))
         self.head.to(self.model.device, self.model.dtype)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -35,10 +35,21 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from probelight.io.errors import UsageError
+from probelight.io.package import BUNDLED_MODELS
 from probelight.io.ranges import WeightsDtype
+from probelight.models.adapters import (
+    FULL,
+    Tuning,
+    attach_fresh,
+    attach_saved,
+    detach,
+    merge,
+)
 from probelight.models.checkpoint_files import (
     CONFIG,
     PretrainedError,
+    base_of,
     check_config,
     check_hub,
     check_size,
@@ -48,6 +59,9 @@ from probelight.models.checkpoint_files import (
     one_error,
     quiet_transformers,
     resolve,
+    tokenizer_files,
+    trained_dtype,
+    without_adapter,
 )
 from probelight.models.networks import (
     check_numbers,
@@ -131,6 +145,8 @@ def load_pretrained(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model in eval mode, and its tokenizer.
 
+    The adapter of a folder, or of `MODEL+ADAPTER`, is put into its model; ones below are merged.
+
     Args:
         form: Such as `MASKED_LM`.
         name_or_path: "bookshelf-lm" or another bundled model, a folder, or a name on the Hub.
@@ -178,9 +194,62 @@ def load_pretrained(
         setattr(model, READ_AGAIN, partial(load_pretrained, *asked, pooler=pooler))
     if form is ENCODER and not pooler and hasattr(model, "pooler"):
         model.pooler = None
+    if not random_weights:
+        put_adapters(model, name_or_path, revision)
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
     model.train(False)
     return model, tokenizer
+
+
+def put_adapters(model: nn.Module, name_or_path: str, revision: str | None) -> None:
+    """Merge the adapters of a name but the last into its model, and put that one in."""
+    below, revision, folder = without_adapter(name_or_path, revision)
+    if folder is None:
+        return
+    put_adapters(model, below, revision)
+    merge(model)
+    attach_saved(model, folder, recorded(below), revision)
+
+
+def recorded(name_or_path: str) -> str:
+    """Return what an adapter's folder says of its model: where it is a folder, its whole path."""
+    path = Path(name_or_path)
+    is_folder = name_or_path not in BUNDLED_MODELS and path.expanduser().is_dir()
+    return str(path.expanduser().absolute()) if is_folder else name_or_path
+
+
+def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., Any]:
+    """Return what loads a model, as `load_pretrained` does, whose weights are trained.
+
+    Args:
+        tuning: None leaves an adapter that there is in the model as it is. Otherwise it is merged,
+            and a new one put in if the tuning is one of adapters.
+        dtype: "auto" is float32, whatever the checkpoint has.
+    """
+    dtype = trained_dtype(dtype)
+
+    def read(
+        form: Form,
+        name_or_path: str,
+        revision: str | None = None,
+        random_weights: bool = False,
+        seed: int = 0,
+        **options: Any,
+    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        if random_weights and tuning is not None and tuning.method != FULL:
+            raise UsageError(
+                f"tuning.method {tuning.method} goes with a model that can be read again, and one "
+                "of random weights cannot; leave one of them out"
+            )
+        asked = form, name_or_path, revision, random_weights, seed
+        model, tokenizer = load_pretrained(*asked, dtype=dtype, **options)
+        if tuning is not None:
+            merge(model)
+            if tuning.method != FULL:
+                attach_fresh(model, tuning, seed, recorded(name_or_path), revision)
+        return model.train(False), tokenizer
+
+    return read
 
 
 _OUTLINES: ContextVar[bool] = ContextVar("outlines", default=False)
@@ -222,24 +291,65 @@ class KeptModel:
     def __init__(self, load: Callable[..., Any] = load_pretrained) -> None:
         self._load = load
         self._read: dict[Any, tuple[PreTrainedModel, PreTrainedTokenizerBase]] = {}
+        self._name, self._adapter = "", cast("Path | None", None)  # that the model has now
+        self._bits: Any = None  # of the model without it
         self._hashed: tuple[Any, str] = None, ""
 
-    def read(self, *asked: Any, **options: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        """Return what `load_pretrained` does, the same model each time."""
-        key = (*asked, *sorted(options.items()))
+    def read(
+        self,
+        form: Form,
+        name_or_path: str,
+        revision: str | None = None,
+        random_weights: bool = False,
+        seed: int = 0,
+        **options: Any,
+    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        """Return what `load_pretrained` does, the same model each time, whatever adapter it has."""
+        below, of_below, adapter = name_or_path, revision, None
+        if not random_weights:
+            below, of_below, adapter = without_adapter(name_or_path, revision)
+        plain = form, below, of_below, random_weights, seed
+        key = (*plain, *sorted(options.items()))
+        if key in self._read and self._adapter not in (None, adapter):
+            detach(self._read[key][0])
+            self._adapter = None
+            if self._bits != _bits(self._read[key][0]):
+                self._read.clear()  # some adapters change the weights that they are put next to
         if key not in self._read:
             self._read.clear()
-            self._read[key] = self._load(*asked, **options)
+            self._adapter = self._bits = None
+            self._read[key] = self._load(*plain, **options)
+            self._name = below
+        if self._name == name_or_path:
+            return self._read[key]
+        model, _ = self._read.pop(key)  # kept again once it is whole
+        if adapter is not None:
+            merge(model)  # the one below
+            self._bits = self._bits or _bits(model)
+            attach_saved(model, adapter, recorded(below), of_below)
+        tokenizer = load_tokenizer(name_or_path, revision)
+        refuse_foreign_tokenizer(form, name_or_path, model, tokenizer)
+        tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
+        if hasattr(model, READ_AGAIN):
+            asked = form, name_or_path, revision, random_weights, seed
+            pooler = options.get("pooler", False)
+            setattr(model, READ_AGAIN, partial(load_pretrained, *asked, pooler=pooler))
+        self._name, self._adapter = name_or_path, adapter
+        self._read[key] = model.train(False), tokenizer
         return self._read[key]
 
     def fingerprint(self, network: nn.Module) -> str:
         """Return the sha256 of the weights, computed again where one was changed or moved."""
         # Fused optimisers, and writes to `.data`, count no version: the sum of the bits shows them.
         weights = network.state_dict()
-        state = [(n, w.data_ptr(), w._version, bit_sum(w)) for n, w in weights.items()]
+        state = [(w.data_ptr(), w._version) for w in weights.values()], _bits(network)
         if state != self._hashed[0]:
             self._hashed = state, model_fingerprint(network)
         return self._hashed[1]
+
+
+def _bits(network: nn.Module) -> list[tuple[str, int]]:
+    return [(name, bit_sum(weight)) for name, weight in network.state_dict().items()]
 
 
 def bit_sum(weight: Tensor) -> int:
@@ -326,6 +436,8 @@ def describe(
     dtype: WeightsDtype = FLOAT32,
 ) -> Checkpoint:
     """Read a checkpoint's settings and tokenizer; refuse one too large for its files or memory."""
+    tokenizer_of = name_or_path, revision
+    name_or_path, revision, _ = base_of(name_or_path, revision)
     source, config = resolve(name_or_path), read_config(name_or_path, revision)
     refuse_other_families(form, config, source)
     names = config.architectures or ()
@@ -337,7 +449,7 @@ def describe(
             f"({', '.join(names)}) and not the head that says which words come; give the model "
             "that it was made from"
         )
-    tokenizer = load_tokenizer(name_or_path, revision)
+    tokenizer = load_tokenizer(*tokenizer_of)
     own = own_dtype(source, config)
     wanted = own if dtype == "auto" else DTYPES[dtype]
     own = torch.float32 if random_weights else own
@@ -369,6 +481,7 @@ def check_pretrained(
 
 def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
     """Return whether a checkpoint was saved as one of transformers' models for multiple choice."""
+    name_or_path, revision, _ = base_of(name_or_path, revision)
     source = resolve(name_or_path)
     if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
         return False
@@ -380,8 +493,15 @@ def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
 
 @quiet_transformers()
 def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a checkpoint; raise PretrainedError if it cannot be read."""
-    source = resolve(name_or_path)
+    """Load the tokenizer of a checkpoint; raise PretrainedError if it cannot be read.
+
+    That of a model with an adapter is the adapter's, if it was saved with one.
+    """
+    below, of_below, adapter = without_adapter(name_or_path, revision)
+    if adapter is not None and not tokenizer_files(adapter):
+        return load_tokenizer(below, of_below)
+    source = resolve(name_or_path if adapter is None else str(adapter))
+    revision = revision if adapter is None else None
     with one_error(source, "tokenizer"):
         if Path(source).is_dir():
             check_tokenizer_files(Path(source))
@@ -395,7 +515,8 @@ def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrained
 
 @quiet_transformers()
 def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedConfig:
-    """Read a checkpoint's settings, whatever its type."""
+    """Read a checkpoint's settings, whatever its type; an adapter has those of its model."""
+    name_or_path, revision, _ = base_of(name_or_path, revision)
     source = resolve(name_or_path)
     is_folder = Path(source).is_dir()
     if is_folder and revision:

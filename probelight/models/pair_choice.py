@@ -114,7 +114,8 @@ class PairChoice:
                 )
         self.reader = EncoderAt(self.transformer)
         self.head = fresh_head(self.head_kind, self.transformer.config, seed)
-        if saved and not random_weights and not has_own_head:
+        self.head_is_saved = bool(saved) and not random_weights and not has_own_head
+        if self.head_is_saved:
             restore_head(self.head, Path(resolve(name_or_path)))
         self.head.to(self.transformer.device, self.transformer.dtype)
 

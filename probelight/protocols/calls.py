@@ -205,7 +205,7 @@ def inoculate(
             task: Any = {"name": Path(original).stem, "sets": [str(original)]}
         else:
             task = original
-        name, revision = settings.name_or_path, settings.revision
+        name, revision = settings.checkpoint, settings.revision
         if "checkpoint" not in task and answers_questions(name, revision):
             folder = _local_folder(name, revision)
             task = {**task, "checkpoint": folder}

@@ -6,7 +6,7 @@ import inspect
 import json
 import shutil
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError
@@ -25,11 +25,13 @@ Made = TypeVar("Made")
 @command(
     Command(
         example="train.py export runs/fit/checkpoints/last.ckpt --output_dir runs/model",
-        shown="state output_dir",
+        shown="state output_dir merge",
         positional=True,
     )
 )
-def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)) -> Path:
+def export_language_model(
+    state: PathText, output_dir: PathText = str(MODEL_DIR), merge: bool = False
+) -> Path:
     """Turns a pre-training state, or a question model's folder, into one in half precision.
 
     That of a language model gets a model card, whose accuracies are those of the stored weights.
@@ -38,6 +40,8 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
         state: last.ckpt of `train.py fit --config configs/experiment/pretrain_bookshelf_lm.yaml`,
             or the folder of a model that was trained to answer questions (RUN/checkpoints/best).
         output_dir: Folder to write, loadable by `from_pretrained`.
+        merge: Add the adapter in a folder, or of MODEL+ADAPTER, to its model, and write that in the
+            precision of the model.
 
     Returns:
         The folder.
@@ -51,14 +55,19 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
     from probelight.callbacks.last_state import read_state
     from probelight.lightning_modules.masked_lm import MaskedLanguageModel
     from probelight.lightning_modules.sentence_choice import SentenceChoice
+    from probelight.models.adapters import FULL_TUNING
     from probelight.protocols.engine.models import saved_module
     from probelight.protocols.engine.training import make_trainer
     from probelight.protocols.jobs.job import TrainerSettings
     from probelight.protocols.pretraining import DictionaryText
 
     folder = Path(output_dir)
+    if merge:
+        _write_merged(state, folder)
+        print(folder)
+        return folder
     if Path(state).is_dir():
-        trained = saved_module(state)
+        trained = saved_module(state, tuning=FULL_TUNING)
         if not isinstance(trained, SentenceChoice):
             raise UsageError(f"{state}: {type(trained).__name__} has no form in half precision")
         trained.save_pretrained(folder, nn.Module.half(trained).state_dict())
@@ -125,3 +134,28 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
         weights.chmod(0o644)
     print(f"{folder}: held-out {json.dumps(scores)}")
     return folder
+
+
+def _write_merged(name: str, folder: Path) -> None:
+    """Write a model with its adapter added to its weights, and the head that was saved with it."""
+    from probelight.models.adapters import FULL_TUNING, merge
+    from probelight.models.checkpoint_files import base_of, head_settings, resolve
+    from probelight.models.loading import load_pretrained, read_config
+    from probelight.models.precision import own_dtype
+    from probelight.protocols.engine.models import module_of, saved_module
+    from probelight.protocols.engine.settings import MODEL_TYPES, saved_model_type
+
+    base, revision, adapters = base_of(name)
+    if not adapters:
+        raise UsageError(f"{name} holds no adapter to merge; give its folder, or MODEL+ADAPTER")
+    dtype = own_dtype(resolve(base), read_config(base, revision))
+    if head_settings(name) is not None:
+        trained: Any = saved_module(name, tuning=FULL_TUNING)
+        trained.to(dtype).save_pretrained(folder)
+        return
+    form = module_of(MODEL_TYPES[saved_model_type(name)]).FORMS["mc_mlm"]
+    model, tokenizer = load_pretrained(form, name)
+    merge(model)
+    with whole_folder(folder) as fresh:
+        model.to(dtype).save_pretrained(fresh)  # type: ignore[arg-type]
+        tokenizer.save_pretrained(fresh)

@@ -11,6 +11,7 @@ from probelight.models import checkpoint_files as source
 from probelight.models.checkpoint_files import (
     PretrainedError,
     agree,
+    base_of,
     check_config,
     check_input_sizes,
     check_size,
@@ -29,7 +30,7 @@ def in_folder(folder: Path, name: str) -> Any:
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no model": (check_config, "give the one that save_pretrained wrote"),
     "run": (lambda folder: in_folder(folder, "checkpoints/best"), "it is a run; give its model"),
-    "adapter": (lambda folder: in_folder(folder, "adapter_config.json"), "it holds an adapter"),
+    "adapter": (lambda folder: base_of(f"model+{folder}"), "has no adapter_config.json"),
     "larger than memory": (lambda _: check_size("here", 1 << 50, None), "this machine has"),
     "saved otherwise": (
         lambda _: agree("num_choices", 4, 5, "here"),

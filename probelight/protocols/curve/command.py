@@ -33,6 +33,7 @@ from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.models import (
     check_module,
     check_scorer,
+    check_tuning,
     model_type_of,
     weights_bytes,
 )
@@ -188,6 +189,8 @@ def trace_curves(
     plans = [curve_jobs(curve) for curve in curves]
     missing = [unfinished(plan, folder) for plan in plans]
     for curve, jobs in zip(curves, missing, strict=True):
+        if jobs and (FULL in curve.modes or not curve.modes):
+            check_tuning(curve.model, curve.data.setup, curve.fit.tuning)
         if not jobs or not model_type_of(curve.model).has_checkpoint:
             continue
         if FULL in curve.modes:

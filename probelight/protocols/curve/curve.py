@@ -216,7 +216,7 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
     for model in _distinct_tokenizers(m for m in models if model_type_of(m).has_checkpoint):
-        tokenizer = load_tokenizer(model.name_or_path, model.revision)
+        tokenizer = load_tokenizer(model.checkpoint, model.revision)
         table = CandidateTable(tokenizer, model.answer_prefix)
         table.add(INSIDE, *words)
         store, _ = tokenise(tokenizer, list(table.texts))
@@ -254,7 +254,7 @@ def only_posed(
     unposed: tuple[set[int], set[int]] = (set(), set())
     for model in _distinct_tokenizers(skipping):
         encoder = MaskedChoiceEncoder(
-            load_tokenizer(model.name_or_path, model.revision),
+            load_tokenizer(model.checkpoint, model.revision),
             model.answer_prefix,
             multi_token="skip",
             max_length=model.max_length,
@@ -284,7 +284,7 @@ def _distinct_tokenizers(models: Iterable[ModelSettings]) -> Iterator[ModelSetti
     """Yield the first model of each tokenizer and answer prefix."""
     known = set()
     for model in models:
-        key = (model.name_or_path, model.revision, model.answer_prefix)
+        key = (model.checkpoint, model.revision, model.answer_prefix)
         if key not in known:
             known.add(key)
             yield model

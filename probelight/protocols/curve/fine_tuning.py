@@ -62,6 +62,7 @@ def train_facts(
         seed=stage.seed,
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
+        tuning=settings.tuning,
     )
     keep = FinalCheckpoint(run.best_dir, always=True)
     plan = FitPlan(settings, stage.seed, [keep], f"{config.name}: facts")

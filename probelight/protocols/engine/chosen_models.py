@@ -18,10 +18,12 @@ from probelight.io.files import user_path
 from probelight.io.package import CONFIGS
 from probelight.models.checkpoint_files import (
     PretrainedError,
+    base_of,
     check_config,
     is_word_folder,
     model_folder,
     resolve,
+    split_name,
 )
 from probelight.protocols.engine.models import (
     check_files,
@@ -49,8 +51,8 @@ def chosen_models(
     """Return the models that are compared, with their random-weights controls if asked for.
 
     `names` are configs in configs/model/ (names or paths), folders, or names on the Hub, with
-    `@REVISION` behind them if need be. Without any, `model` is the one model; else it holds the
-    settings for all of them.
+    `@REVISION` behind them if need be, and `+ADAPTER`, a folder, behind that. Without any, `model`
+    is the one model; else it holds the settings for all of them.
     """
     models = []
     if not names:
@@ -58,7 +60,8 @@ def chosen_models(
     for name in names:
         named = with_model_type(model_of(name))
         changes = {key: value for key, value in vars(model).items() if value != DEFAULT[key]}
-        if which := changes.keys() & {"name_or_path", "revision", "random_weights", "kind", "name"}:
+        own = {"name_or_path", "revision", "random_weights", "kind", "name", "adapter"}
+        if which := changes.keys() & own:
             raise UsageError(f"give either --models a,b or --model.{min(which)}, not both")
         if not model_type_of(named).is_baseline:
             changes.pop("vectors", None)
@@ -67,9 +70,11 @@ def chosen_models(
         models.append(with_model_type(replace(named, **changes)))
     models = _distinguished(models)
     for place, name in enumerate(names):
-        if (revision := split_revision(name)[1]) is not None:
+        base, adapter = split_name(name)
+        if (revision := split_revision(base)[1]) is not None:
             label = replace(models[place], random_weights=False).label
-            models[place] = replace(models[place], name=f"{label}@{revision}")
+            plain, plus, end = label.partition("+") if adapter else (label, "", "")
+            models[place] = replace(models[place], name=f"{plain}@{revision}{plus}{end}")
     if random_weights:
         models += [
             replace(trained, random_weights=True)
@@ -87,18 +92,26 @@ def chosen_models(
 
 def _distinguished(models: Sequence[ModelSettings]) -> list[ModelSettings]:
     """Name models in folders of one name by as much of their paths as differs."""
-    labels = [model.label for model in models]
     found = []
     for model in models:
-        same = [other.name_or_path for other in models if other.label == model.label]
-        alike = model_type_of(model).title or model.name or len(set(same)) == 1
-        tail = None if alike or labels.count(model.label) == 1 else distinct_ends(same)
-        found.append(replace(model, name=tail[model.name_or_path]) if tail else model)
+        namesakes = [other for other in models if other.label == model.label]
+        alike = model_type_of(model).title or model.name or len(namesakes) == 1
+        parts = []
+        for name in () if alike else ("name_or_path", "adapter"):
+            same = [getattr(other, name) for other in namesakes]
+            if (own := getattr(model, name)) is not None:
+                parts.append(distinct_ends(same)[own] if len(set(same)) > 1 else _last(own))
+        found.append(replace(model, name="+".join(parts)) if parts else model)
     return found
+
+
+def _last(path: str) -> str:
+    return path.rstrip("/").rsplit("/", 1)[-1]
 
 
 def model_of(name: str) -> ModelSettings:
     """Return the settings of a config, or of a folder or Hub name, whose type is still open."""
+    name, adapter = split_name(name)
     name, revision = split_revision(name)
     if revision is not None and not (name and revision):
         raise UsageError(f"--models {name}@{revision}: give NAME@REVISION")
@@ -113,6 +126,8 @@ def model_of(name: str) -> ModelSettings:
         raise UsageError(f"--models {name}: there is no such file")
     else:
         model = ModelSettings(name_or_path=name, kind=AUTO)
+    if adapter:
+        model = replace(model, adapter=adapter)
     return model if revision is None else replace(model, revision=revision)
 
 
@@ -173,7 +188,7 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
                 "revisions; leave it out (a folder with @ in its name must be there)"
             )
     if model.kind == AUTO:
-        kind, line = found_model_type(model.name_or_path, model.revision)
+        kind, line = found_model_type(model.checkpoint, model.revision)
         print(line)
         model = replace(model, kind=kind)
     else:
@@ -210,9 +225,9 @@ def _refuse_other_type(model: ModelSettings) -> None:
 
     Models of the Hub may not be here yet; they are refused when they are first read.
     """
-    name = model.name_or_path
     if not MODEL_TYPES[model.kind].has_checkpoint:
         return
+    name, revision, _ = base_of(model.checkpoint, model.revision)
     folder = Path(resolve(name))
     if not folder.is_dir() or is_word_folder(folder):
         return
@@ -220,7 +235,7 @@ def _refuse_other_type(model: ModelSettings) -> None:
     fills_masks = found.ends_in("MaskedLM", "PreTraining") and not found.is_one_way
     if model.kind == TRANSFORMER and fills_masks:
         return  # nothing heavy is imported for most
-    config, fitting = _fitting_types(name, model.revision)
+    config, fitting = _fitting_types(name, revision)
     if model.kind in fitting:
         return
     described = f"{found.source}: {config.model_type} ({type(config).__name__}) is"
@@ -258,6 +273,7 @@ def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[st
             f"{source} holds a baseline that was trained (kind {kind}), which is only gone on with "
             f"as --original.checkpoint; --models {kind} trains a new one"
         )
+    name_or_path, revision, _ = base_of(name_or_path, revision)
     folder = Path(resolve(name_or_path))
     if folder.is_dir():
         found = _Description.of(source, check_config(folder))

@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Any, cast
 from probelight.encoding.vector_source import located, vectors_kind, vectors_label
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.ranges import WeightsDtype
+from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
+    base_of,
     check_config,
     check_tokenizer_files,
     check_weights,
     model_folder,
     resolve,
     scoring_of,
+    tokenizer_files,
     trained_dtype,
 )
 from probelight.probes.record import Record, Setup
@@ -65,8 +68,9 @@ def weights_bytes(model: ModelSettings) -> int:
     """Return the bytes of a local model's weights as they are trained; 0 where it is not known."""
     if (known := model_type_of(model).num_weights) is not None:
         return 4 * known
-    name, num_weights = model.name_or_path, 0
-    for path in model_folder(name).glob("*.safetensors"):
+    base, _, adapters = base_of(model.checkpoint, model.revision)
+    num_weights = 0
+    for path in [p for f in (model_folder(base), *adapters) for p in f.glob("*.safetensors")]:
         with path.open("rb") as file:  # its 8 first bytes say how long the header is
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         shapes = (entry["shape"] for entry in header.values() if "shape" in entry)
@@ -151,13 +155,14 @@ def scorer_for(
     Weights are those in `known`, or are read in the precision for the device of `trainer`.
     """
     refuse_untrained([model], "zero-shot scoring")
-    check_model(model.name_or_path)
+    _check_unchanged(model.checkpoint, model.revision)
     shared: dict[str, Any] = {}
     if model_type_of(model).has_checkpoint:
         shared["read"] = known.read if known else reader_for(model, trainer)
+    model = as_loaded(model)
     scorer: Scorer
     own_scores = ("sum", "mean_token")  # that scorers of continuations have themselves
-    scoring = scoring_of(model.name_or_path, model.scoring, setup)
+    scoring = scoring_of(model.checkpoint, model.scoring, setup)
     if model_type_of(model).heads and scoring not in own_scores:
         from probelight.models.continuation_choice import trained_scorer
 
@@ -166,6 +171,20 @@ def scorer_for(
         scorer = module_of(model_type_of(model)).load(model, setup, seed, **shared)
     scorer.kept = known
     return scorer
+
+
+def _check_unchanged(name: str, revision: str | None = None) -> None:
+    """Refuse a model that a finished run kept, and has changed since, or one below an adapter."""
+    base, _, adapters = base_of(name, revision)
+    for path in (Path(base), *adapters):
+        check_model(path)
+
+
+def as_loaded(model: ModelSettings) -> ModelSettings:
+    """Return the settings of a model with an adapter as those of one checkpoint with both."""
+    if model.adapter is None:
+        return model
+    return replace(model, name=model.label, name_or_path=model.checkpoint, adapter=None)
 
 
 def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
@@ -194,8 +213,12 @@ def kept_model(context: RunContext, model: ModelSettings, seed: int) -> KeptMode
 
 @kept(most=1)
 def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
-    """Return a model's scorer, loaded once for jobs that come one after the other."""
-    return scorer_for(model, setup, seed, kept_model(context, model, seed))
+    """Return a model's scorer, loaded once for jobs that come one after the other.
+
+    Models that are one but for their adapters are read once too.
+    """
+    below = replace(model, adapter=None, name=None)
+    return scorer_for(model, setup, seed, kept_model(context, below, seed))
 
 
 def check_scorer(
@@ -210,7 +233,7 @@ def check_scorer(
     records of each set and the indices of those that can be posed.
     """
     refuse_untrained([model], "zero-shot scoring")
-    posable = module_of(model_type_of(model)).check(model, setup)
+    posable = module_of(model_type_of(model)).check(as_loaded(model), setup)
     for records in sets:
         try:
             kept = posable(records)
@@ -220,10 +243,13 @@ def check_scorer(
             raise RecordError(f"{model.label}: {error}") from None
 
 
-def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModule:
+def module_for(
+    model: ModelSettings, setup: Setup, *, tuning: Tuning | None = None, **options: Any
+) -> ChoiceModule:
     """Return the module that is trained to answer probes of a setup.
 
-    `options` are arguments of its constructor, such as `mode`, `learning_rate` and `seed`.
+    `tuning` says which of its weights; `options` are arguments of its constructor, such as `mode`,
+    `learning_rate` and `seed`.
     `monitor`, the metric that halves the rate when it stops rising, is dropped for types with a
     schedule.
     """
@@ -233,6 +259,9 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
             f"random_weights is the control of a transformer; kind {model.kind} has fresh weights "
             "anyway"
         )
+    if tuning is not None:
+        options |= _tuned(model.kind, tuning)
+    model = as_loaded(model)
     settings = {name: getattr(model, name) for name in trained.reads}
     if trained.setup is not None:
         settings["setup"] = trained.setup
@@ -244,17 +273,39 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
     return module
 
 
+def _tuned(kind: str, tuning: Tuning) -> dict[str, Any]:
+    """Return the argument of a module that is trained so; refuse an adapter of a baseline."""
+    if MODEL_TYPES[kind].has_checkpoint:
+        return {"tuning": tuning}
+    if tuning != FULL_TUNING:
+        raise UsageError(
+            f"tuning {tuning.method} is of models with a checkpoint, and kind {kind} is a baseline "
+            "over word vectors; leave it out"
+        )
+    return {}
+
+
+def check_tuning(model: ModelSettings, setup: Setup, *tunings: Tuning) -> None:
+    """Refuse adapters that a model cannot have, before hours are spent, without its weights."""
+    for tuning in tunings:
+        if tuning != FULL_TUNING:
+            from probelight.models.loading import outlines
+
+            with outlines():
+                module_for(model, setup, tuning=tuning)
+
+
 def check_module(model: ModelSettings, setup: Setup) -> None:
     """Refuse a model that cannot be trained for a setup, without reading its weights."""
     trained_for(model, setup)
     if model_type_of(model).heads:
-        scoring_of(model.name_or_path, model.scoring, setup)  # that they agree
+        scoring_of(model.checkpoint, model.scoring, setup)  # that they agree
     if model_type_of(model).has_checkpoint:
         from probelight.models.loading import check_pretrained
 
         form = module_of(model_type_of(model)).FORMS[setup]
         dtype = trained_dtype(model.dtype)
-        check_pretrained(form, model.name_or_path, model.revision, model.random_weights, dtype)
+        check_pretrained(form, model.checkpoint, model.revision, model.random_weights, dtype)
 
 
 def check_files(model: ModelSettings) -> None:
@@ -264,14 +315,16 @@ def check_files(model: ModelSettings) -> None:
         if not vectors_kind(model.vectors)[0] and not path.is_file():
             raise UsageError(f"model.vectors {path}: there is no such file")
         return
-    folder = Path(resolve(model.name_or_path))
+    base, _, adapters = base_of(model.checkpoint, model.revision)
+    folder = Path(resolve(base))
     if not folder.is_dir():
         check_module(model, "mc_qa")
         return
     check_config(folder)
-    check_tokenizer_files(folder)
+    if not any(map(tokenizer_files, adapters)):
+        check_tokenizer_files(folder)
     if model_type_of(model).heads:
-        scoring_of(model.name_or_path, model.scoring, "mc_qa")  # that they agree
+        scoring_of(model.checkpoint, model.scoring, "mc_qa")  # that they agree
     if not model.random_weights:
         check_weights(folder)
 
@@ -281,15 +334,22 @@ def saved_module(
     *,
     monitor: str | None = None,
     dtype: WeightsDtype = AUTO,
+    tuning: Tuning | None = None,
+    seed: int = 0,
     **overrides: Any,
 ) -> ChoiceModule:
     """Return the module that a folder holds, whichever type wrote it; transformers' own among them.
 
     `monitor` is the metric that halves a baseline's rate when it stops rising; `dtype` is that of a
-    model with a checkpoint, as where it is trained.
+    model with a checkpoint, as where it is trained; `tuning` says which of its weights are trained,
+    and `seed` is that of a new adapter.
     """
-    check_model(folder)
-    model_type = MODEL_TYPES[saved_model_type(folder)]
+    _check_unchanged(str(folder))
+    kind = saved_model_type(folder)
+    model_type = MODEL_TYPES[kind]
+    if tuning is not None:
+        overrides |= _tuned(kind, tuning)
+        overrides |= {} if tuning == FULL_TUNING else {"seed": seed}
     trained = model_type.trained.get("mc_qa") or model_type.trained["mc_mlm"]
     if model_type.has_checkpoint:
         overrides["dtype"] = dtype
@@ -312,9 +372,10 @@ def source_of(model: ModelSettings) -> ModelSource:
     name, has_checkpoint = model.name_or_path, model_type_of(model).has_checkpoint
     at = f"@{model.revision}" if model.revision else ""
     is_local = model_folder(name).exists()
-    on_hub = has_checkpoint and not model.random_weights and not is_local
+    on_hub = has_checkpoint and not model.random_weights and not is_local and not model.adapter
+    with_adapter = f"+{model.adapter}" if model.adapter else ""
     return ModelSource(
-        loaded_from=f"{name}{at}" if has_checkpoint else model.vectors,
+        loaded_from=f"{name}{at}{with_adapter}" if has_checkpoint else model.vectors,
         hub_id=name if on_hub else None,
         revision=model.revision,
         vectors="" if has_checkpoint else vectors_label(model.vectors),

@@ -24,6 +24,7 @@ from probelight.models.checkpoint_files import (
     HEAD_SETTINGS,
     WORD_SETTINGS,
     PretrainedError,
+    base_of,
     check_config,
     head_settings,
     is_word_folder,
@@ -170,7 +171,7 @@ def saved_model_type(folder: str | Path) -> str:
         kind, path = word_settings(folder).get("kind"), model_folder(folder) / WORD_SETTINGS
     elif (saved := head_settings(str(folder))) is not None:
         kind, path = saved.get("kind", TRANSFORMER), model_folder(folder) / HEAD_SETTINGS
-    elif (path := model_folder(folder) / CONFIG).is_file():
+    elif (path := model_folder(base_of(str(folder))[0]) / CONFIG).is_file():
         # A language model needs no head to choose among continuations.
         classes = check_config(path.parent).get("architectures") or [""]
         if (kind := type_of_class(str(classes[0]))) in (None, "seq2seq"):
@@ -231,6 +232,8 @@ class ModelSettings(ranges.Settings):
             folder, or a Hub name), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
             layers of a frozen ELMo.
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
+        adapter: Folder of an adapter that peft saved, put into the model; none takes the model as
+            it is, or with the adapter that a folder `name_or_path` holds.
     """
 
     name_or_path: ranges.PathText = BUNDLED_MODEL
@@ -247,12 +250,14 @@ class ModelSettings(ranges.Settings):
     vectors: str = "embedded"
     name: str | None = None
     scoring: ranges.Scoring = AUTO
+    adapter: ranges.PathText | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "name_or_path", current_model(self.name_or_path))
         # Somebody who means the model to load would get the bundled one, called like theirs.
-        if self.name and "/" in self.name and self.name_or_path == BUNDLED_MODEL:
+        is_whole = self.name_or_path == BUNDLED_MODEL and not self.adapter
+        if self.name and "/" in self.name and is_whole:
             raise UsageError(
                 f"model.name {self.name} is what tables call the model; give the folder or Hub "
                 "name to load as model.name_or_path"
@@ -275,7 +280,7 @@ class ModelSettings(ranges.Settings):
                 f"model.device_map {self.device_map} places weights as they are read, and random "
                 "ones are drawn; leave it out"
             )
-        for name in ("dtype", "device_map"):
+        for name in ("dtype", "device_map", "adapter"):
             value = getattr(self, name)
             if known and not known.has_checkpoint and value not in (AUTO, None):
                 raise UsageError(
@@ -284,12 +289,19 @@ class ModelSettings(ranges.Settings):
                 )
 
     @property
+    def checkpoint(self) -> str:
+        """What loads the model: `name_or_path`, with the adapter behind it if there is one."""
+        return f"{self.name_or_path}+{self.adapter}" if self.adapter else self.name_or_path
+
+    @property
     def label(self) -> str:
         """The model's name in tables; a baseline's names its vectors."""
         chosen = visible(self.name.strip()) if self.name else ""
         if title := MODEL_TYPES[self.kind].title:
             return chosen or f"{title} ({vectors_label(self.vectors)})"
-        name = chosen or visible(self.name_or_path.rstrip("/").rsplit("/", 1)[-1])
+        paths = [path for path in (self.name_or_path, self.adapter) if path]
+        ends = "+".join(path.rstrip("/").rsplit("/", 1)[-1] for path in paths)
+        name = chosen or visible(ends)
         return f"{name} (random weights)" if self.random_weights else name
 
     @property
@@ -316,6 +328,7 @@ class ModelSettings(ranges.Settings):
             "scoring": self.scoring == AUTO,
             "dtype": self.dtype == AUTO,
             "device_map": self.device_map is None,
+            "adapter": self.adapter is None,
         }
         return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
 

@@ -360,9 +360,10 @@ def fresh_module(direct: Direct) -> ChoiceModule:
         "max_grad_norm": how.max_grad_norm,
         # Baselines halve their rate when the held-out accuracy stops rising.
         "monitor": HELD_OUT if how.patience is not None else None,
+        "tuning": how.tuning,
     }
     if direct.start is not None:
-        return saved_module(direct.start, dtype=direct.model.dtype, **options)
+        return saved_module(direct.start, dtype=direct.model.dtype, seed=direct.seed, **options)
     return module_for(direct.model, direct.setup, seed=direct.seed, **options)
 
 

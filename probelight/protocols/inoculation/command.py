@@ -26,7 +26,7 @@ from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model
-from probelight.protocols.engine.models import model_type_of, weights_bytes
+from probelight.protocols.engine.models import check_tuning, model_type_of, weights_bytes
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
@@ -245,6 +245,7 @@ def inoculation_jobs(
     subject: Subject, settings: Sequence[Setting], context: RunContext
 ) -> list[Job]:
     """Return the original task's jobs and, per setting, one that scores, trains and reports."""
+    check_tuning(subject.model, "mc_qa", *(setting.tuning for setting in settings))
     jobs = SubjectJobs(subject, context)
     return jobs.originals + [
         jobs.job(
@@ -327,6 +328,7 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
     if task.checkpoint is not None:
         return []
     size, trainer = weights_bytes(model), context.trainer
+    check_tuning(model, "mc_qa", task.tuning, *([task.first.tuning] if task.first else []))
 
     def memory(stage: OriginalTask | FirstStage, splits: Splits) -> Callable[[], MemoryNeed] | None:
         def measured() -> MemoryNeed:

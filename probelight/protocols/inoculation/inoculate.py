@@ -214,7 +214,7 @@ class InoculationRun:
             names = sorted({*planned, *found})
             changed = [name for name in names if planned.get(name) != found.get(name)]
             raise changed_since([str(model_folder(given) / name) for name in changed])
-        return model_folder(given)
+        return Path(given)
 
     def before(self, original_dir: Path) -> Scored:
         """Score all items before inoculation, once: a resumed run reads what is kept."""
@@ -233,7 +233,8 @@ class InoculationRun:
         Returns all epochs' scores, the lines of the items that they were scored on, and notices.
         """
         parts = self.parts
-        module = inoculation(load_module(parts, original_dir, self.subject.model), setting)
+        task = load_module(parts, original_dir, self.subject.model, setting)
+        module = inoculation(task, setting)
         items, watched = fitted_sets(parts, setting)
         dose = training_items(parts, setting)[: len(watched[DOSE])]
         start = {
@@ -428,8 +429,9 @@ def memory_of(subject: Subject, setting: Setting, context: RunContext) -> Memory
 
     def make() -> ChoiceModule:
         if given is not None:
-            return inoculation(load_module(parts, model_folder(given), subject.model), setting)
-        module = module_for(subject.model, "mc_qa")
+            task = load_module(parts, Path(given), subject.model, setting)
+            return inoculation(task, setting)
+        module = module_for(subject.model, "mc_qa", tuning=setting.tuning)
         module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
         return inoculation(module, setting)
 
@@ -458,9 +460,17 @@ def score(
     return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
 
 
-def load_module(parts: Parts, folder: Path, model: ModelSettings) -> ChoiceModule:
-    """Return the model in a folder, which pads its questions as the run's config says."""
-    module = saved_module(folder, dtype=model.dtype, **continuation_options(model))
+def load_module(
+    parts: Parts, folder: Path, model: ModelSettings, setting: Setting | None = None
+) -> ChoiceModule:
+    """Return the model in a folder, which pads its questions as the run's config says.
+
+    With a `setting` it is to be trained by that.
+    """
+    options = continuation_options(model)
+    if setting is not None:
+        options |= {"tuning": setting.tuning, "seed": setting.seed}
+    module = saved_module(folder, dtype=model.dtype, **options)
     # Whatever a folder of an earlier version was saved with.
     module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
     return module

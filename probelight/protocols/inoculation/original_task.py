@@ -55,11 +55,11 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         splits = original_splits(context, task)
     check_data(config["data"], splits.files)
     model = settings_from(ModelSettings, config["model"])
+    how: dict[str, Any] = {"learning_rate": task.learning_rate, "tuning": task.tuning, "seed": seed}
     if first := config.get("model_run"):
-        start = finished_run(run, first[0]).best_dir
-        module = saved_module(start, dtype=model.dtype, learning_rate=task.learning_rate)
+        module = saved_module(finished_run(run, first[0]).best_dir, dtype=model.dtype, **how)
     else:
-        module = module_for(model, "mc_qa", learning_rate=task.learning_rate, seed=seed)
+        module = module_for(model, "mc_qa", **how)
     module.num_choices = padded_num_choices(num_choices, splits)
 
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
@@ -118,7 +118,7 @@ def memory_of(
     """Return what training an original task, or what comes before it, will take of memory."""
 
     def make() -> ChoiceModule:
-        module = module_for(model, "mc_qa", learning_rate=task.learning_rate, seed=seed)
+        module = module_for(model, "mc_qa", seed=seed, tuning=task.tuning)
         module.num_choices = padded_num_choices(num_choices, splits)
         return module
 

@@ -9,7 +9,7 @@ from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
 from probelight.models.adapters import FULL, LORA
-from probelight.models.checkpoint_files import model_folder
+from probelight.models.checkpoint_files import base_of, model_folder
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.probes.splits import Replay
 from probelight.protocols.engine.settings import Fit, ModelSettings
@@ -97,7 +97,12 @@ class OriginalTask(Fit):
         if self.checkpoint is None:
             return None
         paths = sorted(model_folder(self.checkpoint).glob("*.safetensors"))
-        return {path.name: sha256_of(path) for path in paths}
+        sums = {path.name: sha256_of(path) for path in paths}
+        base, _, adapters = base_of(self.checkpoint)
+        for place, folder in enumerate([model_folder(base), *adapters][:-1]):  # below an adapter
+            for path in sorted(folder.glob("*.safetensors")):
+                sums[f"below-{place}/{path.name}"] = sha256_of(path)
+        return sums
 
 
 @dataclass(frozen=True)

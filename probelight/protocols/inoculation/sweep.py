@@ -27,6 +27,7 @@ from probelight.models.adapters import FULL_TUNING, LORA, Tuning
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
+from probelight.protocols.engine.models import check_tuning
 from probelight.protocols.engine.settings import AUTO, ModelSettings
 from probelight.protocols.inoculation.command import SubjectJobs
 from probelight.protocols.inoculation.data import (
@@ -116,6 +117,7 @@ class SweepRow(ranges.Settings):
         seeds: Seeds of dose, order and dropout; M*_k is chosen for each.
         epochs: Epochs, each a candidate for M*_k.
         batch_size: Questions in an optimiser step.
+        tuning: Which weights are trained.
     """
 
     model: str
@@ -132,6 +134,7 @@ class SweepRow(ranges.Settings):
     seeds: Annotated[list[ranges.Seed], ranges.Distinct(1)] = field(default_factory=lambda: [0])
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
+    tuning: Tuning = FULL_TUNING
 
 
 @dataclass(frozen=True)
@@ -231,6 +234,10 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     task = _named(grid.originals, row.original, f"{place}: original")
     with _placed(f"{place}: models.{row.model}"):
         model = question_model(model, task.checkpoint)
+        if row.keeping and row.tuning != FULL_TUNING:
+            raise UsageError("tuning and keeping: give lora as one of the ways of keeping")
+        ways = [way for entry in row.keeping for way in entry.ways()]
+        check_tuning(model, "mc_qa", row.tuning, *(tuning for _, tuning in ways))
     jobs = SubjectJobs(Subject(model, task, row.probe), context)
     if jobs.checkpoint == {}:
         raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
@@ -328,10 +335,10 @@ def _setting_jobs(
     jobs: SubjectJobs,
     before: Job,
     name: str,
-    way: tuple[Keeping, Tuning] = (KEEPING_NOTHING, FULL_TUNING),
+    way: tuple[Keeping, Tuning] | None = None,
 ) -> list[Job]:
     """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
-    keeping, tuning = way
+    keeping, tuning = way or (KEEPING_NOTHING, row.tuning)
 
     def setting(extra: Extra, rate: float) -> Setting:
         return Setting(

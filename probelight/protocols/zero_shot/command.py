@@ -348,7 +348,7 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
         if is_by_rule and model.kind == settings.TRANSFORMER and setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
 
-            if answers_questions(model.name_or_path, model.revision):
+            if answers_questions(model.checkpoint, model.revision):
                 raise UsageError(
                     f"{model.label} answers questions with the head that it was fine-tuned with, "
                     "which gives one number a choice and no log-likelihoods; give it without "

@@ -83,7 +83,7 @@ def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> s
     if model.kind == "causal":
         from probelight.models.loading import CAUSAL_LM, check_pretrained
 
-        name, random_weights = model.name_or_path, model.random_weights
+        name, random_weights = model.checkpoint, model.random_weights
         found = check_pretrained(CAUSAL_LM, name, model.revision, random_weights).tokenizer
         template = str(found.chat_template or "")
         problem = "has a tokenizer without a chat template; give --chat auto or never"

@@ -126,6 +126,33 @@ def test_rows_of_a_fine_tuned_curve(config: dict[str, Any], tmp_path: Path) -> N
     assert hits["groups"] == [i // 2 for i in range(12)]
 
 
+def test_a_curve_trains_adapters(
+    config: dict[str, Any],
+    tmp_path: Path,
+    refused: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config["grid"] |= {"sizes": [8], "controls": ["standard"]}
+    config["grid"]["full"] |= {"learning_rate": 0.1}
+    found: list[set[str]] = []
+
+    def noted(direct: Direct) -> Any:
+        module = fresh_module(direct)
+        names = (name for name, weight in module.named_parameters() if weight.requires_grad)
+        found.append({"lora" if "lora" in name else name.split(".")[0] for name in names})
+        return module
+
+    monkeypatch.setattr("probelight.protocols.engine.training.fresh_module", noted)
+    assert cli.main(command(config, tmp_path / "out", "--grid.full.tuning=lora")) == 0
+    assert found == [{"lora", "head"}]
+    [record] = (json.loads(p.read_text()) for p in (tmp_path / "out").glob("runs/*/result.json"))
+    assert record["model_sha256"]
+    typo = command(config, tmp_path / "typo", "--grid.full.tuning=lora")
+    assert "did you mean 'query'" in refused([*typo, "--grid.full.tuning.target_modules=[qurey]"])
+    esim = command({**config, "models": ["esim"]}, tmp_path / "esim", "--grid.esim.tuning=lora")
+    assert "kind esim is a baseline over word vectors" in refused(esim)
+
+
 def test_a_fine_tuned_model_sends_what_the_next_sample_adds(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,376 @@
+"""An adapter is trained as a plain loop over peft trains it, and saved as peft saves it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import peft
+import pytest
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.causal_choice import CausalChoice
+from probelight.lightning_modules.masked_choice import MaskedChoice
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.adapters import Tuning
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.probes.record import Record
+from probelight.protocols.engine.memory import checkpoint_gradients
+from probelight.protocols.engine.models import saved_module
+from tests.fixtures.causal import causal_folder
+from tests.fixtures.seq2seq import seq2seq
+
+__all__ = ["causal_folder", "seq2seq"]
+Folder = Callable[..., Path]
+
+STEPS, RATE = 20, 1e-2
+TUNING = Tuning("lora", rank=4, alpha=8.0)
+CHOICES = ("the red cat", "a dog", "green plant")
+QUESTIONS = [
+    Record(str(i), f"{stem} is best ?", CHOICES, i % 3)
+    for i, stem in enumerate(["which animal", "what", "which dog", "which cat", "what plant"])
+]
+MASKED = [
+    Record(str(i), f"the {stem} is [MASK] than a dog .", ("older", "younger", "smaller"), i % 3)
+    for i, stem in enumerate(["cat", "plant", "red cat", "animal", "size"])
+]
+
+
+class Losses(pl.Callback):
+    """The training loss of each step."""
+
+    def __init__(self) -> None:
+        self.found: list[float] = []
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        self.found.append(float(trainer.callback_metrics["train/loss"]))
+
+
+def without_dropout(module: nn.Module) -> None:
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+
+
+def plain_lora(auto_class: Any, folder: Path) -> Any:
+    model = auto_class.from_pretrained(folder)
+    torch.manual_seed(0)
+    return peft.get_peft_model(model, peft.LoraConfig(r=4, lora_alpha=8))
+
+
+def plain_losses(
+    parts: list[nn.Module], logits_of: Callable[[Record], Tensor], records: Any
+) -> Any:
+    """Losses of 20 steps on all records at once, by torch's AdamW on what peft lets be trained."""
+    for part in parts:
+        without_dropout(part.train())
+    trained = [p for part in parts for p in part.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
+            {"params": [p for p in trained if p.dim() == 1], "weight_decay": 0.0},
+        ],
+        lr=RATE,
+        betas=(0.9, 0.98),
+    )
+    found = []
+    for step in range(STEPS):
+        for group in optimizer.param_groups:  # a step of warm-up, then down to 0
+            group["lr"] = RATE * min(1.0, (STEPS - step) / 19)
+        losses = [F.cross_entropy(logits_of(r)[None], torch.tensor([r.answer])) for r in records]
+        loss = torch.stack(losses).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+
+def assert_same_losses(
+    module: Any, records: list[Record], expected: list[float], quiet_trainer: Callable[..., Any]
+) -> None:
+    without_dropout(module)
+    losses = Losses()
+    trainer = quiet_trainer(max_epochs=STEPS, callbacks=[losses])
+    trainer.fit(module, datamodule=ChoiceDataModule(records, {}, len(records)))
+    print(max(abs(a - b) for a, b in zip(losses.found, expected, strict=True)))
+    assert losses.found == pytest.approx(expected, abs=1e-5)
+    assert expected[-1] < 0.9 * expected[0]
+
+
+def test_twenty_steps_on_questions_have_the_losses_of_a_plain_loop(
+    checkpoint: Folder, quiet_trainer: Callable[..., Any]
+) -> None:
+    folder = checkpoint()
+    module = SentenceChoice(str(folder), learning_rate=RATE, tuning=TUNING)
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), plain_lora(AutoModel, folder)
+    dense, score = nn.Linear(32, 32), nn.Linear(32, 1)
+    dense.load_state_dict(module.head.dense.state_dict())
+    score.load_state_dict(module.head.score.state_dict())
+
+    def logits_of(record: Record) -> Tensor:
+        texts = [tokenizer(record.stem, choice, return_tensors="pt") for choice in record.choices]
+        read = torch.cat([model(**text).last_hidden_state[:, 0] for text in texts])
+        found: Tensor = score(torch.tanh(dense(read)))[:, 0]
+        return found
+
+    expected = plain_losses([model, dense, score], logits_of, QUESTIONS)
+    assert_same_losses(module, QUESTIONS, expected, quiet_trainer)
+
+
+def test_twenty_steps_on_masks_have_the_losses_of_a_plain_loop(
+    checkpoint: Folder, quiet_trainer: Callable[..., Any]
+) -> None:
+    folder = checkpoint()
+    module = MaskedChoice(str(folder), "full", learning_rate=RATE, tuning=TUNING)
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(folder),
+        plain_lora(AutoModelForMaskedLM, folder),
+    )
+
+    def logits_of(record: Record) -> Tensor:
+        text = tokenizer(record.stem, return_tensors="pt")
+        place = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
+        found: Tensor = model(**text).logits[0, place]
+        return found[tokenizer.convert_tokens_to_ids(list(record.choices))]
+
+    assert_same_losses(module, MASKED, plain_losses([model], logits_of, MASKED), quiet_trainer)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_twenty_steps_of_a_causal_model_have_the_losses_of_a_plain_loop(
+    family: str, causal_folder: Folder, quiet_trainer: Callable[..., Any]
+) -> None:
+    folder = causal_folder(family)
+    module = CausalChoice(str(folder), learning_rate=RATE, tuning=TUNING)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = plain_lora(AutoModelForCausalLM, folder)
+
+    def logits_of(record: Record) -> Tensor:
+        scores = []
+        for choice in record.choices:
+            first = len(tokenizer(record.stem).input_ids)
+            ids = tokenizer(f"{record.stem} {choice}").input_ids
+            logs = model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+            scores.append(torch.stack([logs[i - 1, ids[i]] for i in range(first, len(ids))]).mean())
+        return torch.stack(scores)
+
+    expected = plain_losses([model], logits_of, QUESTIONS)
+    assert_same_losses(module, QUESTIONS, expected, quiet_trainer)
+
+
+def trained_names(module: nn.Module) -> set[str]:
+    named = module.named_parameters()
+    return {
+        name.split(".")[0] if "lora" not in name else "lora" for name, p in named if p.requires_grad
+    }
+
+
+def scores(module: Any, records: list[Record]) -> Tensor:
+    module.eval()
+    with torch.no_grad():
+        found: Tensor = module(module.encoder().encode(records).collate(range(len(records))))
+    return found
+
+
+def fitted(module: Any, records: list[Record], quiet_trainer: Callable[..., Any]) -> Any:
+    quiet_trainer(max_epochs=2).fit(module, datamodule=ChoiceDataModule(records, {}, 2))
+    return module.eval()
+
+
+def test_a_fresh_head_is_trained_and_a_saved_one_stays(
+    checkpoint: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
+) -> None:
+    original = SentenceChoice(str(checkpoint()), learning_rate=1e-2)
+    assert trained_names(original) == {"transformer", "head"}
+    fitted(original, QUESTIONS, quiet_trainer).save_pretrained(tmp_path / "original")
+    assert trained_names(SentenceChoice(str(checkpoint()), tuning="lora")) == {"lora", "head"}
+    inoculated = SentenceChoice.from_folder(tmp_path / "original", tuning="lora", learning_rate=0.1)
+    assert trained_names(inoculated) == {"lora"}
+    before = {name: value.clone() for name, value in inoculated.state_dict().items()}
+    fitted(inoculated, QUESTIONS, quiet_trainer).save_pretrained(tmp_path / "a")
+    moved = {
+        name for name, value in inoculated.state_dict().items() if not value.equal(before[name])
+    }
+    assert moved
+    assert all("lora" in name for name in moved)
+
+    adapter = saved_module(tmp_path / "a")  # gone on with: itself and its head
+    assert trained_names(adapter) == {"lora", "head"}
+    merged = saved_module(tmp_path / "a", tuning=Tuning())
+    assert trained_names(merged) == {"transformer", "head"}
+    second = saved_module(tmp_path / "a", tuning=TUNING)
+    assert trained_names(second) == {"lora"}
+    expected = scores(inoculated, QUESTIONS)
+    assert scores(adapter, QUESTIONS).tolist() == expected.tolist()
+    torch.testing.assert_close(scores(merged, QUESTIONS), expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(scores(second, QUESTIONS), expected, rtol=0, atol=1e-5)
+    # An adapter over an adapter: the lower one is merged wherever the upper is read.
+    fitted(second, QUESTIONS, quiet_trainer).save_pretrained(tmp_path / "b")
+    again = saved_module(tmp_path / "b")
+    assert scores(again, QUESTIONS).tolist() == scores(second, QUESTIONS).tolist()
+
+
+@pytest.mark.parametrize("method", ["lora", "peft.IA3Config", "peft.LoHaConfig", "peft.VeraConfig"])
+def test_peft_loads_what_is_saved(
+    method: str, checkpoint: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
+) -> None:
+    names = ["query", "value"] if method == "peft.LoHaConfig" else []
+    tuning = Tuning(method, target_modules=names)
+    module = MaskedChoice(str(checkpoint()), "full", learning_rate=0.05, tuning=tuning)
+    before = scores(module, MASKED)
+    fitted(module, MASKED, quiet_trainer).save_pretrained(tmp_path / "a")
+    assert not scores(module, MASKED).equal(before)
+    settings = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
+    assert settings["base_model_name_or_path"] == str(checkpoint())
+    assert not (tmp_path / "a" / "model.safetensors").exists()
+    base = AutoModelForMaskedLM.from_pretrained(settings["base_model_name_or_path"])
+    plain = peft.PeftModel.from_pretrained(base, tmp_path / "a").eval()
+    ids = torch.tensor([[2, 10, 11, 4, 12, 3]])
+    with torch.no_grad():
+        expected = plain(input_ids=ids).logits
+        torch.testing.assert_close(module.model(input_ids=ids).logits, expected, rtol=0, atol=1e-6)
+    again = MaskedChoice(str(tmp_path / "a"))
+    assert scores(again, MASKED).tolist() == scores(module, MASKED).tolist()
+    merged = MaskedChoice(str(tmp_path / "a"), "full", tuning="full")
+    torch.testing.assert_close(scores(merged, MASKED), scores(module, MASKED), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("scoring", ["auto", "last_token"])
+def test_gathered_weights_of_an_adapter_are_saved_as_its_own(
+    scoring: Any, causal_folder: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
+) -> None:
+    module: Any = CausalChoice(
+        str(causal_folder("gpt2")), scoring, learning_rate=0.05, tuning="lora"
+    )
+    fitted(module, QUESTIONS, quiet_trainer)
+    expected = scores(module, QUESTIONS)
+    gathered = {name: value.clone() for name, value in module.state_dict().items()}
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.zero_()  # as each process of a sharded fit has only a part
+    module.save_pretrained(tmp_path / "saved", gathered)
+    assert scores(saved_module(tmp_path / "saved"), QUESTIONS).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_an_encoder_decoder_model_gets_an_adapter_too(
+    family: str, seq2seq: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
+) -> None:
+    records = [Record(str(i), "which is [MASK] ?", ("a cat", "dog"), i % 2) for i in range(4)]
+    module: Any = CausalChoice(
+        str(seq2seq(family)), setup="mc_mlm", tuning="lora", learning_rate=0.1
+    )
+    fitted(module, records, quiet_trainer).save_pretrained(tmp_path / "a")
+    again = CausalChoice.from_folder(tmp_path / "a")
+    assert scores(again, records).tolist() == scores(module, records).tolist()
+
+
+def test_two_processes_train_an_adapter_as_one(
+    checkpoint: Folder, quiet_trainer: Callable[..., Any]
+) -> None:
+    def trained(**processes: Any) -> dict[str, Tensor]:
+        module: Any = SentenceChoice(str(checkpoint()), tuning=TUNING)
+        without_dropout(module)
+        # Adam would make a whole step of a gradient that is nothing but rounding.
+        weights = [p for p in module.parameters() if p.requires_grad]
+        module.configure_optimizers = lambda: torch.optim.SGD(weights, lr=0.1)
+        trainer = quiet_trainer(max_epochs=2, **processes)
+        trainer.fit(module, datamodule=ChoiceDataModule(QUESTIONS, {"dev": QUESTIONS}, 4, seed=3))
+        return {**module.state_dict(), **trainer.callback_metrics}
+
+    one, two = trained(), trained(devices=2, strategy="ddp_fork")
+    assert one["val/dev_accuracy"] == two["val/dev_accuracy"]
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_a_state_is_loaded_with_its_adapter(
+    checkpoint: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
+) -> None:
+    module = SentenceChoice(str(checkpoint()), tuning=TUNING, learning_rate=0.05)
+    trainer = quiet_trainer(max_epochs=1)
+    trainer.fit(module, datamodule=ChoiceDataModule(QUESTIONS, {}, 2))
+    trainer.save_checkpoint(tmp_path / "a.ckpt")
+    torch.load(tmp_path / "a.ckpt", weights_only=True)
+    again = SentenceChoice.load_from_checkpoint(tmp_path / "a.ckpt")
+    assert scores(again, QUESTIONS).tolist() == scores(module, QUESTIONS).tolist()
+
+
+def test_layers_computed_again_give_an_adapter_the_same_gradients(checkpoint: Folder) -> None:
+    found = []
+    for again in (False, True):
+        module = SentenceChoice(str(checkpoint()), tuning=Tuning("lora", dropout=0.3))
+        if again:
+            checkpoint_gradients(module)
+        module.train()
+        torch.manual_seed(0)
+        encoded = module.encoder().encode(QUESTIONS)
+        module(encoded.collate(range(len(QUESTIONS)))).sum().backward()
+        found.append([p.grad for p in module.parameters() if p.requires_grad])
+    assert all(a is not None and a.equal(b) for a, b in zip(*found, strict=True))
+
+
+def test_a_new_adapter_is_drawn_from_the_seed_alone(checkpoint: Folder) -> None:
+    def drawn(seed: int) -> dict[str, Tensor]:
+        torch.rand(seed + 3)
+        return SentenceChoice(str(checkpoint()), tuning="lora", seed=seed).state_dict()
+
+    one, same, other = drawn(0), drawn(0), drawn(1)
+    [name, *_] = [name for name in one if "lora_A" in name]
+    assert all(value.equal(same[key]) for key, value in one.items())
+    assert not one[name].equal(other[name])
+
+
+def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
+    name = str(checkpoint())
+    refused: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+        (UsageError, "did you mean 'lora'", lambda: Tuning("lorra")),
+        (UsageError, "tuning.rank is of lora", lambda: Tuning(rank=4)),
+        (UsageError, "give it in tuning.options", lambda: Tuning("peft.IA3Config", rank=4)),
+        (UsageError, "no class of a config", lambda: SentenceChoice(name, tuning="torch.Tensor")),
+        (UsageError, "tuning.method peft.IA4", lambda: SentenceChoice(name, tuning="peft.IA4")),
+        (
+            UsageError,
+            "no layer 'qurey' .did you mean 'query'",
+            lambda: SentenceChoice(name, tuning=Tuning("lora", target_modules=["qurey", "value"])),
+        ),
+        (
+            UsageError,
+            "tuning.options of LoraConfig: .*rnk",
+            lambda: SentenceChoice(name, tuning=Tuning("lora", options={"rnk": 3})),
+        ),
+        (
+            PretrainedError,
+            "learns a prompt",
+            lambda: SentenceChoice(
+                name,
+                tuning=Tuning(
+                    "peft.PromptTuningConfig",
+                    options={"num_virtual_tokens": 3, "task_type": "CAUSAL_LM"},
+                ),
+            ),
+        ),
+        (UsageError, "of mode full", lambda: MaskedChoice(name, "mlp", tuning="lora")),
+        (
+            UsageError,
+            "random weights cannot",
+            lambda: SentenceChoice(name, tuning="lora", random_weights=True),
+        ),
+        (
+            PretrainedError,
+            "an adapter at its decoder",
+            lambda: MaskedChoice(name, "full", tuning=Tuning("lora", target_modules=["decoder"])),
+        ),
+    ]
+    for kind, message, made in refused:
+        with pytest.raises(kind, match=message):
+            made()
