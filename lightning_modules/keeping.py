@@ -89,6 +89,8 @@ class L2SP(Penalty):
         found = [  # others are not moved
             (weight.grad, weight - start) for weight, start in pairs if weight.grad is not None
         ]
+        if not found:
+            return None
         gradients, moved = zip(*found, strict=True)
         torch._foreach_add_(gradients, moved, alpha=self.strength)
         distances = torch.stack(torch._foreach_norm(moved, dtype=torch.float32))

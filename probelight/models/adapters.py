@@ -17,6 +17,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError, nearest
 from probelight.models.checkpoint_files import (
     ADAPTER_WEIGHTS,
+    ADAPTER_WRAPPER,
     PretrainedError,
     adapter_settings,
     model_folder,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 FULL, LORA = "full", "lora"
 Rank = Annotated[int, ranges.Within(1, 65_536)]
-# Of a model: peft's wrapper around it, which must be no part of it, as it would hold itself.
-_WRAPPER = "_probelight_adapter"
 _PREFIX = "base_model.model."  # of the model's weights in the wrapper
 
 
@@ -84,7 +83,7 @@ def tuning_of(given: Tuning | str | Mapping[str, Any] | None) -> Tuning | None:
 
 def wrapper_of(model: nn.Module) -> Any:
     """Return peft's wrapper around a model with an adapter; None around one without."""
-    return vars(model).get(_WRAPPER)
+    return vars(model).get(ADAPTER_WRAPPER)
 
 
 def attach_fresh(
@@ -176,7 +175,7 @@ def merge(model: nn.Module) -> None:
     is_outline = next(model.parameters()).is_meta
     with torch.no_grad():
         wrapper.unload() if is_outline else wrapper.merge_and_unload()
-    delattr(model, _WRAPPER)
+    delattr(model, ADAPTER_WRAPPER)
     model.requires_grad_(True)
 
 
@@ -184,7 +183,7 @@ def detach(model: nn.Module) -> None:
     """Take an adapter out of its model, whose weights are what they were before it was put in."""
     if (wrapper := wrapper_of(model)) is not None:
         wrapper.unload()
-        delattr(model, _WRAPPER)
+        delattr(model, ADAPTER_WRAPPER)
 
 
 def train_adapter(model: nn.Module, head: nn.Module, keeps_head: bool) -> None:
@@ -212,6 +211,9 @@ def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | No
     if state_dict is not None:
         own = {n: v for n, v in wrapper.state_dict().items() if not n.startswith(_PREFIX)}
         named = {**own, **{f"{_PREFIX}{name}": value for name, value in state_dict.items()}}
+    for config in wrapper.peft_config.values():
+        if isinstance(config.target_modules, set):  # which is written in another order each time
+            config.target_modules = sorted(config.target_modules)
     wrapper.save_pretrained(str(folder), state_dict=named, save_embedding_layers=False)
     (folder / "README.md").unlink(missing_ok=True)  # an empty form of a model card
 
@@ -281,7 +283,7 @@ def _attach(model: Any, config: Any, seed: int, base: str, revision: str | None)
     config.base_model_name_or_path, config.revision = base, revision
     weights = [name for name, weight in model.named_parameters() if weight.requires_grad]
     object.__setattr__(wrapper, "adapter_weights", weights)
-    object.__setattr__(model, _WRAPPER, wrapper)
+    object.__setattr__(model, ADAPTER_WRAPPER, wrapper)
 
 
 def _in_form(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -49,6 +50,15 @@ _COUNTS = {
     **dict.fromkeys(("max_position_embeddings", "n_positions", "vocab_size"), 1 << 26),
 }
 _MOST_WEIGHTS_A_BYTE = 4  # quantised to four bits: two
+
+
+# Of a model: peft's wrapper around it, which is no part of it, as it would hold itself.
+ADAPTER_WRAPPER = "_probelight_adapter"
+# Of an adapter's settings: where things are, and who made them, which change no answer.
+_NOT_OF_ANSWERS = {
+    *("base_model_name_or_path", "revision", "inference_mode", "peft_version", "auto_mapping"),
+    "task_type",
+}
 
 
 class PretrainedError(ProbelightError, RuntimeError):
@@ -367,6 +377,14 @@ def base_of(name: str, revision: str | None = None) -> tuple[str, str | None, li
         if folder in adapters:
             raise PretrainedError(f"{folder / ADAPTER} names itself as its model")
         adapters.append(folder)
+
+
+def adapter_sum(settings: Mapping[str, Any]) -> str:
+    """Return the sha256 of what an adapter's settings say of its answers, as hex."""
+    own = {name: value for name, value in settings.items() if name not in _NOT_OF_ANSWERS}
+    named = own.get("target_modules")
+    own["target_modules"] = sorted(named) if isinstance(named, list | set) else named
+    return hashlib.sha256(json.dumps(own, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def adapter_settings(folder: Path) -> dict[str, Any]:

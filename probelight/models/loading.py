@@ -310,7 +310,7 @@ class KeptModel:
             below, of_below, adapter = without_adapter(name_or_path, revision)
         plain = form, below, of_below, random_weights, seed
         key = (*plain, *sorted(options.items()))
-        if key in self._read and self._adapter not in (None, adapter):
+        if key in self._read and self._adapter is not None and self._name != name_or_path:
             detach(self._read[key][0])
             self._adapter = None
             if self._bits != _bits(self._read[key][0]):

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_files import ADAPTER_WRAPPER, PretrainedError, adapter_sum
 
 Batch = dict[str, Tensor]
 
@@ -21,6 +21,7 @@ Batch = dict[str, Tensor]
 def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
     """Return the sha256 of a model's weights, as hex: names, types, shapes and values.
 
+    The settings of an adapter count too: its weights do not show by how much they are multiplied.
     A model of which this process holds only a shard gives its weights by name instead.
     """
     digest = hashlib.sha256()
@@ -29,6 +30,9 @@ def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
         value = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    for part in model.modules() if isinstance(model, nn.Module) else ():
+        for settings in getattr(vars(part).get(ADAPTER_WRAPPER), "peft_config", {}).values():
+            digest.update(adapter_sum(settings.to_dict()).encode())
     return digest.hexdigest()
 
 

@@ -106,7 +106,8 @@ def demo(
     from probelight.reports.overview.story import print_story
 
     context = RunContext(replace(trainer, progress_bar=False), quiet=True)
-    how = {name: getattr(plan, name) for name in ("learning_rate", "epochs", "batch_size")}
+    names = ("learning_rate", "epochs", "batch_size", "tuning")
+    how = {name: getattr(plan, name) for name in names}
     settings = [
         Setting(plan.dose, extra, seed, **how) for extra in plan.extras for seed in plan.seeds
     ]

@@ -28,9 +28,9 @@ from probelight.io.package import (
 from probelight.io.ranges import NotBlank
 
 CONFIG_OPTIONS = {"--config", "-c"}
-# Groups of options that people give a value, and the option of the section that they mean.
 # Groups of options that may be given the value of their first one.
 FIRST = {"tuning": "method", "keeping": "method"}
+# Groups of options that people give a value, and the option of the section that they mean.
 MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}
 
 
@@ -173,6 +173,18 @@ def _without_empty_sections(content: Mapping[str, Any], place: str, known: Known
             value = _without_empty_sections(value, name, known)
         elif isinstance(value, str) and name in known.lists:
             value = _split(value)
+        elif isinstance(value, list):  # of sections, such as the rows of a sweep
+            first = FIRST.get(str(key), "")
+            value = [
+                {first: one}
+                if first and isinstance(one, str)
+                else _without_empty_sections(one, name, known)
+                if isinstance(one, Mapping)
+                else one
+                for one in value
+            ]
+        elif isinstance(value, str) and str(key) in FIRST and place in known.lists:
+            value = {FIRST[str(key)]: value}
         elif isinstance(value, str) and (first := _first_option(name, value, known)):
             value = {first: value}
         if value is not None or name not in known.sections:

@@ -76,11 +76,14 @@ def chosen_models(
             plain, plus, end = label.partition("+") if adapter else (label, "", "")
             models[place] = replace(models[place], name=f"{plain}@{revision}{plus}{end}")
     if random_weights:
-        models += [
-            replace(trained, random_weights=True)
+        controls = (  # models that differ by their adapters have one
+            replace(trained, random_weights=True, adapter=None, name=None)
+            if trained.adapter
+            else replace(trained, random_weights=True)
             for trained in models
             if model_type_of(trained).has_checkpoint and not trained.random_weights
-        ]
+        )
+        models += dict.fromkeys(controls)
     labels = [chosen.label for chosen in models]
     if repeated := {label for label in labels if labels.count(label) > 1}:
         raise UsageError(

@@ -280,6 +280,11 @@ class ModelSettings(ranges.Settings):
                 f"model.device_map {self.device_map} places weights as they are read, and random "
                 "ones are drawn; leave it out"
             )
+        if self.adapter and self.random_weights:
+            raise UsageError(
+                f"model.adapter {self.adapter} is put into trained weights, and random ones are "
+                "drawn; leave one out"
+            )
         for name in ("dtype", "device_map", "adapter"):
             value = getattr(self, name)
             if known and not known.has_checkpoint and value not in (AUTO, None):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
-from probelight.models.adapters import FULL, LORA
-from probelight.models.checkpoint_files import base_of, model_folder
+from probelight.models.adapters import FULL, LORA, Tuning
+from probelight.models.checkpoint_files import (
+    ADAPTER,
+    adapter_sum,
+    base_of,
+    model_folder,
+    read_settings,
+)
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.probes.splits import Replay
 from probelight.protocols.engine.settings import Fit, ModelSettings
@@ -96,12 +103,15 @@ class OriginalTask(Fit):
         """Return the checksums of a given model's weights: a retrained one is another model."""
         if self.checkpoint is None:
             return None
-        paths = sorted(model_folder(self.checkpoint).glob("*.safetensors"))
-        sums = {path.name: sha256_of(path) for path in paths}
         base, _, adapters = base_of(self.checkpoint)
-        for place, folder in enumerate([model_folder(base), *adapters][:-1]):  # below an adapter
+        *below, top = [model_folder(base), *adapters]
+        sums = {}
+        for place, folder in [("", top), *((f"below-{i}/", one) for i, one in enumerate(below))]:
             for path in sorted(folder.glob("*.safetensors")):
-                sums[f"below-{place}/{path.name}"] = sha256_of(path)
+                sums[f"{place}{path.name}"] = sha256_of(path)
+            if (folder / ADAPTER).is_file():
+                settings = read_settings(folder / ADAPTER)
+                sums[f"{place}{ADAPTER}"] = adapter_sum(settings)
         return sums
 
 
@@ -178,7 +188,8 @@ class Subject:
     probe: InoculatedProbe
 
 
-# Strength of each way, where none is given.
+Strength = Annotated[float, ranges.Within(0, 1_000_000, above=True)]
+# Of each way, where none is given.
 STRENGTHS = {"replay": 0.5, "l2_sp": 1.0, "distillation": 1.0}
 
 
@@ -190,13 +201,14 @@ class Keeping(ranges.Settings):
         method: "none"; "replay": reserved original-task questions are a share of each batch;
             "l2_sp": weights are pulled back to where they started (Li et al. 2018); "distillation":
             the answers to reserved original-task questions are to stay what they were.
-        strength: The share of replay (0.5); twice the factor of the squared distance of l2_sp (1);
-            what a replayed question counts for one of the probe in distillation (1).
+        strength: The share of replay (0.5), as near as whole questions allow; alpha of l2_sp, whose
+            penalty is alpha / 2 times the squared distance (1); what a replayed question counts
+            for one of the probe in distillation (1).
         share: Share of each batch that distillation replays.
     """
 
     method: Literal["none", "replay", "l2_sp", "distillation"] = "none"
-    strength: Annotated[float, ranges.Within(0, 1_000_000, above=True)] | None = None
+    strength: Strength | None = None
     share: ranges.Share = 0.5
 
     def __post_init__(self) -> None:
@@ -204,18 +216,16 @@ class Keeping(ranges.Settings):
         if self.method == "none" and self.strength is not None:
             ways = ", ".join(STRENGTHS)
             raise UsageError(
-                f"keeping.strength {self.strength:g} is of a way of keeping: give keeping.method, "
-                f"one of {ways}"
+                f"strength {self.strength:g} is of a way of keeping: give method, one of {ways}"
             )
         if self.method == "replay" and self.strength is not None and self.strength >= 1:
             raise UsageError(
-                f"keeping.strength {self.strength:g} of replay is a share of each batch: give a "
-                "number below 1"
+                f"strength {self.strength:g} of replay is a share of each batch: give a number "
+                "below 1"
             )
         if self.method != "distillation" and self.share != Keeping.share:
             raise UsageError(
-                f"keeping.share {self.share:g} is of distillation; the share of replay is "
-                "keeping.strength"
+                f"share {self.share:g} is of distillation; the share of replay is its strength"
             )
         if self.method != "none" and self.strength is None:
             object.__setattr__(self, "strength", STRENGTHS[self.method])
@@ -252,20 +262,34 @@ class Setting(Fit):
 
     @property
     def way(self) -> tuple[str, float | None]:
-        """How it keeps what was known, and how strongly, as in results.csv; ("", None) for not."""
-        names, strength = [], None
-        if self.tuning.method != FULL:
-            names = [self.tuning.method]
-            strength = float(self.tuning.rank) if self.tuning.method == LORA else None
+        """How it keeps what was known, and how strongly, as in results.csv; ("", None) for not.
+
+        Settings that have another value than usual are behind the name: "lora (alpha 32)".
+        """
+        parts, strength, tuning = list[str](), self.keeping.strength, self.tuning
         if self.keeping.method != "none":
-            names, strength = [self.keeping.method, *names], self.keeping.strength
-        return "+".join(names), strength
+            other = self.keeping.share != Keeping.share
+            parts.append(self.keeping.method + other * f" (share {self.keeping.share:g})")
+        if tuning.method != FULL:
+            usual = Tuning(tuning.method).config()
+            named = {k: v for k, v in tuning.config().items() if v != usual[k] and k != "rank"}
+            if tuning.method == LORA and not parts:
+                strength = float(tuning.rank)
+            elif tuning.method == LORA:
+                named = {"rank": tuning.rank, **named}
+            said = ", ".join(f"{k} {json.dumps(v)}" for k, v in named.items())
+            parts.append(f"{tuning.method} ({said})" if said else tuning.method)
+        return "+".join(parts), strength
 
     @property
     def ending(self) -> str:
         """What the name of a run says of the way; "" for none."""
-        name, strength = self.way
-        return f"-{name}{'' if strength is None else f'{strength:g}'}" if name else ""
+        keeping, tuning, parts = self.keeping, self.tuning, ""
+        if keeping.method != "none":
+            parts = f"-{keeping.method}{keeping.strength:g}"
+        if tuning.method != FULL:
+            parts += f"-{tuning.method}{tuning.rank if tuning.method == LORA else ''}"
+        return parts
 
     @property
     def _replay(self) -> Replay | None:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -46,6 +47,7 @@ from probelight.protocols.inoculation.settings import (
     Keeping,
     OriginalTask,
     Setting,
+    Strength,
     Subject,
 )
 from probelight.protocols.jobs.fencing import without_driver
@@ -83,7 +85,7 @@ class KeepingGrid(ranges.Settings):
     """
 
     method: Literal["none", "replay", "l2_sp", "distillation", "lora"] = "none"
-    strengths: Annotated[list[float], ranges.Distinct()] = field(default_factory=list)
+    strengths: Annotated[list[Strength], ranges.Distinct()] = field(default_factory=list)
     learning_rates: Annotated[list[ranges.LearningRate], ranges.Distinct()] = field(
         default_factory=list
     )
@@ -109,8 +111,8 @@ class SweepRow(ranges.Settings):
         probe: The probe and its splits.
         doses: k, numbers of probe examples; of the default ones those that there are examples for.
         learning_rates: Peak rates; with `search: tpe` the lowest and the highest.
-        extras: Add-some: none, x1 or x2; by default those of a dose that items are reserved for,
-            or none where ways of keeping are compared.
+        extras: Add-some: none, x1 or x2. By default (null) those of a dose that items are reserved
+            for; with ways of keeping none alone, and each that is given is tried with each way.
         keeping: Ways of keeping what was known, compared at equal gain of the probe: then each of
             their settings is reported at its best epoch. None trains without, and reports M*_k
             alone.
@@ -129,7 +131,7 @@ class SweepRow(ranges.Settings):
     learning_rates: Annotated[list[ranges.LearningRate], ranges.Distinct(1)] = field(
         default_factory=lambda: [1e-5, 2e-5, 5e-5]
     )
-    extras: Annotated[list[Extra], ranges.Distinct(1)] = field(default_factory=DEFAULT_EXTRAS.copy)
+    extras: Annotated[list[Extra], ranges.Distinct(1)] | None = None
     keeping: Annotated[list[KeepingGrid], ranges.Distinct()] = field(default_factory=list)
     seeds: Annotated[list[ranges.Seed], ranges.Distinct(1)] = field(default_factory=lambda: [0])
     epochs: ranges.NumEpochs = 3
@@ -247,19 +249,17 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     yield before
     for notice in (*jobs.parts.probe.notices, *jobs.parts.original.notices):
         context.say(f"{place}: {notice}")
-    if row.keeping and row.extras == DEFAULT_EXTRAS:
-        row = replace(row, extras=["none"])
     for dose, extras in _fitting_extras(row, jobs.parts, place, context).items():
         for seed in row.seeds:
             fitting = replace(row, extras=extras)
             with _placed(place):
                 choices = (
-                    {"": _setting_jobs(grid, fitting, dose, seed, jobs, before, name)}
+                    [("", _setting_jobs(grid, fitting, dose, seed, jobs, before, name))]
                     if not row.keeping
                     else _keeping_jobs(grid, fitting, dose, seed, jobs, before, name)
                 )
             # Of each, M* is chosen: with ways of keeping among the epochs alone.
-            for ending, cells in choices.items():
+            for ending, cells in choices:
                 yield from cells
                 config = {
                     "protocol": INOCULATION,
@@ -297,12 +297,13 @@ def _fitting_extras(
         doses = [dose for dose in doses if dose <= most] or [most]
         context.say(f"{place}: doses {doses}, as {most} probe examples are left for doses")
     found = {}
+    default: list[Extra] = ["none"] if row.keeping else DEFAULT_EXTRAS
     for dose in doses:
-        found[dose] = row.extras
-        if row.extras != DEFAULT_EXTRAS:
+        if row.extras is not None:
+            found[dose] = row.extras
             continue
-        found[dose] = [extra for extra in row.extras if num_balancing(dose, extra) <= reserved]
-        if left_out := ", ".join(extra for extra in row.extras if extra not in found[dose]):
+        found[dose] = [extra for extra in default if num_balancing(dose, extra) <= reserved]
+        if left_out := ", ".join(extra for extra in default if extra not in found[dose]):
             context.say(
                 f"{place}: dose {dose} without extra {left_out}, as {reserved} original-task "
                 "examples are reserved"
@@ -312,19 +313,20 @@ def _fitting_extras(
 
 def _keeping_jobs(
     grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job, name: str
-) -> dict[str, list[Job]]:
-    """Return the jobs of each way of keeping what was known at each rate, by names for them."""
+) -> list[tuple[str, list[Job]]]:
+    """Return the jobs of each way of keeping what was known at each rate, behind names for them."""
     if grid.search != "grid":
         raise UsageError(f"keeping compares every setting, and search {grid.search} draws some")
     found = {}
     for entry in row.keeping:
-        for way in entry.ways():
-            for rate in entry.learning_rates or row.learning_rates:
-                of_rate = replace(row, learning_rates=[rate])
-                cells = _setting_jobs(grid, of_rate, dose, seed, jobs, before, name, way)
-                ending = Setting(**cells[0].config["setting"]).ending
-                found[f"{ending}-lr{rate:g}"] = cells
-    return found
+        rates = entry.learning_rates or row.learning_rates
+        for way, rate, extra in product(entry.ways(), rates, row.extras or ()):
+            one = replace(row, learning_rates=[rate], extras=[extra])
+            [cell] = _setting_jobs(grid, one, dose, seed, jobs, before, name, way)
+            ending = Setting(**cell.config["setting"]).ending
+            added = "" if extra == "none" else f"-{extra}"
+            found[cell.key] = (f"{ending}-lr{rate:g}{added}", [cell])
+    return [*found.values()]
 
 
 def _setting_jobs(
@@ -339,6 +341,7 @@ def _setting_jobs(
 ) -> list[Job]:
     """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
     keeping, tuning = way or (KEEPING_NOTHING, row.tuning)
+    extras = row.extras or []
 
     def setting(extra: Extra, rate: float) -> Setting:
         return Setting(
@@ -355,7 +358,7 @@ def _setting_jobs(
     shared = {"protocol": CELL, "before_run": before.key}
     name = f"inoculate-{name}-k{dose}"
     rates = row.learning_rates
-    steps = {extra: jobs.num_steps(setting(extra, rates[0])) for extra in row.extras}
+    steps = {extra: jobs.num_steps(setting(extra, rates[0])) for extra in extras}
     if grid.search == "grid":
         return [
             jobs.job(
@@ -364,14 +367,14 @@ def _setting_jobs(
                 [before],
                 steps[extra],
             )
-            for extra in row.extras
+            for extra in extras
             for rate in rates
         ]
     search = {
         "learning_rate": {"low": min(rates), "high": max(rates), "log": True},
-        "extra": {"choices": list(row.extras)},
+        "extra": {"choices": extras},
     }
-    default = setting(row.extras[0], rates[0]).config()
+    default = setting(extras[0], rates[0]).config()
     fixed = {key: value for key, value in default.items() if key not in search}
     trials: list[Job] = []
     for trial in range(grid.num_trials):

@@ -29,7 +29,6 @@ from probelight.reports.table import Column, Table, text, whole
 from probelight.results.load import Results
 
 NONE, BEFORE = "none", "the model before"
-NAMES = {"l2_sp": "L2-SP", "lora": "LoRA"}
 # What the strength of a way is; of these a larger one holds back more. Of others it is a rank.
 STRENGTHS = {"replay": "share", "l2_sp": "alpha", "distillation": "weight"}
 GAIN, ORIGINAL = "probe_gain", "original_accuracy"
@@ -70,7 +69,7 @@ class Setting:
     @property
     def strength_name(self) -> str:
         """What its strength is called; "" where it has none."""
-        return "" if self.strength is None else STRENGTHS.get(self.keeping.split("+")[0], "rank")
+        return "" if self.strength is None else STRENGTHS.get(_bare(self.keeping), "rank")
 
     @cached_property
     def point(self) -> Point | None:
@@ -175,9 +174,14 @@ def _groups(settings: Sequence[Setting], task: str) -> tuple[int, ...] | None:
     return found.pop()[1] if len(found) == 1 else None
 
 
+def _bare(keeping: str) -> str:
+    """Return the way whose strength is recorded, without what is said of its other settings."""
+    return keeping.split("+")[0].split(" (")[0]
+
+
 def method_name(keeping: str, extra: str) -> str:
     """Return what tables call a way of keeping what was known."""
-    parts = ["+".join(NAMES.get(part, part) for part in keeping.split("+"))] if keeping else []
+    parts = [keeping.replace("l2_sp", "L2-SP").replace("lora", "LoRA")] if keeping else []
     return ", ".join([*parts, *([f"extra {extra}"] if extra != "none" else [])]) or NONE
 
 

@@ -104,8 +104,10 @@ COMMANDS |= {"original": "original", "trainer": "fit"}
 )
 def test_every_experiment_is_a_valid_config(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = yaml.safe_load(path.read_text())
-    command = next(command for key, command in COMMANDS.items() if key in config)
-    printed = yaml.safe_load(printed_by([command, f"--config={path}", "--print_config"], capsys))
+    command = [next(command for key, command in COMMANDS.items() if key in config)]
+    if "rows" in config.get("grid", {}):
+        command = ["sweep", "plan"]
+    printed = yaml.safe_load(printed_by([*command, f"--config={path}", "--print_config"], capsys))
     assert config.keys() <= printed.keys()
 
 

@@ -332,6 +332,7 @@ def test_sums_of_a_checkpoint_change_with_the_model_below(tiny_model: Path, tmp_
     before = task.checkpoint_sums()
     assert before is not None
     assert set(before) == {
+        "adapter_config.json",
         "adapter_model.safetensors",
         "head.safetensors",
         "below-0/model.safetensors",
@@ -342,6 +343,15 @@ def test_sums_of_a_checkpoint_change_with_the_model_below(tiny_model: Path, tmp_
     after = task.checkpoint_sums()
     assert after is not None
     assert {name for name in before if before[name] != after[name]} == {"below-0/model.safetensors"}
+    # What multiplies the adapter is in its settings; who wrote them changes no answer.
+    path = tmp_path / "a" / "adapter_config.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({**settings, "peft_version": "of another day"}))
+    assert task.checkpoint_sums() == after
+    path.write_text(json.dumps({**settings, "lora_alpha": 3}))
+    scaled = task.checkpoint_sums()
+    assert scaled is not None
+    assert {n for n in after if after[n] != scaled[n]} == {"adapter_config.json"}
 
 
 def test_frozen_weights_take_no_gradients_in_the_estimate(tiny_model: Path) -> None:

@@ -149,10 +149,10 @@ def test_a_run_says_how_it_kept_and_what_it_saw(
     ("options", "message"),
     [
         ({"method": "l2sp"}, "method"),
-        ({"strength": 1.0}, "keeping.strength 1 is of a way of keeping: give keeping.method"),
-        ({"method": "replay", "strength": 1.0}, "keeping.strength 1 of replay is a share"),
+        ({"strength": 1.0}, "strength 1 is of a way of keeping: give method"),
+        ({"method": "replay", "strength": 1.0}, "strength 1 of replay is a share"),
         ({"method": "l2_sp", "strength": 0.0}, "strength 0.0: give"),
-        ({"method": "l2_sp", "share": 0.2}, "keeping.share 0.2 is of distillation"),
+        ({"method": "l2_sp", "share": 0.2}, "share 0.2 is of distillation"),
     ],
 )
 def test_a_way_of_keeping_that_there_is_not_is_refused(

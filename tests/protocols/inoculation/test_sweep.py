@@ -27,7 +27,6 @@ from probelight.protocols.inoculation.command import inoculate
 from probelight.protocols.inoculation.settings import CELL, STRENGTHS, Setting
 from probelight.protocols.inoculation.sweep import (
     DEFAULT_DOSES,
-    DEFAULT_EXTRAS,
     KeepingGrid,
     SweepGrid,
     sweep_jobs,
@@ -60,7 +59,7 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
         KeepingGrid("l2_sp"),
         KeepingGrid("lora", [4, 16]),
     ]
-    row = replace(grid.rows[0], doses=[24], extras=DEFAULT_EXTRAS, learning_rates=[1e-3])
+    row = replace(grid.rows[0], doses=[24], extras=None, learning_rates=[1e-3])
     plain = sweep_jobs(replace(grid, rows=[replace(row, extras=["none"])]), under(mirror))
     jobs = sweep_jobs(replace(grid, rows=[replace(row, keeping=keeping)]), under(mirror))
     assert kinds(jobs) == ["original", "before", *[CELL, "inoculation"] * 7]
@@ -92,7 +91,7 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
         ({"method": "l2sp"}, "give one of none, replay, l2_sp, distillation, lora|l2_sp"),
         ({"method": "replay", "strengths": [0.5, 2]}, "2 of replay is a share of each batch"),
         ({"method": "lora", "strengths": [1.5]}, "ranks, whole numbers, not 1.5"),
-        ({"method": "none", "strengths": [1]}, "give keeping.method, one of replay, l2_sp"),
+        ({"method": "none", "strengths": [1]}, "give method, one of replay, l2_sp"),
     ],
 )
 def test_a_slip_in_a_way_of_keeping_is_refused(
@@ -442,7 +441,7 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
 ) -> None:
     task = replace(grid.originals["colours"], reserved_share=0.1)  # 8 of 80 items
     [row] = grid.rows
-    given = {"doses": DEFAULT_DOSES, "extras": DEFAULT_EXTRAS, "learning_rates": [1e-5]}
+    given = {"doses": DEFAULT_DOSES, "extras": None, "learning_rates": [1e-5]}
     own = replace(grid, originals={"colours": task}, rows=[replace(row, seeds=[0], **given)])
     jobs = sweep_jobs(own, under(mirror))
     settings = [job.config["setting"] for job in jobs if job.config["protocol"] == CELL]
