@@ -77,11 +77,12 @@ class CausalChoice(ChoiceModule):
         seed: ranges.Seed = 0,
         max_grad_norm: ranges.GradNorm | None = None,
         dtype: ranges.WeightsDtype = "auto",
-        tuning: Tuning | str | dict[str, Any] | None = None,
+        tuning: Tuning | str | None = None,
     ) -> None:
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         adapters = tuning_of(tuning)
-        tuning = adapters and asdict(adapters)  # as plain values, which a state can hold
+        # As plain values, which a state can hold.
+        tuning = adapters and asdict(adapters)  # type: ignore[assignment]
         self.save_hyperparameters()
         self.choice = ContinuationChoice(
             model_name_or_path,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -83,7 +83,7 @@ class MaskedChoice(ChoiceModule):
         seed: ranges.Seed = 0,
         max_grad_norm: ranges.GradNorm | None = None,
         dtype: ranges.WeightsDtype = "auto",
-        tuning: Tuning | str | dict[str, Any] | None = None,
+        tuning: Tuning | str | None = None,
     ) -> None:
         if mode not in get_args(Mode):
             raise ValueError(f"mode={mode!r}: choose one of {', '.join(get_args(Mode))}")
@@ -93,7 +93,8 @@ class MaskedChoice(ChoiceModule):
             raise UsageError(f"tuning {adapters.method} is of mode full, and mode is {mode}")
         if mode in ("mlp", "linear"):
             adapters = FULL_TUNING  # an adapter below the head is saved with it, so it is merged
-        tuning = adapters and asdict(adapters)  # as plain values, which a state can hold
+        # As plain values, which a state can hold.
+        tuning = adapters and asdict(adapters)  # type: ignore[assignment]
         self.save_hyperparameters()
         self.mode = mode
         self.encoder_is_frozen = mode != "full"

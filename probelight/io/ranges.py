@@ -35,7 +35,7 @@ from probelight.io.documents import MEANT, STRICT, typed
 from probelight.io.errors import ProbelightError
 
 # Which of several types pydantic tried.
-_UNION_TAG = re.compile(r"int|float|bool|str|none|.*[\[(].*")
+_UNION_TAG = re.compile(r"int|float|bool|str|none|[A-Z]\w*|.*[\[(].*")
 
 
 class RangeError(ProbelightError, ValueError):
