@@ -342,7 +342,8 @@ class KeptModel:
         """Return the sha256 of the weights, computed again where one was changed or moved."""
         # Fused optimisers, and writes to `.data`, count no version: the sum of the bits shows them.
         weights = network.state_dict()
-        state = [(w.data_ptr(), w._version) for w in weights.values()], _bits(network)
+        pointers = [(w.data_ptr(), w._version) for w in weights.values()]
+        state = self._name, pointers, _bits(network)
         if state != self._hashed[0]:
             self._hashed = state, model_fingerprint(network)
         return self._hashed[1]

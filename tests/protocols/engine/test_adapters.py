@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -148,6 +149,61 @@ def test_a_kept_base_gives_each_adapter_what_it_gives_alone(
         assert kept.fingerprint(model) == alone[name]
         assert tokenizer.model_max_length == 32
     assert loads == [str(tiny_model)]
+
+
+def test_a_folder_that_is_spelled_in_two_ways_is_put_in_once(
+    tiny_model: Path, masked_adapters: list[Path]
+) -> None:
+    [first, second] = masked_adapters
+    kept, found = KeptModel(), []
+    for name in (f"{second}", f"{second}/", f"{second.parent}/../{tail(second)}", f"{first}"):
+        model, _ = kept.read(MASKED_LM, f"{tiny_model}+{name}")
+        alone, _ = load_pretrained(MASKED_LM, f"{tiny_model}+{name}")
+        assert model_fingerprint(model) == model_fingerprint(alone)
+        found.append(model_fingerprint(model))
+    assert found[0] == found[1] == found[2] != found[3]
+
+
+def tail(folder: Path) -> str:
+    return f"{folder.parent.name}/{folder.name}"
+
+
+def test_the_fingerprint_knows_by_how_much_an_adapter_counts(
+    tiny_model: Path, masked_adapters: list[Path]
+) -> None:
+    path = masked_adapters[0] / "adapter_config.json"
+    settings, found = json.loads(path.read_text()), set()
+    for changed in ({}, {"lora_alpha": 64}, {"base_model_name_or_path": str(tiny_model / ".")}):
+        path.write_text(json.dumps({**settings, **changed}))
+        model, _ = load_pretrained(MASKED_LM, f"{tiny_model}+{masked_adapters[0]}")
+        found.add(model_fingerprint(model))
+    assert len(found) == 2
+
+
+def test_an_adapter_is_written_with_the_same_bytes_each_time(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    script = (
+        "from probelight.lightning_modules.sentence_choice import SentenceChoice; import sys;"
+        "SentenceChoice(sys.argv[1], tuning='lora').save_pretrained(sys.argv[2])"
+    )
+    written = set()
+    for seed in "13":  # of the order of sets of texts
+        arguments = [sys.executable, "-c", script, str(tiny_model), str(tmp_path / seed)]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run(arguments, check=True, cwd=ROOT, env=environment, capture_output=True)
+        written.add((tmp_path / seed / "adapter_config.json").read_bytes())
+    assert len(written) == 1
+
+
+def test_random_weights_have_no_adapter(tiny_model: Path, masked_adapters: list[Path]) -> None:
+    names = [f"{tiny_model}+{folder}" for folder in masked_adapters]
+    models = chosen_models(names, ModelSettings(), random_weights=True)
+    assert [(one.random_weights, one.adapter is None) for one in models] == [
+        (False, False), (False, False), (True, True),
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="random ones are drawn; leave one out"):
+        ModelSettings(str(tiny_model), adapter=str(masked_adapters[0]), random_weights=True)
 
 
 def test_an_adapter_that_changes_the_base_is_not_swapped_on_it(

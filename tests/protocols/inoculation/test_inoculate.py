@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
+from probelight.models.adapters import Tuning
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations
@@ -27,7 +28,12 @@ from probelight.protocols.inoculation.inoculate import (
     keep_scores,
     kept_scores,
 )
-from probelight.protocols.inoculation.settings import FirstStage, Keeping, ProbeOrFiles
+from probelight.protocols.inoculation.settings import (
+    FirstStage,
+    Keeping,
+    ProbeOrFiles,
+    Setting,
+)
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from probelight.results.details import InoculationDetails
@@ -160,6 +166,39 @@ def test_a_way_of_keeping_that_there_is_not_is_refused(
 ) -> None:
     with pytest.raises((UsageError, RangeError), match=message):
         Keeping(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "way", "ending"),
+    [
+        ({}, ("", None), ""),
+        ({"keeping": Keeping("replay")}, ("replay", 0.5), "-replay0.5"),
+        (
+            {"keeping": Keeping("distillation", 3.0, 0.25)},
+            ("distillation (share 0.25)", 3.0),
+            "-distillation3",
+        ),
+        ({"tuning": Tuning("lora", rank=4)}, ("lora", 4.0), "-lora4"),
+        ({"tuning": Tuning("lora", alpha=32)}, ("lora (alpha 32.0)", 8.0), "-lora8"),
+        (
+            {"tuning": Tuning("lora", rank=4), "keeping": Keeping("l2_sp", 2.0)},
+            ("l2_sp+lora (rank 4)", 2.0),
+            "-l2_sp2-lora4",
+        ),
+        (
+            {"tuning": Tuning("peft.IA3Config", target_modules=["value"])},
+            ('peft.IA3Config (target_modules ["value"])', None),
+            "-peft.IA3Config",
+        ),
+    ],
+)
+def test_settings_that_differ_are_called_differently(
+    options: dict[str, Any], way: tuple[str, float | None], ending: str
+) -> None:
+    setting = Setting(10, "none", 0, **options)
+    assert setting.way == way
+    assert setting.ending == ending
+    assert Setting(**json.loads(json.dumps(setting.config()))) == setting
 
 
 def test_without_reserved_questions_nothing_is_replayed(

@@ -85,6 +85,25 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
     assert [cell.num_steps for cell in cells] == [3, 3, 4, 6, 3, 3, 3]
 
 
+def test_ways_of_keeping_are_tried_with_each_extra_that_is_given(
+    config_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = yaml.safe_load(config_path.read_text())
+    [row] = config["grid"]["rows"]
+    row |= {"keeping": ["none", {"method": "l2_sp", "strengths": [1.0, 1.00000001]}]}
+    row |= {"extras": ["none", "x1"], "doses": [8], "learning_rates": [1e-3]}
+    config_path.write_text(yaml.safe_dump(config))
+    assert plan(config_path, tmp_path / "out") == 0
+    # None, and two strengths that look alike, each with and without added questions.
+    assert "6 inoculate, 6 chosen" in capsys.readouterr().out
+    names = [path.name for path in (tmp_path / "out" / "runs").iterdir()]
+    assert sum("-lr0.001-x1-s0-" in name for name in names if name.startswith("chosen-")) == 3
+    row |= {"keeping": [], "tuning": "lora"}
+    config_path.write_text(yaml.safe_dump(config))
+    assert plan(config_path, tmp_path / "lora") == 0
+    assert "2 inoculate, 1 chosen" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
