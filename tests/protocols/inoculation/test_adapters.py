@@ -63,6 +63,7 @@ def test_an_inoculation_trains_an_adapter_over_that_of_the_original_task(
         assert weight.equal(weights_of(other)[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill_at", [4, 12])
 def test_a_kill_changes_no_byte_of_an_adapter(
     kill_at: int, config: dict[str, Any], tmp_path: Path
