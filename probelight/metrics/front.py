@@ -73,10 +73,16 @@ def cut_at(points: Sequence[Point], gain: float) -> Cut:
     """Return where a method's curve has a gain above 0, at most that of its best point.
 
     Of several such places it is the one with the least cost on the items that settings are chosen
-    with, so that the reported items have no say; of equals the first.
+    with, so that the reported items have no say; of equals the first. A point that has the gain
+    itself needs no neighbour: a near one of about the same gain would say nothing of the slope, so
+    it is that from the model before.
     """
     before = Point((), 0.0, 0.0, 0.0)
-    found: list[tuple[float, Cut]] = []
+    found = [
+        (round(point.selected_cost, 9), Cut(None, index, 1.0, point.cost / gain, point.cost))
+        for index, point in enumerate(points)
+        if math.isclose(point.gain, gain, rel_tol=0, abs_tol=1e-12)
+    ]
     for first, second in edges([point.place for point in points]):
         a, b = before if first is None else points[first], points[second]
         if a.gain != b.gain and min(a.gain, b.gain) <= gain <= max(a.gain, b.gain):

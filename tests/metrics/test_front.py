@@ -33,7 +33,11 @@ def test_the_cost_is_interpolated_between_neighbours() -> None:
     first, *numbers = cut_at(points, 0.05)
     assert first is None
     assert numbers == pytest.approx([0, 0.5, 0.2, 0.01])
-    assert cut_at(points, 0.3) == pytest.approx(Cut(0, 1, 1.0, 0.4, 0.1))
+    # The second point itself; a third of about its gain would make the curve there upright.
+    points.append(Point((3.0,), 0.3001, 0.2, 0.0))
+    first, *numbers = cut_at(points, 0.3)
+    assert first is None
+    assert numbers == pytest.approx([1, 1.0, 0.1 / 0.3, 0.1])
     with pytest.raises(ValueError, match="no two neighbours have a gain"):
         cut_at(points, 0.4)
 

@@ -265,7 +265,7 @@ def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
             **named("cost cost_ci_low cost_ci_high", one.cost(name)),
             "against": one.first,
             **named("cost_more cost_more_ci_low cost_more_ci_high", one.cost(name, one.first)),
-            "between": _between(ends),
+            "between": _between(ends, is_one=cut is not None and cut.weight == 1.0),
             "weight_of_second": cut.weight if cut else None,
             **_amounts("updates", ends),
             **_amounts("examples", ends),
@@ -274,8 +274,8 @@ def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
         }
 
 
-def _between(ends: Sequence[Setting]) -> str | None:
-    """Return two settings, or one next to the model before: "alpha 0.1 to 0.01, rate 1e-4"."""
+def _between(ends: Sequence[Setting], is_one: bool) -> str | None:
+    """Return two settings, one next to the model before, or one: "alpha 0.1 to 1, rate 1e-4"."""
     strengths = dict.fromkeys(end.strength for end in ends if end.strength is not None)
     rates = dict.fromkeys(end.rate for end in ends if end.rate is not None)
     parts = [
@@ -286,7 +286,8 @@ def _between(ends: Sequence[Setting]) -> str | None:
         )
         if values
     ]
-    return (f"{BEFORE} and " if len(ends) == 1 else "") + ", ".join(parts) or None
+    near = f"{BEFORE} and " if len(ends) == 1 and not is_one else ""
+    return near + ", ".join(parts) or None
 
 
 def _amounts(what: str, ends: Sequence[Setting]) -> dict[str, Any]:

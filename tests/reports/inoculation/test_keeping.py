@@ -114,7 +114,7 @@ def test_cost_at_equal_gain_by_hand(added: Add) -> None:
     assert none["cost, points: difference"] == Cell("–")
     assert l2_sp["cost, points: difference"].text == "−10.0"
     assert none["between"].text == "rate 1e-5 to 0.0001"
-    assert l2_sp["between"].text == "alpha 1 to 0.1, rate 2e-5"
+    assert l2_sp["between"].text == "alpha 0.1, rate 2e-5"
     # Means over seeds 1 and 2.
     assert none["updates"].text == "12–32"
     assert none["examples"].text == "184–504"
@@ -294,18 +294,21 @@ def test_ways_are_named_as_papers_name_them() -> None:
 
 
 def test_a_lower_rank_and_a_larger_share_hold_back_more(added: Add) -> None:
-    """Each way gains 20 and 60 points, and is next to the model before where it holds back."""
-    added("lora", 2.0, 1e-4, (2, 2), (1, 1))
+    """The compared gain, 20 points, lies between the settings of two ways, and is the third's."""
+    added("distillation", 1.0, 2e-5, (2, 2), (1, 1))
+    added("lora", 2.0, 1e-4, (1, 1), (1, 1))
     added("lora", 16.0, 1e-4, (6, 6), (5, 5))
     added("replay", 0.75, 2e-5, (1, 1), (0, 0))
-    table = present(keeping_table(added("replay", 0.25, 2e-5, (2, 2), (1, 1))))
-    rows = [named(table, place) for place in range(2)]
-    assert [row["kept by"].text for row in rows] == ["LoRA", "replay"]
+    table = present(keeping_table(added("replay", 0.25, 2e-5, (3, 3), (2, 2))))
+    rows = [named(table, place) for place in range(3)]
+    assert [row["kept by"].text for row in rows] == ["distillation", "LoRA", "replay"]
     assert [row["between"].text for row in rows] == [
-        "the model before and rank 2, rate 0.0001",
+        "weight 1, rate 2e-5",
+        "rank 2 to 16, rate 0.0001",
         "share 0.75 to 0.25, rate 2e-5",
     ]
-    assert rows[1]["cost, points: difference"].text == "0.0"  # from the first, as there is no none
+    # From the first, as there is no none: 10 points of each.
+    assert rows[2]["cost, points: difference"].text == "0.0"
 
 
 def test_figure_draws_ways_costs_and_the_gain(added: Add) -> None:
