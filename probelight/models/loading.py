@@ -38,14 +38,7 @@ from transformers import (
 from probelight.io.errors import UsageError
 from probelight.io.package import BUNDLED_MODELS
 from probelight.io.ranges import WeightsDtype
-from probelight.models.adapters import (
-    FULL,
-    Tuning,
-    attach_fresh,
-    attach_saved,
-    detach,
-    merge,
-)
+from probelight.models.adapters import attach_fresh, attach_saved, detach, merge
 from probelight.models.checkpoint_files import (
     CONFIG,
     PretrainedError,
@@ -70,6 +63,7 @@ from probelight.models.networks import (
     own_random_state,
 )
 from probelight.models.precision import DTYPES, FLOAT32, READ_AGAIN, own_dtype
+from probelight.models.tuning import FULL, Tuning
 
 
 @dataclass(frozen=True)

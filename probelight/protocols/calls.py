@@ -189,9 +189,9 @@ def inoculate(
     Raises:
         ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
     """
-    from probelight.models.adapters import Tuning
     from probelight.models.checkpoint_files import LIKELIHOOD, head_settings
     from probelight.models.pair_choice import answers_questions
+    from probelight.models.tuning import Tuning
     from probelight.protocols.inoculation.command import inoculate as command
     from probelight.protocols.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
 

@@ -55,7 +55,7 @@ def export_language_model(
     from probelight.callbacks.last_state import read_state
     from probelight.lightning_modules.masked_lm import MaskedLanguageModel
     from probelight.lightning_modules.sentence_choice import SentenceChoice
-    from probelight.models.adapters import FULL_TUNING
+    from probelight.models.tuning import FULL_TUNING
     from probelight.protocols.engine.models import saved_module
     from probelight.protocols.engine.training import make_trainer
     from probelight.protocols.jobs.job import TrainerSettings
@@ -138,10 +138,11 @@ def export_language_model(
 
 def _write_merged(name: str, folder: Path) -> None:
     """Write a model with its adapter added to its weights, and the head that was saved with it."""
-    from probelight.models.adapters import FULL_TUNING, merge
+    from probelight.models.adapters import merge
     from probelight.models.checkpoint_files import base_of, head_settings, resolve
     from probelight.models.loading import load_pretrained, read_config
     from probelight.models.precision import own_dtype
+    from probelight.models.tuning import FULL_TUNING
     from probelight.protocols.engine.models import module_of, saved_module
     from probelight.protocols.engine.settings import MODEL_TYPES, saved_model_type
 

@@ -20,8 +20,8 @@ from probelight.io.errors import UsageError
 from probelight.lightning_modules.causal_choice import CausalChoice
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.adapters import Tuning
 from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.protocols.engine.memory import checkpoint_gradients
 from probelight.protocols.engine.models import saved_module

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 from probelight.encoding.vector_source import located, vectors_kind, vectors_label
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.ranges import WeightsDtype
-from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
     base_of,
     check_config,
@@ -30,6 +29,7 @@ from probelight.models.checkpoint_files import (
     tokenizer_files,
     trained_dtype,
 )
+from probelight.models.tuning import FULL_TUNING, Tuning
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.settings import (
     AUTO,

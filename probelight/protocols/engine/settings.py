@@ -18,7 +18,6 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL, current_model
-from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
     CONFIG,
     HEAD_SETTINGS,
@@ -32,6 +31,7 @@ from probelight.models.checkpoint_files import (
     type_of_class,
     word_settings,
 )
+from probelight.models.tuning import FULL_TUNING, Tuning
 from probelight.probes.record import Setup
 from probelight.results.row import Role, Row
 

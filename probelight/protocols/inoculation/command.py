@@ -13,7 +13,6 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
     agree,
     head_settings,
@@ -22,6 +21,7 @@ from probelight.models.checkpoint_files import (
     scoring_of,
     word_settings,
 )
+from probelight.models.tuning import FULL_TUNING, Tuning
 from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command

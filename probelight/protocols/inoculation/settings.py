@@ -9,7 +9,6 @@ from typing import Annotated, ClassVar, Literal
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
-from probelight.models.adapters import FULL, LORA, Tuning
 from probelight.models.checkpoint_files import (
     ADAPTER,
     adapter_sum,
@@ -17,6 +16,7 @@ from probelight.models.checkpoint_files import (
     model_folder,
     read_settings,
 )
+from probelight.models.tuning import FULL, LORA, Tuning
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.probes.splits import Replay
 from probelight.protocols.engine.settings import Fit, ModelSettings

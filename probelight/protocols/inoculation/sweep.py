@@ -24,8 +24,8 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import program
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.models.adapters import FULL_TUNING, LORA, Tuning
 from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.tuning import FULL_TUNING, LORA, Tuning
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
 from probelight.protocols.engine.models import check_tuning

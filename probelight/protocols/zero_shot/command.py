@@ -110,7 +110,8 @@ def zero_shot(
     Args:
         output_dir: Folder of the results.
         model: Which model, in place of `models`.
-        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
+        models: Names in configs/model/, paths of such files, folders or Hub names, by commas;
+            MODEL+FOLDER puts in an adapter.
         probes: Names in configs/probe/ or paths of such files, or of files of items, separated by
             commas; `name:split` chooses another split for one of them.
         data: A file of one's own in place of `probes`.

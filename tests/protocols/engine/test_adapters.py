@@ -29,11 +29,11 @@ from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import loading
-from probelight.models.adapters import Tuning
 from probelight.models.checkpoint_files import PretrainedError, base_of
 from probelight.models.loading import CAUSAL_LM, MASKED_LM, KeptModel, load_pretrained, outlines
 from probelight.models.networks import model_fingerprint
 from probelight.models.precision import upcast
+from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.engine.chosen_models import chosen_models, with_model_type

@@ -13,7 +13,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from probelight.models.adapters import Tuning
+from probelight.models.tuning import Tuning
 from probelight.protocols import cli
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.settings import FitSettings

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
-from probelight.models.adapters import Tuning
+from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation import inoculate as inoculations

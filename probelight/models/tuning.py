@@ -1,0 +1,62 @@
+"""Which weights a training moves, as settings: nothing heavy is imported for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from probelight.io import ranges
+from probelight.io.errors import UsageError, nearest
+
+FULL, LORA = "full", "lora"
+Rank = Annotated[int, ranges.Within(1, 65_536)]
+
+
+@dataclass(frozen=True)
+class Tuning(ranges.Settings):
+    """Which weights a training moves: all, or those of an adapter and of a fresh head.
+
+    Args:
+        method: "full", "lora", or the class of another adapter's config, such as "peft.IA3Config".
+        rank: Of lora.
+        alpha: Of lora, whose output counts alpha / rank; none takes the rank, so that it counts 1.
+        dropout: Of lora's input.
+        target_modules: Names of the layers that get an adapter; none takes peft's defaults for the
+            type of model.
+        options: Further arguments of peft's config.
+    """
+
+    method: str = FULL
+    rank: Rank = 8
+    alpha: Annotated[float, ranges.Within(0, 1_000_000, above=True)] | None = None
+    dropout: ranges.ShareOrNone = 0.0
+    target_modules: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method not in (FULL, LORA) and "." not in self.method:
+            raise UsageError(
+                f"tuning.method {self.method!r}{nearest(self.method, (FULL, LORA))}: give full, "
+                "lora, or the class of a config of peft, such as peft.IA3Config"
+            )
+        of_lora = {"rank": 8, "alpha": None, "dropout": 0.0}
+        others: dict[str, Any] = {"target_modules": [], "options": {}}
+        for name, default in {**of_lora, **(others if self.method == FULL else {})}.items():
+            if self.method != LORA and getattr(self, name) != default:
+                where = "leave it out" if self.method == FULL else "give it in tuning.options"
+                of = "lora" if name in of_lora else "an adapter"
+                raise UsageError(
+                    f"tuning.{name} is of {of}, and tuning.method is {self.method}; {where}"
+                )
+
+
+FULL_TUNING = Tuning()
+
+
+def tuning_of(given: Tuning | str | Mapping[str, Any] | None) -> Tuning | None:
+    """Return settings that are given as such, as their method, or as plain values."""
+    if isinstance(given, str):
+        return Tuning(given)
+    return Tuning(**given) if isinstance(given, Mapping) else given
