@@ -9,7 +9,6 @@ from typing import Any
 
 import peft
 import pytest
-import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -27,6 +26,7 @@ from probelight.protocols.engine.memory import checkpoint_gradients
 from probelight.protocols.engine.models import saved_module
 from tests.fixtures.causal import causal_folder
 from tests.fixtures.seq2seq import seq2seq
+from tests.lightning_modules.losses import Losses, without_dropout
 
 __all__ = ["causal_folder", "seq2seq"]
 Folder = Callable[..., Path]
@@ -42,22 +42,6 @@ MASKED = [
     Record(str(i), f"the {stem} is [MASK] than a dog .", ("older", "younger", "smaller"), i % 3)
     for i, stem in enumerate(["cat", "plant", "red cat", "animal", "size"])
 ]
-
-
-class Losses(pl.Callback):
-    """The training loss of each step."""
-
-    def __init__(self) -> None:
-        self.found: list[float] = []
-
-    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
-        self.found.append(float(trainer.callback_metrics["train/loss"]))
-
-
-def without_dropout(module: nn.Module) -> None:
-    for part in module.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
 
 
 def plain_lora(auto_class: Any, folder: Path) -> Any:

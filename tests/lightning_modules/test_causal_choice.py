@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from probelight.datamodules.choices import ChoiceDataModule
@@ -22,6 +21,7 @@ from probelight.protocols.engine.models import saved_module, scorer_for
 from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.answers import answers
 from tests.fixtures.causal import causal_folder
+from tests.lightning_modules.losses import Losses, without_dropout
 
 __all__ = ["causal_folder"]
 Folder = Callable[[str], Path]
@@ -32,24 +32,6 @@ RECORDS = [
     for i, stem in enumerate(["which animal", "what", "which dog", "which cat", "what snow"])
 ]
 STEPS = 20
-
-
-class Losses(pl.Callback):
-    """The training loss of each step."""
-
-    def __init__(self) -> None:
-        self.found: list[float] = []
-
-    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
-        self.found.append(float(trainer.callback_metrics["train/loss"]))
-
-
-def without_dropout(module: nn.Module) -> None:
-    for part in module.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
-        if hasattr(part, "attention_dropout"):
-            part.attention_dropout = 0.0
 
 
 def plain_losses(folder: Path, learning_rate: float) -> list[float]:

@@ -20,6 +20,7 @@ from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.probes.record import Record
+from tests.lightning_modules.losses import without_dropout
 from tests.lightning_modules.table import ROWS, Table, batch, loader
 
 DOSE = [
@@ -51,9 +52,7 @@ class Steps(pl.Callback):
 
 def task_of(folder: Path) -> SentenceChoice:
     task = SentenceChoice(str(folder))
-    for part in task.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
+    without_dropout(task)
     return task
 
 
