@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from probelight.encoding.infilling import InfillingEncoder
     from probelight.encoding.likelihood import LikelihoodEncoder
     from probelight.io.ranges import WeightsDtype
-    from probelight.models.loading import Form, KeptModel
+    from probelight.models.kept_model import KeptModel
+    from probelight.models.loading import Form
     from probelight.probes.record import Record, Setup
 
 Normalise = Literal["sum", "mean"]

@@ -19,7 +19,8 @@ from probelight.models import checkpoint_files, loading, precision
 from probelight.models.answering import answer, with_pieces
 from probelight.models.causal import CausalScorer
 from probelight.models.checkpoint_files import PretrainedError, check_size
-from probelight.models.loading import CAUSAL_LM, MASKED_LM, KeptModel, load_pretrained
+from probelight.models.kept_model import KeptModel
+from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.networks import is_spread, model_fingerprint
 from probelight.models.precision import (

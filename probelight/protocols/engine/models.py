@@ -44,7 +44,7 @@ from probelight.results.record import ModelSource, check_model
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule
-    from probelight.models.loading import KeptModel
+    from probelight.models.kept_model import KeptModel
     from probelight.models.scorer import ModelTypeModule, Reader, Scorer
 
 
@@ -206,7 +206,7 @@ def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
 @kept(most=1)
 def kept_model(context: RunContext, model: ModelSettings, seed: int) -> KeptModel:
     """Return what the jobs of a model share that come one after the other."""
-    from probelight.models.loading import KeptModel
+    from probelight.models.kept_model import KeptModel
 
     return KeptModel(reader_for(model, context.trainer))
 

@@ -16,7 +16,7 @@ from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.packed import SHARED
 from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError, UsageError
-from probelight.models.loading import KeptModel
+from probelight.models.kept_model import KeptModel
 from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
 from probelight.models.vocabulary import (

@@ -30,7 +30,8 @@ from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import loading
 from probelight.models.checkpoint_files import PretrainedError, base_of
-from probelight.models.loading import CAUSAL_LM, MASKED_LM, KeptModel, load_pretrained, outlines
+from probelight.models.kept_model import KeptModel
+from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained, outlines
 from probelight.models.networks import model_fingerprint
 from probelight.models.precision import upcast
 from probelight.models.tuning import Tuning

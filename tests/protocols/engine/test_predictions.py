@@ -13,7 +13,7 @@ from transformers import AutoTokenizer, BertModel
 
 from probelight.io.process import say_once
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.loading import KeptModel
+from probelight.models.kept_model import KeptModel
 from probelight.models.networks import Batch
 from probelight.probes.record import Record
 from probelight.protocols.engine import predictions

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.models import loading
+from probelight.models import kept_model, loading
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
@@ -52,8 +52,8 @@ def test_the_sets_of_a_model_share_what_is_read_and_hashed(
 
         return call
 
-    for name in ("load_pretrained", "model_fingerprint"):
-        monkeypatch.setattr(loading, name, counted(name, getattr(loading, name)))
+    for module, name in ((loading, "load_pretrained"), (kept_model, "model_fingerprint")):
+        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     model, context = ModelSettings(), RunContext(TRAINER)
     sets = command.load_sets(["age_small", "definitions_small"], DEFAULT_FILE, None, None)
     sets = [

@@ -1,0 +1,104 @@
+"""A model that is read once for several jobs, whatever adapters are put into it in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from probelight.models.adapters import attach_saved, detach, merge
+from probelight.models.checkpoint_files import without_adapter
+from probelight.models.loading import (
+    Form,
+    load_pretrained,
+    load_tokenizer,
+    num_positions,
+    recorded,
+    refuse_foreign_tokenizer,
+)
+from probelight.models.networks import model_fingerprint
+from probelight.models.precision import READ_AGAIN
+
+
+class KeptModel:
+    """A model for jobs that come one after the other: read once for all setups, and hashed once.
+
+    Args:
+        load: Reads it, as `load_pretrained` does.
+    """
+
+    def __init__(self, load: Callable[..., Any] = load_pretrained) -> None:
+        self._load = load
+        self._read: dict[Any, tuple[PreTrainedModel, PreTrainedTokenizerBase]] = {}
+        self._name, self._adapter = "", cast("Path | None", None)  # that the model has now
+        self._bits: Any = None  # of the model without it
+        self._hashed: tuple[Any, str] = None, ""
+
+    def read(
+        self,
+        form: Form,
+        name_or_path: str,
+        revision: str | None = None,
+        random_weights: bool = False,
+        seed: int = 0,
+        **options: Any,
+    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        """Return what `load_pretrained` does, the same model each time, whatever adapter it has."""
+        below, of_below, adapter = name_or_path, revision, None
+        if not random_weights:
+            below, of_below, adapter = without_adapter(name_or_path, revision)
+        plain = form, below, of_below, random_weights, seed
+        key = (*plain, *sorted(options.items()))
+        if key in self._read and self._adapter is not None and self._name != name_or_path:
+            detach(self._read[key][0])
+            self._adapter = None
+            if self._bits != _bits(self._read[key][0]):
+                self._read.clear()  # some adapters change the weights that they are put next to
+        if key not in self._read:
+            self._read.clear()
+            self._adapter = self._bits = None
+            self._read[key] = self._load(*plain, **options)
+            self._name = below
+        if self._name == name_or_path:
+            return self._read[key]
+        model, _ = self._read.pop(key)  # kept again once it is whole
+        if adapter is not None:
+            merge(model)  # the one below
+            self._bits = self._bits or _bits(model)
+            attach_saved(model, adapter, recorded(below), of_below)
+        tokenizer = load_tokenizer(name_or_path, revision)
+        refuse_foreign_tokenizer(form, name_or_path, model, tokenizer)
+        tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
+        if hasattr(model, READ_AGAIN):
+            asked = form, name_or_path, revision, random_weights, seed
+            pooler = options.get("pooler", False)
+            setattr(model, READ_AGAIN, partial(load_pretrained, *asked, pooler=pooler))
+        self._name, self._adapter = name_or_path, adapter
+        self._read[key] = model.train(False), tokenizer
+        return self._read[key]
+
+    def fingerprint(self, network: nn.Module) -> str:
+        """Return the sha256 of the weights, computed again where one was changed or moved."""
+        # Fused optimisers, and writes to `.data`, count no version: the sum of the bits shows them.
+        weights = network.state_dict()
+        pointers = [(w.data_ptr(), w._version) for w in weights.values()]
+        state = self._name, pointers, _bits(network)
+        if state != self._hashed[0]:
+            self._hashed = state, model_fingerprint(network)
+        return self._hashed[1]
+
+
+def _bits(network: nn.Module) -> list[tuple[str, int]]:
+    return [(name, bit_sum(weight)) for name, weight in network.state_dict().items()]
+
+
+def bit_sum(weight: Tensor) -> int:
+    """Return the sum of a tensor's bits, eight bytes at a time, which takes next to no time."""
+    octets = weight.detach().clone().reshape(-1).view(torch.uint8)
+    whole = len(octets) // 8 * 8
+    return int(octets[:whole].view(torch.int64).sum() + octets[whole:].sum())
