@@ -40,7 +40,7 @@ def ends_of(dose: Dose) -> tuple[Point, Point] | None:
 
 
 def whiskers_of(dose: Dose, before: Point) -> list[tuple[int, float, float, bool]]:
-    """Return (axis, low, high, is real) of cost (axis 0) and gain, in per cent, where known."""
+    """Return (axis, low, high, excludes 0) of cost (axis 0) and gain, in per cent, where known."""
     lost = dose.estimate("inoculation_cost") if dose.interpretable else None
     whiskers = []
     for axis, change in enumerate((lost and lost.negative, dose.gain)):
@@ -69,7 +69,10 @@ def arrows_figure(results: Results) -> Figure | None:
     places = zip(dict.fromkeys(names), cycle(COLORS), cycle(MARKERS), strict=False)
     looks = {name: Line(color, marker=marker) for name, color, marker in places}
     marks = dict(islice(looks.items(), MOST_NAMED)) if len(looks) > 1 else {}
-    marks |= {"told from none": Line(MUTED, "-", "|"), "may be none": Line(MUTED, DASH, "|")}
+    marks |= {
+        "interval excludes 0": Line(MUTED, "-", "|"),
+        "interval includes 0": Line(MUTED, DASH, "|"),
+    }
     canvas = Canvas(figsize=(4.5, 4.2 + 0.12 * len(marks)))
     canvas.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     axis = canvas.subplots()
@@ -88,7 +91,7 @@ def arrows_figure(results: Results) -> Figure | None:
     axis.autoscale_view()
     limits = np.clip([axis.get_xlim(), axis.get_ylim()], 0, 102)
     axis.set(xlim=limits[0], ylim=limits[1])
-    axis.set_xlabel("original-task accuracy, %  (← cost)")
+    axis.set_xlabel("original-task accuracy, %  (← forgetting)")
     axis.set_ylabel("probe accuracy, %  (gain →)")
     figure.legend(canvas, marks)
     who = models[0] if len({*models}) == 1 else f"{len({*models})} models"
@@ -96,12 +99,12 @@ def arrows_figure(results: Results) -> Figure | None:
     named = f" The first {MOST_NAMED} of {len(looks)} are named."
     return figure.drawn(
         "arrows",
-        f"What inoculation gave and cost: {who}, {what}",
-        "An arrow an inoculation, from the scores before it to those after k examples (means "
-        "over seeds): up is what the probe gained, to the left what the original task lost. "
-        "The whiskers at its head are the 95% intervals of the cost (across) and of the gain "
-        "(up), broken where it may be none; the arrow is full only where both are told from none. "
-        "Without a whisker there is no interval; grey where the cost cannot be read."
+        f"Gain (up) and forgetting (left) after fine-tuning on k examples: {who}, {what}",
+        "One arrow per inoculation, from the accuracies before it to those after fine-tuning on k "
+        "examples of the probe (means over seeds). Up is gain on the probe, left is accuracy lost "
+        "on the original task. Whiskers at the head are the 95% intervals of both, dashed if they "
+        "include 0; the arrow is solid only if neither does. No whisker: there is no interval. "
+        "Grey: the original task was near chance before, so its loss means nothing."
         + figure.left_out(len(found), MOST)
         + (named if len(looks) > MOST_NAMED else ""),
         canvas,
@@ -113,16 +116,18 @@ def _draw(axis: Axes, dose: Dose, before: Point, after: Point, look: Line) -> No
     axis.plot(*before, **replace(look, dash="none", face=PAPER).style, zorder=3)
     whiskers = whiskers_of(dose, before)
     if before != after:
-        is_sure = sum(is_told for *_, is_told in whiskers) == 2
+        is_sure = sum(excludes_0 for *_, excludes_0 in whiskers) == 2
         patch = FancyArrowPatch(
             before, after, arrowstyle="-|>", mutation_scale=10, color=look.color, linewidth=1.5,
             linestyle="-" if is_sure else DASH, shrinkA=3, shrinkB=0, zorder=2, fill=is_sure,
             url=LINK,
         )  # fmt: skip
         axis.add_patch(patch)
-    for at, low, high, is_told in whiskers:
+    for at, low, high, excludes_0 in whiskers:
         ends = [(low, high), (after[1 - at],) * 2]
-        whisker = Line(look.color, "-" if is_told else DASH, "_" if at else "|", size=6, width=1.0)
+        whisker = Line(
+            look.color, "-" if excludes_0 else DASH, "_" if at else "|", size=6, width=1.0
+        )
         axis.plot(*(ends[::-1] if at else ends), **whisker.style, alpha=0.75, zorder=1)
 
 

@@ -17,7 +17,8 @@ from probelight.results.predictions import ItemLine, read_context_lines, read_it
 MOST_MODELS = 4
 MOST_CHOICES = 6
 NUM_WORDS = 3  # that a model goes on with where it is alone; of several the first word of each
-LONGEST_QUESTION, LONGEST_CHOICE = 260, 90  # characters
+LONGEST_QUESTION, LONGEST_CHOICE, LONGEST_NAME = 260, 90, 30  # characters
+TYPICAL = "A typical item"
 AFTER_INOCULATION = "report_probe"  # the set of the probe's items after it
 ORIGINAL_BEFORE, ORIGINAL = "report_original_before", "report_original"
 Choice = tuple[str, bool, tuple[str, ...]]  # a text, whether it is right, and who gave it
@@ -30,11 +31,11 @@ class Example:
     question: str
     choices: tuple[Choice, ...]
     when: str
-    silent: tuple[str, ...]  # models that said nothing
+    silent: tuple[str, ...]  # models without an answer
     more_choices: int  # choices left out, neither right nor chosen
     more_models: int  # models left out
     address: str  # in the page's explorer
-    title: str = "One item"  # why this one is shown
+    title: str = TYPICAL  # why this one is shown
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ def _example(
             found[verdict.model] = answers[typical]
     if not found:
         return None
-    titles = {None: "One item", True: "One it gets right", False: "One it gets wrong"}
-    return _shown(found, titles[is_right], len(row) - len(found))
+    first = cut(next(iter(found)), LONGEST_NAME)
+    titles = {True: f"{first} gets this right", False: f"{first} gets this wrong"}
+    return _shown(found, titles.get(is_right, TYPICAL), len(row) - len(found))
 
 
 def forgotten(results: Results, verdict: SkillVerdict) -> Example | None:
@@ -114,7 +116,7 @@ def forgotten(results: Results, verdict: SkillVerdict) -> Example | None:
             ]
             if lost:
                 answer = _answer(run, after_all[median_low(lost)[1]])
-                return _shown({run.model: answer}, "One it forgot")
+                return _shown({run.model: answer}, f"{cut(run.model, LONGEST_NAME)} forgot this")
     return None
 
 

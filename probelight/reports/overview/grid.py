@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
 from typing import Any
 
-from probelight.reports.overview.examples import examples
+from probelight.reports.overview.examples import TYPICAL, examples
 from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
 from probelight.reports.table import Cell, Column, Table, table, text
@@ -42,6 +42,7 @@ def grid(results: Results) -> dict[str, Any] | None:
         "marks": MARKS,
         "rules": RULES,
         "held": HELD,
+        "typical": TYPICAL,
     }
 
 
@@ -75,7 +76,7 @@ def verdicts_table(results: Results) -> Table | None:
     rules = [f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items()]
     return table(
         "verdicts",
-        "What each model knew, or learned",
+        "What each model knew or learned",
         " ".join([*rules, HELD]),
         records,
         [text("skill", "_skill", "about")],

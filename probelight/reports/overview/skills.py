@@ -32,8 +32,8 @@ BEFORE = "before training"
 CHOICES = "from the choices alone"
 NO_LANGUAGE = "no_language"
 HOW = {
-    NO_LANGUAGE: "without its language",
-    "perturbed_language": "with its key words disturbed",
+    NO_LANGUAGE: "without language",
+    "perturbed_language": "with key words replaced",
     CHOICE_ONLY: CHOICES,
 }
 RANDOM_WEIGHTS = "with random weights"
@@ -180,7 +180,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
     from probelight.reports.inoculation.runs import doses, drawn
 
     for series, line in doses(drawn(results)).items():
-        original = series.original_task and f"originally {words.in_words(series.original_task)}"
+        original = series.original_task and f"original task {words.in_words(series.original_task)}"
         about = ", ".join(filter(None, (series.remarks, original)))
         for dose in line:
             start = ("before inoculation", 0, "probe_accuracy_before")
@@ -322,7 +322,7 @@ def _least_gap(point: Point, other: Point) -> float | None:
 
 
 def _how(control: str) -> str:
-    return "" if control in WHOLE else HOW.get(control, f"under {control.replace('_', ' ')}")
+    return "" if control in WHOLE else HOW.get(control, f"with control {control.replace('_', ' ')}")
 
 
 def after(size: int) -> str:
@@ -336,5 +336,5 @@ def change(name: str, of: Estimate | None) -> str:
         return ""
     inside = words.points_between(*of.bounds)
     within = f" ({inside})" if inside else ""
-    doubt = ", may be none" if verdict_of(of.bounds, 0.0) == "not distinguishable" else ""
+    doubt = ", may be 0" if verdict_of(of.bounds, 0.0) == "not distinguishable" else ""
     return f"{name} {words.points(of.value)} points{within}{doubt}"

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from probelight.io.escaping import visible
-from probelight.reports.overview.examples import cut, examples, forgotten
+from probelight.reports.overview.examples import LONGEST_NAME, cut, examples, forgotten
 from probelight.reports.overview.grid import MARKS
 from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, change, verdicts
 from probelight.reports.overview.verdicts import Word
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 MOST_VERDICTS = 7  # lines
-LONGEST_NAME = 30
 LEAST_REACH = 0.2  # of a chart, from its lowest bar to its highest: noise stays low
 BARS = "▁▂▃▄▅▆▇█"
 # For terminals that show nothing else; each is one character, so that columns stay columns.
 ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
-EXTRAS = {"none": "no replay"}
+ORIGINAL = "original task"
+EXTRAS = {"none": "without replay"}
 ORDER: Sequence[Word] = ("knew it", "learned it", "cannot tell", "not shown")
 SIDES = (  # metrics of an inoculation, before it and after
     ("probe_accuracy_before", "probe_accuracy"),
@@ -43,8 +43,8 @@ SHORTER = (
     ("the most frequent answer", "majority"),
     ("from the choices alone", "choices alone"),
     ("before inoculation", "before"),
+    ("without language", "no language"),
     (" examples", ""),
-    ("its language", "language"),
     ("without", "w/o"),
     ("accuracy in %", "%"),
 )
@@ -73,8 +73,8 @@ def story(results: Results) -> list[str]:
         return []
     models = list(dict.fromkeys(verdict.model for verdict in found))
     several = len(models) > 1
-    who, it = (f"{len(models)} models", "they") if several else (cut(models[0], LONGEST_NAME), "it")
-    lines = [f"What {who} knew, what {it} learned, and what that cost (accuracy in %)", ""]
+    who = f"{len(models)} models" if several else cut(models[0], LONGEST_NAME)
+    lines = [f"What {who} knew, learned and forgot (accuracy in %)", ""]
     shown = found if len(found) <= MOST_VERDICTS else found[: MOST_VERDICTS - 1]
     names = [v.skill.words + (f", {v.model}" if several else "") for v in shown]
     names = _padded([cut(name, LONGEST_NAME) for name in names])
@@ -100,11 +100,11 @@ def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
     for verdict in best_first:
         if not (curve := verdict.points[-1].curve):
             continue
-        lines = {"as it is asked": curve.means(), HOW[NO_LANGUAGE]: curve.means(NO_LANGUAGE)}
+        lines = {"full question": curve.means(), HOW[NO_LANGUAGE]: curve.means(NO_LANGUAGE)}
         if sizes := sorted({*curve.line()} & {*curve.line(NO_LANGUAGE)}):
             chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
             rows = {name: [line[size] for size in sizes] for name, line in lines.items()}
-            head = f"{verdict.skill.words}: {', '.join(map(count, sizes))} examples{chance}"
+            head = f"{verdict.skill.words} after {', '.join(map(count, sizes))} examples{chance}"
             return ["", head, *_charts(rows, curve.chance)]
     return []
 
@@ -129,13 +129,11 @@ def _inoculation(results: Results, found: Sequence[SkillVerdict]) -> list[str]:
         # Names give way, so that no line is cut before it says whether there was a change at all.
         room = WIDTH - len("      00.0 → 00.0  ") - len(sides[0]) - max(map(len, changes))
         series = line[0].series
-        tasks = (series.probe, series.original_task or "its original task")
-        names = [cut(in_words(task), min(max(room, 8), LONGEST_NAME)) for task in tasks]
-        if names[0] == names[1]:
-            names = ["probe", "original"]
+        tasks = (in_words(series.probe), ORIGINAL)
+        names = [cut(task, min(max(room, 8), LONGEST_NAME)) for task in tasks]
         charts = _charts(dict(zip(names, sides, strict=True)), None)
         sizes = ", ".join(map(count, [0, *(dose.dose for dose in line)]))
-        head = f"{cut(in_words(series.probe), LONGEST_NAME)}, inoculated: {sizes} examples"
+        head = f"Fine-tuned on {sizes} examples of {cut(in_words(series.probe), LONGEST_NAME)}"
         lines = map("  ".join, zip(charts, changes, strict=True))
         return ["", head, *lines, *_replay(results, line[-1])]
     return []
@@ -148,13 +146,13 @@ def _replay(results: Results, last: Dose) -> list[str]:
     for by_extra in with_and_without_replay(results):
         one = by_extra.get("none")
         if one and (one.series, one.dose) == (last.series, last.dose):
-            names = [EXTRAS.get(extra, f"replay {extra}") for extra in by_extra]
+            names = [EXTRAS.get(extra, f"with replay {extra}") for extra in by_extra]
             lines = []
             for name, dose in zip(_padded(names), by_extra.values(), strict=True):
                 cost = dose.estimate("inoculation_cost")
                 line = f"  {name}  {change('gain', dose.gain)}, {change('cost', cost)}"
-                # The intervals say whether there may be none; there is no room for the words.
-                lines.append(line.replace(" points", "").replace(", may be none", ""))
+                # The intervals say whether it may be 0; there is no room for the words.
+                lines.append(line.replace(" points", "").replace(", may be 0", ""))
             return lines
     return []
 
@@ -171,7 +169,7 @@ def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
         parts = [
             (f"{item.title}: ", item.question or "Which sentence is right?"),
             *(("  right answer: ", text) for text in right),  # of some contexts there is none
-            (f"  {item.when} it said: ", answer),
+            (f"  its answer {item.when}: ", answer),
         ]
         lines += ["", *(head + cut(text, WIDTH - len(head)) for head, text in parts)]
     return lines

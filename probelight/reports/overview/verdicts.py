@@ -16,23 +16,24 @@ from probelight.reports.words import between, percent
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
 Number = tuple[str, float]  # what it is, in a few words, and its value
 RULES: Mapping[Word, str] = {
-    "knew it": "Before it was trained on the probe the whole 95% interval of its score lies above "
-    "chance and above always giving the most frequent answer, a like-for-like control was run, and "
-    "every control, and every baseline that sees only a part of the input, scores less; “in part” "
-    "is less than half of the way from chance to 100%.",
-    "learned it": "It was not shown to know it; after the most training there is, the same holds, "
-    "and the score is above its own before training; “in part” as above.",
-    "not shown": "Neither before training nor after it can the score be told from chance, or from "
-    "always giving the most frequent answer, and the interval ends below half of the way from "
-    "chance to 100%. It needs no control.",
-    "cannot tell": "The numbers do not decide: no like-for-like control was run, a control or a "
-    "baseline of a part of the input scores as much, training gained no more than the interval "
-    "allows, or the interval is missing or too wide.",
+    "knew it": "Before any training on the probe, the whole 95% interval of the score is above "
+    "chance and above always giving the most frequent answer. A like-for-like control was run, and "
+    "every control, and every baseline that reads only part of the input, scores clearly lower. "
+    "“In part”: the score is less than halfway from chance to 100%.",
+    "learned it": "It did not know it before training. After the largest number of examples the "
+    "same holds, and the score is clearly higher than before training. “In part” as above.",
+    "not shown": "The score is not clearly above chance, or above always giving the most frequent "
+    "answer, before or after training, and its interval ends less than halfway from chance to "
+    "100%. This verdict needs no control.",
+    "cannot tell": "The numbers do not decide: no like-for-like control was run, or a control or a "
+    "baseline that reads only part of the input scores as well, or training did not clearly raise "
+    "the score, or the interval is missing or too wide.",
 }
 HELD = (
-    "A control is like for like where it is the same kind of run on the same items after as many "
-    "examples, but without the question, its language or the pre-training. A better control, or a "
-    "further one, can lower a verdict and never raises it."
+    "A score is clearly above another if the 95% interval of their difference on the same items is "
+    "above 0. A like-for-like control is the same kind of run on the same items after the same "
+    "number of examples, but without the question, its language or the pre-training. More or "
+    "better controls can lower a verdict, never raise it."
 )
 
 
@@ -40,7 +41,7 @@ HELD = (
 class Control:
     """A score of the probe without something that knowing it takes."""
 
-    how: str  # "without its language", "by VecSimilarity"
+    how: str  # "without language", "by VecSimilarity"
     value: float  # accuracy
     is_lower: bool  # the score that it is a control of is above it
     is_alike: bool  # like for like; others can only speak against a score
@@ -140,10 +141,10 @@ def judge(case: Case) -> Verdict:
         in_part, evidence = start.value < half, [start.number, *numbers]
         reason = f"{start.words}, above {named}{start.compared}."
         if end and case.rose and (control := end.as_good):
-            reason += f" What it gained {end.when} came {control.how} too."
+            reason += f" Its gain {end.when} also appears {control.how}."
         elif end and case.rose and in_part and case.is_shown(end):
             evidence = [start.number, end.number]
-            reason += f" It learned more of it: {end.words}{end.compared}."
+            reason += f" Training raised it further: {end.words}{end.compared}."
         return verdict("knew it", evidence, reason, in_part)
 
     if end and case.rose and case.is_shown(end):
@@ -157,24 +158,26 @@ def judge(case: Case) -> Verdict:
         # What training did not raise is as good as what it began with.
         score = above_chance[-1 if start in above_chance and not case.rose else 0]
         if control := score.as_good:
-            same = f"{control.how} it is {percent(control.value)}%, which cannot be told from that"
+            same = f"{control.how} it is {percent(control.value)}%, which is not clearly lower"
             evidence = [score.number, (control.how, control.value)]
             return verdict("cannot tell", evidence, f"{score.words}; {same}.")
         if start and score is end and not case.rose:
             before = f"the {percent(start.value)}% {start.when}"
-            reason = f"{score.words}, above {name}, but not beyond doubt above {before}."
+            reason = f"{score.words}, above {name}, but not clearly above {before}."
             return verdict("cannot tell", [("before", start.value), score.number], reason)
-        reason = f"{score.words}, above {named}, but no like-for-like control was run with it."
+        reason = f"{score.words}, above {named}, but no like-for-like control was run."
         return verdict("cannot tell", [score.number, *numbers], reason)
 
     if not scores or any(case.against_chance(score) == "unknown" for score in scores):
-        lacking = "chance level" if case.chance is None else "interval"
+        reason = "There is no interval of its score."
+        if case.chance is None:
+            reason = "There is no chance level to compare its score with."
         evidence = [score.number for score in scores[:1]]
-        return verdict("cannot tell", evidence, f"There is no {lacking} to hold its score against.")
+        return verdict("cannot tell", evidence, reason)
 
     for score in scores:
         if (score.ci_high or 0.0) >= half:
-            reason = f"{score.words}: too few items to tell chance from knowing half of it."
+            reason = f"{score.words}: too few items to distinguish chance from knowing half of it."
             return verdict("cannot tell", [score.number, *numbers], reason)
 
     last = scores[0]

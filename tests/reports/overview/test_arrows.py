@@ -98,7 +98,7 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(tmp_path: Pa
     whiskers = [one for one in axis.lines if one.get_marker() in ("|", "_")]
     solid = [one.get_linestyle() == "-" for one in whiskers]
     assert solid == [True, True, False, True, True, False, False, False]
-    assert {"told from none", "may be none"} <= set(texts_of(figure))
+    assert {"interval excludes 0", "interval includes 0"} <= set(texts_of(figure))
 
 
 def test_a_cost_that_cannot_be_read_has_no_whisker(inoculated: Inoculated) -> None:

@@ -25,10 +25,10 @@ def test_every_kind_of_skill_has_a_heading(tmp_path: Path) -> None:
     write_grid(tmp_path, "A", [15, 25, 35], lambda i, j: 1.0)
     page = to_html(load_results(tmp_path), [])
     assert re.findall('<th class="kind"[^>]*>([^<]*)<', page) == [
-        "Asked before training, and after examples",
-        "Asked about every pair of values",
-        "Inoculated with examples",
-        "Prefers the good completion",
+        "Before training, and after training on examples of the probe",
+        "Every pair of values",
+        "Inoculation: trained on another task, then on examples of the probe",
+        "Prefers the correct completion",
     ]
 
 
@@ -41,7 +41,7 @@ def test_the_grid_as_a_table(demo_folder: Path) -> None:
     table = present(verdicts_table(load_results(demo_folder)))
     assert table.rows[0] == (
         Cell("age comparison", "dev"),
-        Cell("↗ learned it", "after 500 examples 85.1, without its language 62.3"),
+        Cell("↗ learned it", "after 500 examples 85.1, without language 62.3"),
     )
     record = records(table)[-1]
     assert record["probe"] == "hypernymy"
@@ -157,8 +157,8 @@ def test_a_skill_that_is_known_has_an_item_that_is_right_and_one_that_is_wrong(
     [(_, [verdict], shown)] = found["rows"]
     assert verdict.word == "knew it"
     assert [(one.title, one.question) for one in shown] == [
-        ("One it gets right", "near"),
-        ("One it gets wrong", "lost"),
+        ("m gets this right", "near"),
+        ("m gets this wrong", "lost"),
     ]
 
 
@@ -174,7 +174,7 @@ def test_what_inoculation_made_a_model_forget_was_right_before_and_is_wrong_afte
     write_lines(run, lines)
     [verdict] = verdicts(load_results(tmp_path))
     shown = present(forgotten(load_results(tmp_path), verdict))
-    assert (shown.title, shown.question) == ("One it forgot", "middle")
+    assert (shown.title, shown.question) == ("dictionary-lm forgot this", "middle")
     assert shown.choices == (("c0", True, ()), ("c1", False, ("dictionary-lm",)))
     assert shown.when == "after 100 examples"
 

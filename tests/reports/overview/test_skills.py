@@ -41,7 +41,7 @@ def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> N
         ("hypernymy", "cannot tell", "inoculation"),  # 29.1% to 55.3% of 5 choices, no control
     ]
     inoculated = found[-1]
-    assert inoculated.skill == Skill("inoculated", "hypernymy", "originally definitions")
+    assert inoculated.skill == Skill("inoculated", "hypernymy", "original task definitions")
     # (301 - 282) / 500, with the interval of its row.
     assert inoculated.cost == "cost +3.8 points (+0.8 to +6.8)"
 
@@ -52,7 +52,7 @@ def test_a_control_that_learns_as_much_leaves_it_open(tmp_path: Path) -> None:
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
     level = pytest.approx(0.9)
-    assert found.evidence == (("after 62 examples", level), ("without its language", level))
+    assert found.evidence == (("after 62 examples", level), ("without language", level))
 
 
 def test_of_several_curves_it_says_which_was_judged(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_without_its_control_an_inoculation_leaves_it_open(tmp_path: Path) -> No
     inoculate(tmp_path, (270, 440))
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
-    assert found.reason.endswith("but no like-for-like control was run with it.")
+    assert found.reason.endswith("but no like-for-like control was run.")
     # A baseline of a part, however low, is none; nor is a control after fewer examples.
     audit(tmp_path, 200)
     inoculate(tmp_path, (250, 260), "choice_only", dose=50)
@@ -114,7 +114,7 @@ def test_without_its_control_an_inoculation_leaves_it_open(tmp_path: Path) -> No
     assert found.word == "cannot tell"
     inoculate(tmp_path, (250, 300), "choice_only")
     (found,) = verdicts(load_results(tmp_path))
-    # 27.0% before cannot be told from 25.0%, 44.0% after can be told from 30.0.
+    # 27.0% before is not clearly above 25.0%, 44.0% after is clearly above 30.0.
     assert found.words == "learned it, in part"
     assert found.evidence[1] == ("from the choices alone", 0.30)
     assert found.reason == (
@@ -147,8 +147,8 @@ def test_the_demo_with_its_audit_beside_it(tmp_path: Path, monkeypatch: pytest.M
     (found,) = verdicts(load_results([demo, audited]))
     assert found.word == "cannot tell"
     assert found.reason == (
-        "After 100 examples 35.0% (32.1–38.0); by VecSimilarity it is 32.0%, which cannot be told "
-        "from that."
+        "After 100 examples 35.0% (32.1–38.0); by VecSimilarity it is 32.0%, which is not "
+        "clearly lower."
     )
     assert cli.main(["report", str(demo), str(audited), f"--output_dir={tmp_path / 'out'}"]) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ def test_bars_stand_between_their_ends() -> None:
 
 def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -> None:
     lines = story(load_results(demo_folder))
-    head = "What dictionary-lm knew, what it learned, and what that cost (accuracy in %)"
+    head = "What dictionary-lm knew, learned and forgot (accuracy in %)"
     assert lines[0] == head
     assert max(map(len, lines)) <= WIDTH
     verdicts = {line.split("  ")[0]: line for line in lines[2:9]}
@@ -32,26 +32,26 @@ def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -
     assert said.endswith("cannot tell  61.3 before training, 34.3 majority")
     assert "○ always never" in verdicts
     # The mean of 420 and 431 of 500, and of 302 and 321: 85.1 and 62.3.
-    chart = lines[lines.index("age comparison: 0, 62, 125, 250, 500 examples (chance 50.0)") :]
+    chart = lines[lines.index("age comparison after 0, 62, 125, 250, 500 examples (chance 50.0)") :]
     assert [row.split() for row in chart[1:3]] == [
-        ["as", "it", "is", "asked", "▁▂▄▆█", "48.6", "→", "85.1"],
-        ["without", "its", "language", "▁▁▂▃▄", "50.0", "→", "62.3"],
+        ["full", "question", "▁▂▄▆█", "48.6", "→", "85.1"],
+        ["without", "language", "▁▁▂▃▄", "50.0", "→", "62.3"],
     ]
     head, gained, cost = lines[-3:]
-    assert head == "hypernymy, inoculated: 0, 100, 1,000 examples"
+    assert head == "Fine-tuned on 0, 100, 1,000 examples of hypernymy"
     assert "29.1 → 55.3" in gained
     assert "60.2 → 56.4" in cost
     assert cost.endswith("  cost +3.8 (+0.8 to +6.8)")
 
 
-def test_a_change_that_may_be_none_says_so(inoculated: Callable[..., Results]) -> None:
+def test_a_change_that_may_be_0_says_so(inoculated: Callable[..., Results]) -> None:
     """A cost of 0.4 points with 3 on either side, and one of 7.6 with as many; names give way."""
     first = story(inoculated({"original_correct": (300, 298)}))
-    assert first[-1].endswith("  cost +0.4 (−2.6 to +3.4), may be none")
+    assert first[-1].endswith("  cost +0.4 (−2.6 to +3.4), may be 0")
     name = {"probe": "a_probe_with_a_name_that_is_as_long_as_any", "model": "m"}
     doses = [{"dose": dose, "original_correct": (300, 302), **name} for dose in range(1, 9)]
     more = story(inoculated(*doses))
-    assert more[-1].endswith("cost −0.4 (−3.4 to +2.6), may be none")
+    assert more[-1].endswith("cost −0.4 (−3.4 to +2.6), may be 0")
     assert max(map(len, more)) <= WIDTH
 
 
@@ -61,8 +61,8 @@ def test_replay_has_a_line_below_the_dose_alone(inoculated: Callable[..., Result
     replayed = {"extra": "x1", "probe_correct": (200, 250), "original_correct": (300, 295)}
     lines = story(inoculated(*({**own, "seed": s} for own in (alone, replayed) for s in (1, 2))))
     assert lines[-2:] == [
-        "  no replay  gain +10.0, cost +4.0",
-        "  replay x1  gain +5.0, cost +1.0",
+        "  without replay  gain +10.0, cost +4.0",
+        "  with replay x1  gain +5.0, cost +1.0",
     ]
 
 
@@ -78,9 +78,9 @@ def test_what_was_forgotten_is_shown_below_what_was_learned(
     whole = [{**line, "tied": 1, "correct": float(not line["prediction"])} for line in lines]
     write_lines(next(tmp_path.glob("runs/*")), whole)
     assert story(load_results(tmp_path))[-3:] == [
-        "One it forgot: q",
+        "dictionary-lm forgot this: q",
         "  right answer: a",
-        "  after 100 examples it said: b",
+        "  its answer after 100 examples: b",
     ]
 
 
@@ -91,10 +91,10 @@ def test_the_item_is_the_example_of_the_best_known_skill(tmp_path: Path) -> None
     item |= {"choices": ["right", "wrong"], "scores": [0.0, 1.0], "answer": 0, "prediction": 1}
     write_lines(run, [{**item, "tied": 1, "correct": 0.0}])
     head, right, said = story(load_results(tmp_path))[-3:]
-    assert head.startswith("One item: xxx")
+    assert head.startswith("A typical item: xxx")
     assert head.endswith("x [MASK] y .")
     assert len(head) == WIDTH
-    assert (right, said) == ("  right answer: right", "  before training it said: wrong")
+    assert (right, said) == ("  right answer: right", "  its answer before training: wrong")
 
 
 def test_a_context_that_nothing_is_right_for_has_no_right_answer(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_context_that_nothing_is_right_for_has_no_right_answer(tmp_path: Path)
     context = {"context": "He", "target": "t", "predictions": ["ran", "is"], "expected": []}
     write_lines(run, [{**context, "probability": 0.5}])
     lines = story(load_results(tmp_path))
-    assert lines[-2:] == ["One item: He ___", "  before training it said: ran"]
+    assert lines[-2:] == ["A typical item: He ___", "  its answer before training: ran"]
 
 
 def test_many_skills_and_long_names_keep_to_the_screen(
@@ -135,6 +135,6 @@ def test_a_terminal_without_the_signs_gets_others(
     sys.stdout.flush()
     said = written.getvalue().decode("ascii").splitlines()
     assert len(said) <= 25
-    assert any(re.fullmatch(r"  as it is asked +_\.-\+# +48\.6 > 85\.1", line) for line in said)
+    assert any(re.fullmatch(r"  full question +_\.-\+# +48\.6 > 85\.1", line) for line in said)
     assert "page: /tmp/?" in said
     assert len(set(BARS.translate(ASCII))) == len(BARS)

@@ -18,11 +18,11 @@ GAIN, NO_GAIN = 0.02, -0.02  # lower ends of intervals
 
 
 def lower(value: float) -> Control:
-    return Control("without its language", value, is_lower=True, is_alike=True)
+    return Control("without language", value, is_lower=True, is_alike=True)
 
 
 def as_good(value: float) -> Control:
-    return Control("without its language", value, is_lower=False, is_alike=True)
+    return Control("without language", value, is_lower=False, is_alike=True)
 
 
 def part(value: float, is_lower: bool) -> Control:
@@ -98,49 +98,49 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             "knew it",
             (("before training", 0.8), ("the most frequent answer", 0.34)),
             "Before training 80.0% (75.0–85.0), above the most frequent answer (34.0%); "
-            "compared with 37.7% without its language, 30.0% from the choices alone.",
+            "compared with 37.7% without language, 30.0% from the choices alone.",
         ),
         (
             Case(0.5, None, before(HIGH, part(0.5, True))),
             "cannot tell",
             (("before training", 0.8), ("chance", 0.5)),
             "Before training 80.0% (75.0–85.0), above chance (50.0%), but no like-for-like "
-            "control was run with it.",
+            "control was run.",
         ),
         (
             Case(0.5, None, before(MIDDLE, lower(0.5)), after(HIGH, as_good(0.79)), GAIN),
             "knew it, in part",
             (("before training", 0.6), ("chance", 0.5)),
             "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% without "
-            "its language. What it gained after 1,000 examples came without its language too.",
+            "language. Its gain after 1,000 examples also appears without language.",
         ),
         (
             Case(0.5, None, before(MIDDLE, lower(0.5)), after(HIGH, lower(0.6)), GAIN),
             "knew it, in part",
             (("before training", 0.6), ("after 1,000 examples", 0.8)),
             "Before training 60.0% (55.0–65.0), above chance (50.0%); compared with 50.0% without "
-            "its language. It learned more of it: after 1,000 examples 80.0% (75.0–85.0); "
-            "compared with 60.0% without its language.",
+            "language. Training raised it further: after 1,000 examples 80.0% (75.0–85.0); "
+            "compared with 60.0% without language.",
         ),
         (
             Case(0.5, None, before(LOW), after(HIGH, lower(0.6), lower(0.7)), GAIN),
             "learned it",
-            (("after 1,000 examples", 0.8), ("without its language", 0.7)),
+            (("after 1,000 examples", 0.8), ("without language", 0.7)),
             "After 1,000 examples 80.0% (75.0–85.0), from 50.0% before training; compared with "
-            "70.0% without its language.",
+            "70.0% without language.",
         ),
         (
             Case(0.5, None, before(LOW), after(HIGH, lower(0.6), as_good(0.79)), GAIN),
             "cannot tell",
-            (("after 1,000 examples", 0.8), ("without its language", 0.79)),
-            "After 1,000 examples 80.0% (75.0–85.0); without its language it is 79.0%, which "
-            "cannot be told from that.",
+            (("after 1,000 examples", 0.8), ("without language", 0.79)),
+            "After 1,000 examples 80.0% (75.0–85.0); without language it is 79.0%, which "
+            "is not clearly lower.",
         ),
         (
             Case(0.5, None, before(LOW), after(MIDDLE), NO_GAIN),
             "cannot tell",
             (("before", 0.5), ("after 1,000 examples", 0.6)),
-            "After 1,000 examples 60.0% (55.0–65.0), above chance, but not beyond doubt above "
+            "After 1,000 examples 60.0% (55.0–65.0), above chance, but not clearly above "
             "the 50.0% before training.",
         ),
         (
@@ -160,7 +160,7 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             Case(None, None, before(LOW)),
             "cannot tell",
             (("before training", 0.5),),
-            "There is no chance level to hold its score against.",
+            "There is no chance level to compare its score with.",
         ),
     ],
 )
