@@ -1,4 +1,4 @@
-"""`train.py demo`: what the bundled model knew, what it learned, and what that cost."""
+"""`train.py demo`: what the bundled model knew, learned and forgot."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from probelight.results.run_folder import CommandFolder
 
 @dataclass(frozen=True, kw_only=True)
 class DemoSettings(Fit):
-    """What the demo runs, its inoculation as a `Fit`; configs/experiment/demo.yaml has all values.
+    """What the demo runs; configs/experiment/demo.yaml has all values, `Fit` those of inoculation.
 
     Args:
-        probes: MC-MLM probes scored zero-shot on their test splits.
+        probes: Fill-the-mask probes, scored on their test splits before any training.
         curve_probes: Probes with a learning curve.
-        curve: Its points.
+        curve: Sizes, seeds and controls of the learning curves.
         original: The original task.
-        probe: The probe that is inoculated with.
-        dose: Number of probe examples.
-        extras: Original-task examples for each of them: replay.
-        seeds: Of the inoculations, one of each extra per seed.
+        probe: The probe that the inoculation fine-tunes on.
+        dose: Number of probe examples in an inoculation.
+        extras: Replay: how many original-task examples to mix in, per probe example.
+        seeds: Seeds of the inoculations; each extra is run with each seed.
         model: The model probed.
     """
 
@@ -76,11 +76,11 @@ def demo(
     output_dir: PathText = "runs/demo",
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> Path:
-    """Zero-shot, curves and inoculations, each with its control, and the page about them.
+    """Run zero-shot probes, learning curves and inoculations with controls, and make the report.
 
     Args:
-        plan: What is run.
-        output_dir: Folder of the results; the same command goes on in it where it stopped.
+        plan: What to run.
+        output_dir: Folder of the results; rerun the same command to resume.
         trainer: Device and batch settings.
 
     Returns:
@@ -115,18 +115,17 @@ def demo(
     # Without a control of the dose its verdict would be "cannot tell".
     control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
     controls = [setting for setting in settings if setting.extra == plan.extras[0]]
-    # At the foot of a terminal while it is being done.
     console = Console(stderr=True, force_terminal=None if trainer.progress_bar else False)
-    with console.status("1 of 4: what it knows before any training") as stage:
+    with console.status("1 of 4: accuracy before any training") as stage:
         jobs = zero_shot_jobs(sets, [model], context.trainer)
         check_models(unfinished(jobs, folder), sets)
         run_jobs(jobs, folder, replace(context, own=own_configs(sets)))
-        stage.update("2 of 4: what it learns, with and without the language")
+        stage.update("2 of 4: learning curves, with and without language")
         trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
-        stage.update("3 of 4: what a dose of a probe costs an original task, and what replay saves")
+        stage.update("3 of 4: fine-tuning on a probe, with and without replay")
         run_jobs(inoculation_jobs(subject, settings, context), folder, context)
         run_jobs(inoculation_jobs(control, controls, context), folder, context)
-        stage.update("4 of 4: the page")
+        stage.update("4 of 4: the report")
         page = build_report(folder.path)
     print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")
     return page
