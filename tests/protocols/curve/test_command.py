@@ -148,8 +148,8 @@ MISTAKES = [
     ("--probes={pairs} --grid.learning_rate='{mlp: 0.001}'", "no rate of mode linear"),
     (
         "--probes={pairs} --grid.controls=[standard,no_langauge]",
-        "grid.controls: there is no control 'no_langauge' (did you mean 'no_language'?); there are "
-        "standard, no_language, perturbed_language",
+        "grid.controls: there is no control 'no_langauge' (did you mean 'no_language'?); choose "
+        "one of standard, no_language, perturbed_language",
     ),
     ("--probes={pairs} --grid.sizes=[41,50]", "--grid.sizes [41,50]: pairs has 40 train rows"),
     ("--probes={pairs} --grid.sizes=[41,50]", "such as --grid.sizes [10,20,40]"),
