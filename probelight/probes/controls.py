@@ -128,7 +128,7 @@ def perturbed_language(
 def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
     """Show the choices without their question: an empty stem, or `[MASK]` alone if it has one.
 
-    The choices give away as many answers as a model learns from them (Richardson et al. 2020,
+    What a model learns from the choices alone, the choices give away (Richardson et al. 2020,
     section 4.1).
     """
     return replace(record, stem=MASK if MASK in record.stem else "")

@@ -330,7 +330,7 @@ def test_a_file_that_changed_behind_the_plan_is_refused_by_every_job(
     folder = CommandFolder(tmp_path / "out", {})
     for job in (jobs[0], jobs[-1]):
         context = RunContext(TRAINER, mirror=str(tmp_path / "probes" / "mirror"))
-        with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
+        with pytest.raises(UsageError, match=f"{path}: changed since the run was planned"):
             load_runner(job.runner_name)(folder.run(job.name, job.config), job.config, context)
 
 
