@@ -76,7 +76,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
     assert (first.choices, first.scores, first.gold) == (("animal", "plant"), (0.9, 1e-9), None)
     assert (second.where, second.texts, second.gold) == (f"{path}:3", (), 1)
     assert (second.choices, second.scores) == (("plant", "cät"), (0.7, 0.3))
-    assert found.notices == ("keys that are not read: by",)
+    assert found.notices == ("keys ignored: by",)
 
 
 @pytest.mark.parametrize("text", [LISTED, WIDE])
@@ -167,7 +167,7 @@ def test_a_row_per_choice(tmp_path: Path) -> None:
     assert (first.id, first.texts, first.choices) == ("1", ("A cat is an",), ("animal", "plant"))
     assert (first.scores, first.gold, first.where) == ((-2.5, -7.0), 0, f"{path}:2")
     assert (second.texts, second.scores) == (("An oak, too, is a",), (-0.1, -float("inf")))
-    assert (found.name, found.notices) == ("scored", ("columns that are not read: model",))
+    assert (found.name, found.notices) == ("scored", ("columns ignored: model",))
 
 
 def test_rows_of_an_item_may_lie_apart(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_predictions_with_their_labels(tmp_path: Path) -> None:
     assert [one.scores for one in found.answers] == [(0.5, -1.0), (2.0, 3.0)]
     assert [one.gold for one in found.answers] == [1, 0]
     assert found.answers[1].where == f"{path}: row 2"
-    assert found.notices == ("arrays that are not read: metrics",)
+    assert found.notices == ("arrays ignored: metrics",)
 
 
 def test_predictions_alone(tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_other_tasks_arrays_and_empty_files_are_refused(tmp_path: Path) -> None:
         lm_eval.read(WRITTEN / f"samples_own_gen_{DATE}.jsonl")
     with pytest.raises(RecordError, match=r":1: .*a JSON array, as versions before 0\.4\.3 wrote"):
         lm_eval.read(samples(tmp_path, [sample()]))
-    with pytest.raises(RecordError, match="it holds no sample"):
+    with pytest.raises(RecordError, match="it has no samples"):
         lm_eval.read(samples(tmp_path))
 
 
@@ -473,7 +473,7 @@ def test_labels_in_two_orders_are_one_item(tmp_path: Path) -> None:
         (("animal", "plant"), (-1, -2)),
         (("plant", "animal"), (-3, -2)),
     ]
-    assert (found.name, found.notices) == ("said", ("keys that are not read: by",))
+    assert (found.name, found.notices) == ("said", ("keys ignored: by",))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def read_items(path: str | Path, parse: Parse, **options: Unpack[Options]) -> It
             f"[{', '.join(map(str, same[:50]))}]}}`"
         )
     if not records:
-        raise RecordError(f"{path}:1: the file is empty; it holds no item")
+        raise RecordError(f"{path}:1: the file is empty; it has no items")
     if not options.get("ids_repeat"):
         refuse_repeated_ids(records)
     notices = notices_of(records)

@@ -143,7 +143,7 @@ class _ItemTable:
                 raise RecordError(f"{' and '.join(same)} both name the {field}; keep one of them")
         named = [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
         if unread := [name for name, field in zip(named, fields, strict=True) if not field]:
-            self.notices = (f"columns that are not read: {listed(unread)}",)
+            self.notices = (f"columns ignored: {listed(unread)}",)
         return fields
 
     def _missing(self, field: str, cells: Sequence[str]) -> str:
@@ -286,5 +286,5 @@ class _PairTable:
         if twice := {name for name in names if name and name != BAD and names.count(name) > 1}:
             raise RecordError(f"the header has two columns for {min(twice)}")
         if unread := [cell for cell, name in zip(cells, names, strict=True) if not name]:
-            self.notices = (f"columns that are not read: {listed(unread)}",)
+            self.notices = (f"columns ignored: {listed(unread)}",)
         return tuple(names)

@@ -166,7 +166,7 @@ def known_columns(
             f"columns are {', '.join(table.columns)}"
         )
     unread = [name for name in table.columns if name not in found.values()]
-    notices = (f"columns that are not read: {', '.join(unread)}",) if unread else ()
+    notices = (f"columns ignored: {', '.join(unread)}",) if unread else ()
     return table[[*found.values()]].set_axis([*found], axis="columns"), notices
 
 

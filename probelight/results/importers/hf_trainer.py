@@ -56,7 +56,7 @@ def read(path: Path) -> Imported:
         rows["right"] = (labels[:, None] == range(num_choices)).tolist()
     frame = rows.assign(item=rows.index).explode([*rows.columns])
     unread = [name for name in names if name not in (PREDICTIONS, LABELS)]
-    notices = (f"arrays that are not read: {', '.join(unread)}",) if unread else ()
+    notices = (f"arrays ignored: {', '.join(unread)}",) if unread else ()
     return imported(path, sha256_of(path), frame, notices)
 
 

@@ -52,12 +52,12 @@ def read(path: Path) -> Imported:
                 key = (answer.id,) if answer.id else (*answer.texts, *_sorted(answer.choices))
                 found[key] = _joined(found[key], answer) if key in found else answer
     if not found:
-        raise RecordError(f"{path}:1: the file is empty; it holds no item")
+        raise RecordError(f"{path}:1: the file is empty; it has no items")
     return Imported(
         (DataFile(str(path), content_sha256(path), len(found)),),
         tuple(found.values()),
         path.name.partition(".")[0],
-        notices=(f"keys that are not read: {', '.join(sorted(unread))}",) if unread else (),
+        notices=(f"keys ignored: {', '.join(sorted(unread))}",) if unread else (),
     )
 
 

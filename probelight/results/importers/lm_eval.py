@@ -52,7 +52,7 @@ def read(path: Path) -> Imported:
             answers.append(answer)
             alone += "acc_mutual_info" in sample
     if not answers:
-        raise RecordError(f"{path}:1: the file is empty; it holds no sample")
+        raise RecordError(f"{path}:1: the file is empty; it has no samples")
     results = path.with_name(f"results_{found['date']}.json")  # of the same evaluation
     names = read_json(results, json.loads) if results.is_file() else None
     model = names.get("model_name") if isinstance(names, dict) else None

@@ -36,7 +36,7 @@ def read(path: Path) -> Imported:
     if not delimiter_of(path):
         frame = _lines(path, _candidates)
         unread = ", ".join(sorted(set().union(*frame.pop("unread"))))
-        notices = (f"keys that are not read: {unread}",) if unread else ()
+        notices = (f"keys ignored: {unread}",) if unread else ()
     else:
         table = read_table(path)
         if {"candidate", "score"}.intersection(map(str.lower, table.columns)):
@@ -91,7 +91,7 @@ def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) 
             with at(where := f"{path}:{number}"):
                 rows[where] = parse(json_object(text))
     if not rows:
-        raise RecordError(f"{path}:1: the file is empty; it holds no item")
+        raise RecordError(f"{path}:1: the file is empty; it has no items")
     return pd.DataFrame([*rows.values()], index=[*rows], dtype=object)
 
 

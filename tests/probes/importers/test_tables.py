@@ -40,7 +40,7 @@ def test_a_spreadsheets_table_is_read_by_its_header(tmp_path: Path) -> None:
         Record("one", 'a "whale", it is [MASK] .', ("big", "small"), 0, meta, 2),
         Record("mine-4", "Él es [MASK] .", ("big, very", "small"), 1, {"cluster": "m"}, 4),
     )
-    assert "columns that are not read: comment, column 8" in read.notices
+    assert "columns ignored: comment, column 8" in read.notices
     assert "1 blank lines skipped (lines 3)" in read.notices
     assert len(read.files) == 1  # no choices of all items
 
@@ -195,7 +195,7 @@ def test_a_header_says_what_the_columns_are(tmp_path: Path) -> None:
     read = read_pairs(path)
     assert read.records[0].choices == ("a b", "b, a", "a a")
     assert read.records[0].meta == {"paradigm": "order"}
-    assert "columns that are not read: comment" in read.notices
+    assert "columns ignored: comment" in read.notices
 
 
 @pytest.mark.parametrize(
