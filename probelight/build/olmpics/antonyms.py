@@ -240,7 +240,7 @@ sample that was read."""
 
 ANTONYM_NEGATION = Builder(
     "antonym_negation",
-    "Not or really? Opposites and synonyms.",
+    "Not or really, between opposites or synonyms?",
     AntonymSettings,
     build_antonyms,
     sources={"wordnet_dir": WORDNET},

@@ -356,7 +356,7 @@ years.
 
 ENCYCLOPEDIC_COMPOSITION = Builder(
     NAME,
-    "A fact about a thing named by a fact.",
+    "A fact about something that another fact names",
     CompositionSettings,
     build_composition,
     sources={"source": Source("Wikidata", "as of the file below", "CC0")},

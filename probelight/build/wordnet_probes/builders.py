@@ -182,8 +182,8 @@ WORDNET_BUILDERS = {
     for builder in (
         _builder("definitions", "How is the word defined?", DefinitionsSettings),
         _builder("synonymy", "Which words have this definition?", SynonymySettings),
-        _builder("hypernymy", "What is it a kind of?", HypernymySettings),
-        _builder("hyponymy", "What is a more specific kind of it?", HyponymySettings),
+        _builder("hypernymy", "What is the concept a kind of?", HypernymySettings),
+        _builder("hyponymy", "Which answer is a kind of the concept?", HyponymySettings),
     )
 }
 WORDNET_QA = "wordnet_qa"  # all four at once
