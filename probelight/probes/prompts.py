@@ -252,8 +252,8 @@ def orders_of(record: Record, orders: Orders) -> list[Order]:
         return [places[first:] + places[:first] for first in places]
     if len(places) > MOST_PERMUTED:
         raise UsageError(
-            f"--letters.orders all: {record.where} has {len(places)} choices, but all orders need "
-            f"at most {MOST_PERMUTED}; give --letters.orders cyclic"
+            f"--letters.orders all: {record.where} has {len(places)} choices, but at most "
+            f"{MOST_PERMUTED} can be listed in all orders; give --letters.orders cyclic"
         )
     return list(permutations(places))
 

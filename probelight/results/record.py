@@ -208,7 +208,7 @@ def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
             return f"{name}: {RESULT} does not have its size and checksum"
         if (size := path.stat().st_size) != state["size"]:
             left = state["size"]
-            return f"{name}: changed since the run ended ({size} bytes, then {left})"
+            return f"{name}: changed since the run ended ({left} bytes then, {size} now)"
         if sha256_of(path) != state["sha256"]:
             return f"{name}: changed since the run ended"
     return None

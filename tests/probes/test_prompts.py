@@ -48,7 +48,7 @@ def test_orders_begin_with_that_of_the_file() -> None:
     # The label scores 1, 2, 3 in the order 1, 2, 0 are those of the choices 1, 2 and 0.
     assert by_choice([1.0, 2.0, 3.0], (1, 2, 0)) == [3.0, 1.0, 2.0]
     five = Record("1", "Q?", ("a", "b", "c", "d", "e"), 0, position=3)
-    with pytest.raises(UsageError, match="has 5 choices, but all orders need at most 4"):
+    with pytest.raises(UsageError, match="has 5 choices, but at most 4 can be"):
         orders_of(five, "all")
 
 

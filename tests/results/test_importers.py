@@ -39,7 +39,7 @@ def test_golds_are_found_by_id_or_question() -> None:
     [
         ({"1": "b"}, "f:2: the file of --gold has no line for this item"),
         ({"1": "c", "An oak is": "b"}, "g:1: the gold 'c' is not one of the candidates 'a', 'b'"),
-        ({"1": "a", "An oak is": "a"}, "g:An oak is: the gold is 'a', but f:2 says 'b'"),
+        ({"1": "a", "An oak is": "a"}, "g:An oak is: the gold is 'a', but f:2 has 'b'"),
         ({"1": "a", "An oak is": "b", "3": "b"}, "g:3: this gold belongs to an item that"),
     ],
 )

@@ -210,9 +210,9 @@ def check_pairs(settings: AntonymSettings, records: Sequence[Record]) -> list[Fi
     for record in records:
         pair = record.meta["arguments"]
         if record.gold != "not" and are_opposites(wordnet, *pair):
-            findings.append(Finding("opposites by another sense", record.where, record.stem))
+            findings.append(Finding("opposites in another sense", record.where, record.stem))
         if record.gold != "really" and are_synonyms(wordnet, *pair):
-            findings.append(Finding("synonyms by another sense", record.where, record.stem))
+            findings.append(Finding("synonyms in another sense", record.where, record.stem))
     return findings
 
 

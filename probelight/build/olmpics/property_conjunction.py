@@ -283,7 +283,7 @@ def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -
     for record in records:
         first, second = (Property(*held) for held in record.meta["properties"])
         if not {first, second} <= known.of[record.gold].keys():
-            text = f"{record.gold!r} has not both properties"
+            text = f"{record.gold!r} does not have both properties"
             findings.append(Finding("a right answer is wrong (ConceptNet)", record.where, text))
         for name in record.wrong:
             is_first = name == record.meta["first_distractor"]

@@ -339,7 +339,7 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
             animals = [text for text, above_it in edges.items() if "animal" in above_it]
             if animals and senses and is_of_unsaid_kind(senses[0]):
                 text = f"{word} may be of kind {animals[0]!r}: {record.stem}"
-                findings.append(Finding("animal of unsaid kind", record.where, text))
+                findings.append(Finding("animal of unknown kind", record.where, text))
     return findings
 
 

@@ -117,7 +117,7 @@ def with_gold(answers: Sequence[Answer], gold: Gold) -> tuple[Answer, ...]:
             place = place_of(text, answer.choices)
         if answer.gold not in (None, place):
             other = answer.choices[answer.gold or 0]
-            raise RecordError(f"{where}: the gold is {text!r}, but {answer.where} says {other!r}")
+            raise RecordError(f"{where}: the gold is {text!r}, but {answer.where} has {other!r}")
         used.add(key)
         found.append(replace(answer, gold=place))
     if unused := [where for key, (_, where) in right.items() if key not in used]:

@@ -68,7 +68,7 @@ def read(path: Path) -> Imported:
 
 
 def _misnamed(path: Path) -> str:
-    needed = "give samples_TASK_DATE.jsonl, which --log_samples writes since 0.4.3"
+    needed = "give samples_TASK_DATE.jsonl, which --log_samples (since 0.4.3) writes"
     if path.is_dir():
         return f"a folder; {needed} into it"
     if path.name.startswith("results"):

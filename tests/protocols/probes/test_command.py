@@ -64,7 +64,7 @@ def test_a_calf_may_be_a_vertebrate(tmp_path: Path, findings: Callable[..., list
     stems = {name: f"A swan and a {name} are both a type of [MASK]." for name in ("calf", "clam")}
     items = [Record(name, stem, choices, 0) for name, stem in stems.items()]
     said = findings(*items, options=[f"--wordnet_dir={folder}"])
-    assert said[0] == "animal of unsaid kind: 1"
+    assert said[0] == "animal of unknown kind: 1"
     assert "calf may be of kind 'vertebrate'" in said[1]
 
 
