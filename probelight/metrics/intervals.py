@@ -77,7 +77,8 @@ class _Grouping:
 
     def __init__(self, groups: Groups | None, num_items: int) -> None:
         if num_items == 0 or (groups is not None and len(groups) != num_items):
-            raise ValueError(f"{num_items} items and {0 if groups is None else len(groups)} groups")
+            given = 0 if groups is None else len(groups)
+            raise ValueError(f"{num_items} items and {given} groups; give one group per item")
         self.member = np.arange(num_items) if groups is None else group_indices(groups)
         self.sizes = np.bincount(self.member).astype(np.float64)
         self.effective = num_items**2 / float((self.sizes**2).sum())

@@ -60,7 +60,7 @@ def best_size(points: Mapping[int, float]) -> int:
     """
     trained = [size for size in points if size > 0]
     if not trained:
-        raise ValueError("a curve without a trained point has no maximum")
+        raise ValueError("a curve without a point above N = 0 has no maximum")
     return max(trained, key=points.__getitem__)
 
 
