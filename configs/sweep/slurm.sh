@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# A planned sweep in one SLURM job: Ray on all of its nodes, `sweep run` on the first of them.
+# Run a planned sweep in one SLURM job: Ray on all of its nodes, `sweep run` on the first one.
 #
 #   python train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/released
 #   sbatch --nodes=4 --gpus-per-node=4 configs/sweep/slurm.sh runs/released
 #   python train.py sweep status --output_dir runs/released --watch true
 #
-# Submit it with the Python environment active, in the checkout where the package is not installed
-# there; all nodes see both and the output folder at the same paths. Options behind the folder are
-# those of `sweep run`. Before the time limit, and at a pre-emption that signals the script, the
-# cells save their state and the job goes back into the queue; it goes on from there.
+# Activate the Python environment before you submit the job; if the package is not installed in it,
+# submit from the checkout. All nodes must see the environment, the checkout and the output folder at
+# the same paths. Options after the folder are passed to `sweep run`. Before the time limit, and if the
+# job is pre-empted with a signal to the script, the cells save their state, the job goes back into the
+# queue, and it resumes from there.
 #SBATCH --job-name=probelight-sweep
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1
@@ -25,9 +26,9 @@ trap 'echo "slurm.sh, line $LINENO: $BASH_COMMAND has failed" >&2' ERR
 
 output_dir="${1:?usage: sbatch slurm.sh OUTPUT_DIR [OPTIONS OF sweep run]}"
 shift
-readonly told_to_stop=143 # exit code of a sweep that SIGTERM has stopped
+readonly told_to_stop=143 # exit code of a sweep that SIGTERM stopped
 
-# SIGTERM while Ray still starts: nothing has run yet.
+# After a SIGTERM while Ray is still starting: nothing has run yet.
 back_into_the_queue() {
     trap '' TERM
     scontrol requeue "$SLURM_JOB_ID"
@@ -35,20 +36,20 @@ back_into_the_queue() {
 }
 trap back_into_the_queue TERM
 
-# Whoever reaches Ray's ports may run what they like: this token keeps others out. srun hands it to
-# the nodes with the environment, where only your own processes can read it.
+# Anyone who reaches Ray's ports can run code there: this token keeps others out. srun passes it to
+# the nodes in the environment, which only your own processes can read.
 RAY_AUTH_TOKEN="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
 export RAY_AUTH_TOKEN RAY_AUTH_MODE=token
 export RAY_USAGE_STATS_ENABLED=0
-export RAY_ENABLE_UV_RUN_RUNTIME_ENV=0       # no environments of its own under `uv run`
-export RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO=1  # no GPU for a cell that was given none
+export RAY_ENABLE_UV_RUN_RUNTIME_ENV=0       # Ray makes no environments of its own under `uv run`
+export RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO=1  # a cell without a GPU sees none
 export RAY_memory_monitor_refresh_ms=0       # SLURM limits memory
 export RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE=1 # cells leave files, not objects
 
 mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 address_of() { getent ahostsv4 "$1" | awk 'NR == 1 { print $1 }'; }
 head_node="$(address_of "${nodes[0]}"):$((20000 + SLURM_JOB_ID % 10000))"
-readonly temp_dir="/tmp/ray-$SLURM_JOB_ID" # short: its sockets' names have a limit
+readonly temp_dir="/tmp/ray-$SLURM_JOB_ID" # short, because names of sockets have a limit
 
 start_ray() { # NODE OPTION...: runs Ray on a node until the job ends
     local node="$1"
@@ -80,7 +81,7 @@ for node in "${nodes[@]:1}"; do
     start_ray "$node" --address="$head_node"
 done
 
-# SLURM runs a job once at a time: whoever drove the sweep before on another node is gone.
+# SLURM runs a job only once at a time: an earlier process that ran this sweep on another node has ended.
 python -m probelight sweep run --output_dir "$output_dir" \
     --engine.address "$head_node" --engine.take_over true "$@" &
 sweep=$!
@@ -88,7 +89,7 @@ trap 'kill -TERM "$sweep"' TERM
 status=0
 wait "$sweep" || status=$?
 if kill -0 "$sweep" 2>/dev/null; then
-    # The signal has ended the wait, not yet the sweep: its cells save their state.
+    # The signal has ended `wait`, but not yet the sweep: its cells are saving their state.
     status=0
     wait "$sweep" || status=$?
 fi

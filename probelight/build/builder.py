@@ -30,7 +30,7 @@ class BuildSettings(Settings):
     """Settings that all builders have; a builder adds its own in a dataclass with this parent.
 
     Args:
-        seed: Seeds every choice: the same sources, settings and seed give the same bytes.
+        seed: Seed of all random choices: the same sources, settings and seed give the same bytes.
     """
 
     seed: Seed = 0
@@ -115,7 +115,7 @@ def split_groups(
         splits[name] = []
         while len(splits[name]) < size:
             if not order:
-                raise ValueError(f"only {len(splits[name])} items are left for {name}, not {size}")
+                raise ValueError(f"there are only {len(splits[name])} of {size} items for {name}")
             splits[name] += order.pop()[: size - len(splits[name])]
     return splits
 
@@ -142,8 +142,8 @@ def checked_probe(builder: Builder[S], settings: S) -> Probe:
     probe = builder.build(settings)
     if empty := [split for split, records in probe.items() if not records]:
         raise UsageError(
-            f"{builder.name}: nothing is left for {' and '.join(empty)}: the sources hold too "
-            "little for these settings; ask for fewer items"
+            f"{builder.name}: no items are left for {' and '.join(empty)}: the sources have too "
+            "few for these settings; ask for fewer items"
         )
     findings = hygiene.check_splits(probe)
     for records in probe.values():
@@ -159,9 +159,10 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
     README.md, the data card, and `<name>.yaml`, which `--probes` takes, go to the same folder.
 
     Raises:
-        FileNotFoundError: If a source is missing, with how to get it.
-        UsageError: If the sources hold too little for so many items.
-        RecordError: If the probe breaks a rule, an error of the builder: nothing is written.
+        FileNotFoundError: If a source is missing; the message says how to get it.
+        UsageError: If the sources have too few items.
+        RecordError: If the probe breaks a rule, because of a mistake in the builder. Nothing is
+            written then.
     """
     probe = checked_probe(builder, settings)
     extra_files = builder.extra_files(settings, probe)
@@ -200,12 +201,12 @@ def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Pat
     right = fmean(len(record.gold) for record in records)
     wrong = fmean(len(text) for record in records for text in record.wrong)
     balance = (
-        f"{len(golds):,} different right answers; the commonest, {gold[:60]!r}, is that of "
-        f"{most:,} of {golds.total():,} questions. Right answers have {right:.0f} characters on "
-        f"average, wrong ones {wrong:.0f}."
+        f"There are {len(golds):,} different right answers. The most frequent one, {gold[:60]!r}, "
+        f"answers {most:,} of {golds.total():,} questions. Right answers have {right:.0f} "
+        f"characters on average, wrong answers {wrong:.0f}."
     )
     parts = [f"# {builder.name}", builder.summary, f"    python {command}", builder.about]
-    parts += ["## What is in it", hygiene.stats_table(probe), balance]
+    parts += ["## Contents", hygiene.stats_table(probe), balance]
     if builder.sources:
         sources = []
         for name, source in builder.sources.items():

@@ -39,8 +39,8 @@ def builder_of(name: str) -> Builder[Any]:
     if name not in BUILDERS:
         known = [*BUILDERS, WORDNET_QA]
         raise UsageError(
-            f"there is no builder of {name!r}{nearest(name, known)}; there are {', '.join(known)}, "
-            "and without a name the shipped probes are made anew"
+            f"there is no builder of {name!r}{nearest(name, known)}; choose one of "
+            f"{', '.join(known)}, or give no name to build the shipped probes again"
         )
     return BUILDERS[name]
 
@@ -102,7 +102,7 @@ def build_probes(
     """
     wanted = list(SHIPPED) if names is None else list(names)
     if unknown := [name for name in wanted if name not in SHIPPED]:
-        raise ValueError(f"no probe {', '.join(unknown)} is shipped, but {', '.join(SHIPPED)}")
+        raise ValueError(f"{', '.join(unknown)} is not shipped; choose from {', '.join(SHIPPED)}")
     paths = []
     for name in wanted:
         builder_name, settings = SHIPPED[name]

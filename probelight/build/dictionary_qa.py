@@ -38,11 +38,11 @@ class DictionarySettings(BuildSettings):
     Args:
         gcide_path: GCIDE: dictd's `gcide.dict.dz`, or the folder of GNU's files CIDE.A to CIDE.Z,
             gzipped or not, or one of these files.
-        public_domain: Use only what is tagged `[1913 Webster]`; the rest is under the GPL.
-        questions: Questions per word at most.
-        train_items: Items of train.
-        dev_items: Items of dev.
-        test_items: Items of test.
+        public_domain: Use only paragraphs tagged `[1913 Webster]`; the rest is under the GPL.
+        questions: Largest number of questions per word.
+        train_items: Number of train items.
+        dev_items: Number of dev items.
+        test_items: Number of test items.
     """
 
     gcide_path: str = str(gcide.DEFAULT_PATH)
@@ -63,9 +63,9 @@ def read_senses(settings: DictionarySettings) -> list[Sense]:
         else:
             senses = list(gcide.read_gcide(path, source, spelled_out=False))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise RecordError(f"{path}: it is damaged; get it anew ({error})") from error
+        raise RecordError(f"{path}: the file is damaged; get it again ({error})") from error
     if not senses:
-        raise RecordError(f"{path}: no entry of GCIDE is there, in dictd's form or in GNU's")
+        raise RecordError(f"{path}: the file has no entries of GCIDE, in dictd's or GNU's format")
     return senses
 
 
@@ -92,8 +92,8 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
             drafts += _drafts(entry, group, golds[entry.part], distinct, rng)
         if len(drafts) < sizes[split]:
             raise UsageError(
-                f"{settings.gcide_path}: {len(drafts)} questions can be made for {split}, not "
-                f"{sizes[split]}: give smaller --train_items, --dev_items and --test_items"
+                f"{settings.gcide_path}: only {len(drafts)} of {sizes[split]} questions can be "
+                f"made for {split}; give smaller --train_items, --dev_items and --test_items"
             )
         splits[split] = drafts[: sizes[split]]
     return finish("dictionary_qa", splits, rng)
@@ -176,14 +176,14 @@ def _drafts(
 
 
 _ABOUT = """\
-Built as Richardson and Sabharwal (2020, section 3.2) describe: wrong answers are other senses of
-the word, of the same part of speech, then definitions of other words, which are right answers of
-other questions of the split. Senses have a usage with the word in it (printed after "as," or
-quoted), and a definition of 12 to 160 characters, without cross-references and remarks, that does
-not tell the word by spelling; nor does any wrong answer. No question has two definitions that share
-a third of their words, or give synonyms by this dictionary. Splits share no word and no definition,
-right or wrong. Words of several such senses, some 1,200, come first: the fewer items, the more of
-them have another sense of the word."""
+Built as Richardson and Sabharwal (2020, section 3.2) describe. Wrong answers are other senses of
+the word with the same part of speech, then definitions of other words, which are right answers of
+other questions of the split. Each sense has a usage with the word in it (printed after "as," or
+quoted), and a definition of 12 to 160 characters without cross-references and remarks. No answer,
+right or wrong, gives the word away by its spelling. No question has two definitions that share a
+third of their words, or that are synonyms in this dictionary. Splits share no word and no
+definition, right or wrong. Words with several such senses, about 1,200, are used first: the fewer
+items there are, the more of them have another sense of the word among the wrong answers."""
 
 DICTIONARY_QA = Builder(
     "dictionary_qa",

@@ -85,7 +85,7 @@ def repeated_questions(records: Sequence[Record]) -> Iterator[Finding]:
             continue
         other = other if other is not record else first.setdefault(stem, record)
         if other.gold != record.gold:
-            text = f"{other.gold[:60]!r} is right under the same stem in {other.where}"
+            text = f"{other.gold[:60]!r} is right for the same stem in {other.where}"
             check = "right elsewhere" if other.gold in record.wrong else "stem with two answers"
             yield Finding(check, record.where, text)
 
@@ -97,7 +97,7 @@ def repeated_choices(record: Record) -> Iterator[Finding]:
     golds = answer_words(record.gold)
     for text in record.wrong:
         if shared := golds & answer_words(text):
-            problem = f"{sorted(shared)[0]!r} names the gold and a wrong choice"
+            problem = f"{sorted(shared)[0]!r} is a name of both the gold and a wrong choice"
             yield Finding("synonym of the gold", record.where, problem)
 
 
@@ -159,7 +159,7 @@ def unbalanced_positions(records: Sequence[Record]) -> Iterator[Finding]:
         allowed = _SIGMAS * math.sqrt(total * share * (1 - share))
         for position in range(num_choices):
             if abs(golds[position] - total * share) > allowed:
-                text = f"{golds[position]} of {total} golds are at place {position + 1}"
+                text = f"the gold is choice {position + 1} in {golds[position]} of {total} items"
                 yield Finding("unbalanced positions", records[0].file or "all", text)
 
 

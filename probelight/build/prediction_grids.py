@@ -77,7 +77,7 @@ def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionG
     sizes differ in the space before the full stop. A ValueError says that values are too few.
     """
     if len(values) < 2 or len(set(values)) < len(values):
-        raise ValueError(f"grid {name}: at least two different values are needed, each once")
+        raise ValueError(f"grid {name}: give at least two values, each only once")
     # `rising`: the first candidate (younger, smaller) is right where the first value is the lower.
     if name == SIZES:
         probe, title, axes = "objects_comparison", "sizes of objects", ("OBJ-1", "OBJ-2")

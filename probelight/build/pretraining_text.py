@@ -99,8 +99,8 @@ def documents_of(
     for source in sources:
         if source not in known:
             raise UsageError(
-                f"data.sources: no source is called {source!r}{nearest(source, known)}; there are "
-                f"{', '.join(known)}"
+                f"data.sources: no source is called {source!r}{nearest(source, known)}; choose "
+                f"from {', '.join(known)}"
             )
     wordnet = open_wordnet(wordnet_dir)
     read: dict[str, Callable[[], Iterable[Document]]] = {
@@ -140,7 +140,7 @@ def train_wordpiece(texts: Iterable[str], whole_words: Sequence[str], vocab_size
     pieces = dict.fromkeys([*SPECIAL_TOKENS, *characters, *(w.lower() for w in whole_words)])
     if len(pieces) > vocab_size:
         raise ValueError(
-            f"vocab_size={vocab_size} is too small for {len(pieces)} pieces that must be in it"
+            f"vocab_size={vocab_size} is too small: {len(pieces)} tokens must be in the vocabulary"
         )
     more = (piece for piece in trained if piece not in pieces)
     return [*pieces, *islice(more, vocab_size - len(pieces))]

@@ -67,7 +67,7 @@ def build_word_vectors(
     chosen = set(islice(wanted, num_words))
     words = [word for word in ranked if word in chosen]
     if len(words) <= dimension:
-        raise ValueError(f"{len(words)} words are too few for vectors of {dimension} numbers")
+        raise ValueError(f"{len(words)} words are too few for vectors of {dimension} dimensions")
     counted = cooccurrences(tokens, words, window)
     vectors = factorise(positive_pmi(counted), dimension)
     rows = zip(words, vectors, strict=True)

@@ -1,1 +1,1 @@
-"""Accuracies, their intervals and comparisons, clusters, balance and the inoculation aggregate."""
+"""Metrics: accuracy, intervals, comparisons of models, calibration, forgetting and others."""

@@ -1,4 +1,4 @@
-"""Accuracy of choices, weighted so that padding items of uneven shards count for nothing."""
+"""Accuracy over batches and processes, weighted so that items that pad a batch do not count."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ MOST_TIED = 64  # choices that share a best score, up to which sums are exact
 
 
 def weighted_scores(logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor) -> Tensor:
-    """Return the weight of the items whose gold choice is one of n best (see `metrics.choices`).
+    """Sum the weights of the items whose gold choice is one of n best choices, for each n.
 
     Args:
-        logits: (B, K) scores.
-        labels: (B,) index of the gold choice.
+        logits: (B, K) scores of the choices.
+        labels: (B,) index of each item's gold choice.
         weights: (B,) weight of each item, 0 for padding.
-        choice_mask: (B, K) which choices an item has.
+        choice_mask: (B, K) whether an item has a choice.
 
     Returns:
-        (MOST_TIED,) weights: place n - 1 is for items whose gold choice is one of n best, which
-        count 1 / n.
+        (MOST_TIED,) weights. Element n - 1 is for items whose gold choice is one of n best choices
+        (see `metrics.choices`); each of them counts 1 / n.
     """
     best = best_choices(logits, choice_mask)
     right = best.gather(1, labels[:, None])[:, 0]
@@ -37,15 +37,20 @@ def weighted_scores(logits: Tensor, labels: Tensor, weights: Tensor, choice_mask
 
 
 def score_sum(scores: Tensor) -> Tensor:
-    """Return the sum of `weighted_scores` (MOST_TIED,), a scalar of the same precision."""
+    """Return the sum of the items' scores, a scalar.
+
+    Args:
+        scores: (MOST_TIED,) weights, as `weighted_scores` returns them.
+    """
     return (scores / torch.arange(1, MOST_TIED + 1, device=scores.device)).sum()
 
 
 class WeightedAccuracy(Metric):
-    """Mean score of the items, over batches and processes: 1/n where the gold is one of n best.
+    """Mean score of the items, over batches and processes.
 
-    The sums are exact for whole-number weights and fewer than 2**24 items: the result is that of
-    `math.fsum`, however the items were batched or spread over processes. NaN without any weight.
+    An item scores 1/n if its gold choice is one of n best choices, else 0. With whole-number
+    weights and fewer than 2**24 items the sums are exact: the result equals that of `math.fsum`,
+    however the items are batched or divided among processes. It is NaN if the weights sum to 0.
     """
 
     is_differentiable = False
@@ -64,7 +69,14 @@ class WeightedAccuracy(Metric):
         self.add_state("total", default=torch.zeros(()), dist_reduce_fx="sum")
 
     def update(self, logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor) -> None:
-        """Add a batch: `logits` (B, K), `labels` (B,), `weights` (B,), `choice_mask` (B, K)."""
+        """Add a batch.
+
+        Args:
+            logits: (B, K) scores of the choices.
+            labels: (B,) index of each item's gold choice.
+            weights: (B,) weight of each item, 0 for padding.
+            choice_mask: (B, K) whether an item has a choice.
+        """
         weights = weights.float()
         self.scores += weighted_scores(logits, labels, weights, choice_mask)
         self.total += weights.sum()

@@ -1,4 +1,4 @@
-"""Choice of an inoculated model: the mean of both accuracies, and their Pareto front."""
+"""Choosing an inoculated model: the mean of both accuracies, and their Pareto front."""
 
 from __future__ import annotations
 
@@ -12,37 +12,59 @@ _DIGITS = 9  # equal fractions may differ in the last bits once they are summed
 
 
 def aggregate(probe: float, original: float) -> float:
-    """Return the mean of both accuracies (Richardson & Sabharwal 2020, section 4.1)."""
+    """Return the mean of both accuracies (Richardson & Sabharwal 2020, section 4.1).
+
+    Args:
+        probe: Accuracy on the probe.
+        original: Accuracy on the original task.
+    """
     return (probe + original) / 2
 
 
 def chance_corrected(score: float, chance: float) -> float:
-    """Rescale an accuracy so that chance is 0 and perfection 1; below chance is negative."""
+    """Rescale an accuracy so that chance is 0 and a perfect score is 1.
+
+    An accuracy below chance becomes negative.
+
+    Args:
+        score: The accuracy.
+        chance: Accuracy of guessing.
+
+    Raises:
+        ValueError: If chance is not in [0, 1).
+    """
     if not 0 <= chance < 1:
         raise ValueError(f"chance={chance} is not in [0, 1)")
     return (score - chance) / (1 - chance)
 
 
 class Checkpoint(NamedTuple):
-    """One candidate of M*_k: the accuracies of a setting after an epoch.
+    """A candidate for M*_k: the accuracies of one setting after one epoch.
 
-    All candidates begin with the same model: a higher accuracy on the original task has cost less.
+    All candidates start from the same model, so a higher accuracy on the original task means a
+    lower inoculation cost.
+
+    Attributes:
+        probe: Accuracy on the selection items of the probe.
+        original: Accuracy on the selection items of the original task.
+        learning_rate: Learning rate; 0 if settings are not compared.
+        epoch: Epoch, from 1; 0 is the model before inoculation, which cannot be chosen.
     """
 
-    probe: float  # accuracy on the selection items of the probe
-    original: float  # accuracy on those of the original task
-    learning_rate: float  # 0 where settings are not compared
-    epoch: float  # from 1; 0 is the model before inoculation, which is no candidate
+    probe: float
+    original: float
+    learning_rate: float
+    epoch: float
 
 
 def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoint]) -> Item:
-    """Return M*_k, the item with the best aggregate over settings and epochs.
+    """Return M*_k, the candidate with the best aggregate over settings and epochs.
 
-    Ties go to the lower cost, the smaller learning rate, the earlier epoch, the first item.
+    Ties go to the lower cost, then the smaller learning rate, the earlier epoch and the first item.
 
     Args:
         items: The candidates, in any form.
-        checkpoint: From an item to its accuracies, learning rate and epoch.
+        checkpoint: Returns the accuracies, learning rate and epoch of a candidate.
 
     Raises:
         ValueError: If there are no candidates, or a score is not a number.
@@ -63,16 +85,16 @@ def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoi
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the points that none dominates; more is better in both scores.
+    """Return the points that no other point dominates; higher is better in both scores.
 
-    A point is dominated by one that is at least as good in both scores and better in one. Points
-    that tie in both are all on the front, or none of them.
+    A point dominates another one if it is at least as good in both scores and better in one. Of
+    points that tie in both scores, either all or none are on the front.
 
     Args:
         points: Two scores of each checkpoint, such as original-task and probe accuracy.
 
     Returns:
-        Indices of the front, by rising first score, ties in the order given.
+        Indices of the points on the front, by rising first score; ties are in the given order.
 
     Raises:
         ValueError: If a score is not a number.

@@ -1,8 +1,8 @@
-"""Whether a model's scores say how likely it is right (Guo et al. 2017; Brier 1950).
+"""Calibration: whether a model is right as often as it is confident (Guo et al. 2017; Brier 1950).
 
-The scores of an item's choices become probabilities by a softmax over them. An item's confidence is
-its highest probability, and its correctness 1, 1/n for one of n best, or 0. Items of equal
-confidence share the mean of their correctness, so that nothing depends on their order.
+A softmax over the scores of an item's choices gives their probabilities. An item's confidence is
+the highest of them. Its correctness is 1, 1/n if the gold is one of n best choices, or 0. Items of
+equal confidence share their mean correctness, so the order of the items does not matter.
 """
 
 from __future__ import annotations
@@ -20,22 +20,29 @@ NUM_BINS = 15
 
 @dataclass(frozen=True)
 class Bin:
-    """Items of about the same confidence."""
+    """Items of about the same confidence.
 
-    confidence: float  # mean
+    Attributes:
+        confidence: Mean confidence of the items.
+        accuracy: Mean correctness of the items.
+        num_items: Number of items.
+    """
+
+    confidence: float
     accuracy: float
     num_items: int
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How a model's confidence goes with its correctness, over the items of a set.
+    """How well a model's confidence matches its correctness, over the items of a set.
 
     Attributes:
-        confidence: (N,) of each item, the surest first.
-        correct: (N,) their correctness, the mean of those of equal confidence.
-        brier: Mean over items of the sum over choices of (p - 1 if it is the gold one, else p)².
-        brier_of_even: The same where every choice of an item is equally probable.
+        confidence: (N,) confidence of each item, the highest first.
+        correct: (N,) correctness of the same items; items of equal confidence have their mean.
+        brier: Brier score: mean over items of the sum over choices of (p - t)², where t is 1 for
+            the gold choice and 0 for the others.
+        brier_of_even: The Brier score if all choices of an item were equally probable.
     """
 
     confidence: tuple[float, ...]
@@ -45,10 +52,13 @@ class Calibration:
 
     @classmethod
     def of(cls, scores: Sequence[Sequence[float]], answers: Sequence[int]) -> Calibration | None:
-        """Return the calibration of items, log-probabilities (N, K) and gold choices (N,).
+        """Return the calibration over some items, or None if no item has probabilities.
 
-        Items with a score that is no number, or without a finite one, have no probabilities and are
-        left out; None where no item has them.
+        Items with a NaN, or without a finite score, have no probabilities and are left out.
+
+        Args:
+            scores: (N, K) log-probabilities of the choices; items may differ in K.
+            answers: (N,) index of each item's gold choice.
         """
         items = [
             ([math.exp(log) for log in log_normalised(row)], item_score(best, answer), answer)
@@ -72,7 +82,10 @@ class Calibration:
 
     @property
     def bins(self) -> list[Bin]:
-        """`NUM_BINS` bins of equally many items, one more in the first ones; fewer of few items."""
+        """`NUM_BINS` bins of equal size, the most confident items first.
+
+        The first bins may have one item more. There are fewer bins if there are fewer items.
+        """
         size, more = divmod(len(self.confidence), NUM_BINS)
         found, first = [], 0
         for place in range(NUM_BINS):
@@ -86,10 +99,17 @@ class Calibration:
 
     @property
     def ece(self) -> float:
-        """Expected calibration error: the bins' distance of accuracy from confidence, by items."""
+        """Expected calibration error: mean distance between the accuracy and confidence of bins.
+
+        Bins are weighted by their number of items.
+        """
         gaps = (abs(each.accuracy - each.confidence) * each.num_items for each in self.bins)
         return math.fsum(gaps) / len(self.confidence)
 
     def selective_accuracy(self, coverage: float) -> float:
-        """Return the accuracy on the share `coverage` of the items that the model is surest of."""
+        """Return the accuracy on the items that the model is most confident about.
+
+        Args:
+            coverage: The share of items to include, from 0 to 1.
+        """
         return fmean(self.correct[: max(1, round(coverage * len(self.correct)))])

@@ -1,12 +1,12 @@
-"""The best choices of items, an item's score, and how balanced answers are.
+"""The best choices of items, the score of an item, and how balanced the answers are.
 
-A tie is exact equality of the highest scores in single precision: an item counts 1/n if the gold
-is one of n best choices. Scores that are equal in theory can differ in their last bits (another
-batch, padding or summation); these are counted as near-ties. -inf is the lowest score; an item with
-a NaN has no best choice.
+Choices tie if the highest scores are exactly equal in single precision: an item scores 1/n if its
+gold choice is one of n best choices. Scores that are equal in theory can differ in their last bits,
+because of another batch, padding or order of summation; such items are counted as near-ties. -inf
+is the lowest score. An item with a NaN has no best choice.
 
-Where answers are not equally frequent, compare an accuracy with the majority's, the mean over
-classes, and the share that each class is predicted.
+If some answers are more frequent than others, compare an accuracy with that of the majority answer,
+with the mean over classes, and with how often each class is predicted.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NEAR = 1e-4  # far above what batches, padding and devices do to a score, far be
 
 
 def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
-    """Return which choices share an item's highest score; none where one of its scores is NaN.
+    """Return which choices share their item's highest score; none if one of its scores is NaN.
 
     Args:
-        scores: (B, K) scores, of any value where there is no choice.
-        choice_mask: (B, K) which choices an item has.
+        scores: (B, K) scores; those of missing choices may have any value.
+        choice_mask: (B, K) whether an item has a choice.
 
     Returns:
         (B, K) whether a choice is one of the best.
@@ -40,10 +40,12 @@ def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
 
 
 def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
-    """Return the indices of each item's best choices, in order; none where a score is NaN.
+    """Return the indices of each item's best choices, in order; none if a score is NaN.
 
-    As `best_choices`, without torch, which takes seconds to import. `scores` holds only the choices
-    that an item has.
+    This is `best_choices` without torch, which takes seconds to import.
+
+    Args:
+        scores: (N, K) scores of the choices that each item has; items may differ in K.
     """
     found: list[tuple[int, ...]] = []
     for row in scores:
@@ -55,9 +57,12 @@ def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
 
 
 def is_near_tie(scores: Sequence[float]) -> bool:
-    """Return whether an item's best score is less than `NEAR`, but not 0, above the second.
+    """Return whether an item's best score is above the second best, but by less than `NEAR`.
 
-    It is False with a NaN. `scores` holds only the choices that the item has.
+    It is False if a score is NaN.
+
+    Args:
+        scores: (K,) scores of the choices that the item has.
     """
     if len(scores) < 2 or any(score != score for score in scores):
         return False
@@ -66,23 +71,35 @@ def is_near_tie(scores: Sequence[float]) -> bool:
 
 
 def item_score(best: Sequence[int], answer: int) -> float:
-    """Return 1 where the gold alone is best, 1/n where it is one of n, else 0."""
+    """Return an item's score: 1 if the gold alone is best, 1/n if it is one of n best, else 0.
+
+    Args:
+        best: Indices of the best choices.
+        answer: Index of the gold choice.
+    """
     return 1.0 / len(best) if answer in best else 0.0
 
 
 def majority_accuracy(gold: Sequence[str]) -> float:
-    """Return the accuracy of always giving the most frequent gold answer of these very items."""
+    """Return the accuracy of always giving the gold answer that is most frequent in these items.
+
+    Args:
+        gold: (N,) text of each gold answer, or the name of its position.
+
+    Raises:
+        ValueError: If there are no items.
+    """
     if not gold:
         raise ValueError("there are no items")
     return max(Counter(gold).values()) / len(gold)
 
 
 def macro_accuracy(item_scores: Sequence[float], gold: Sequence[str]) -> float:
-    """Return the mean accuracy of the gold classes.
+    """Return the mean of the accuracies on each gold class.
 
     Args:
         item_scores: (N,) score of each item.
-        gold: (N,) the gold answer text or the name of its position.
+        gold: (N,) text of each gold answer, or the name of its position.
 
     Raises:
         ValueError: If the two have different lengths or are empty.
@@ -98,11 +115,11 @@ def macro_accuracy(item_scores: Sequence[float], gold: Sequence[str]) -> float:
 
 
 def predicted_shares(predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Return the share of the items that each answer or position is predicted for, sorted by name.
+    """Return for which share of the items each answer or position is predicted, sorted by name.
 
     Args:
-        predicted: (N,) predicted answer texts or names of their positions: of n on a tie each is
-            predicted for 1/n of the item; none where nothing is predicted.
+        predicted: (N,) texts of each item's predicted answers, or names of their positions. If n
+            answers tie, each counts 1/n of the item. There is none if nothing is predicted.
 
     Raises:
         ValueError: If there are no items.

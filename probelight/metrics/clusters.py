@@ -1,11 +1,12 @@
 """Accuracy by cluster: how much of each concept a model knows.
 
-A concept is known strictly when every question about it is right (Richardson & Sabharwal 2020,
-table 8). A question that is a tie counts 1/n, the chance that a pick among its n best choices is
-right; a cluster counts the product of its questions' scores, the chance that all picks are.
+A model knows a concept strictly if it answers every question about it correctly (Richardson &
+Sabharwal 2020, table 8). A question whose right answer is one of n best scores 1/n, the probability
+that a random pick among these is right. A cluster scores the product of its questions' scores, the
+probability that all picks are right.
 
-All functions take (N,) the score of each item and (N,) its cluster, and raise `ValueError` if these
-have different lengths or are empty.
+All functions take `scores`, (N,) the score of each item, and `clusters`, (N,) its cluster. They
+raise a `ValueError` if the two have different lengths or are empty.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def strict_scores(scores: Sequence[float], clusters: Sequence[Hashable]) -> list
 
 
 def strict_by_size(scores: Sequence[float], clusters: Sequence[Hashable]) -> dict[int, list[float]]:
-    """Return the strict scores of the clusters by their number of questions, smallest first."""
+    """Return the strict scores of the clusters by their number of questions, the smallest first."""
     by_size: dict[int, list[float]] = {}
     for cluster in _by_cluster(scores, clusters):
         by_size.setdefault(len(cluster), []).append(math.prod(cluster))
@@ -28,10 +29,11 @@ def strict_by_size(scores: Sequence[float], clusters: Sequence[Hashable]) -> dic
 
 
 def strict_if_independent(scores: Sequence[float], clusters: Sequence[Hashable]) -> float:
-    """Return the strict accuracy to expect if right answers fell on questions at random.
+    """Return the strict accuracy to expect if right answers were spread over questions at random.
 
-    The mean of accuracy ** size over clusters. Strict accuracy falls with the size of clusters by
-    itself (Richardson & Sabharwal 2020, section 5.4); what is above this is knowledge of concepts.
+    It is the mean of accuracy ** size over clusters. Strict accuracy is lower for larger clusters
+    in any case (Richardson & Sabharwal 2020, section 5.4); only what exceeds this value is
+    knowledge of concepts.
     """
     sizes = [len(cluster) for cluster in _by_cluster(scores, clusters)]
     accuracy = math.fsum(scores) / len(scores)
@@ -40,7 +42,7 @@ def strict_if_independent(scores: Sequence[float], clusters: Sequence[Hashable])
 
 def _by_cluster(scores: Sequence[float], clusters: Sequence[Hashable]) -> list[list[float]]:
     if len(scores) != len(clusters) or not len(scores):
-        raise ValueError(f"{len(scores)} items and {len(clusters)} cluster names")
+        raise ValueError(f"{len(scores)} items and {len(clusters)} clusters; give one per item")
     found: dict[Hashable, list[float]] = {}
     for score, cluster in zip(scores, clusters, strict=True):
         found.setdefault(cluster, []).append(float(score))

@@ -1,6 +1,6 @@
-"""Comparisons of models: their difference with its interval, and a test of what changed.
+"""Comparisons of models: the difference with its interval, and a test of whether it is real.
 
-`groups` and `ValueError` are those of `probelight.metrics.intervals`.
+`groups` and the `ValueError` are as in `probelight.metrics.intervals`.
 """
 
 from __future__ import annotations
@@ -42,32 +42,48 @@ Runs = Mapping[int, Floats]  # by seed, (N,) scores of items
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Two accuracies on the same items."""
+    """The difference of two accuracies on the same items.
 
-    difference: float  # accuracy after minus before; the inoculation cost is its negative
-    low: float  # end of the 95% interval of the difference
+    Attributes:
+        difference: Accuracy after minus accuracy before; the inoculation cost is its negative.
+        low: Lower end of the 95% interval of the difference.
+        high: Upper end of the 95% interval of the difference.
+        lost: Number of items that were right before and are wrong after; ties count in part.
+        gained: Number of items that were wrong before and are right after; ties count in part.
+        p_value: Two-sided p-value of McNemar's exact test of lost against gained, over groups if
+            there are any.
+    """
+
+    difference: float
+    low: float
     high: float
-    lost: float  # number of items right before and wrong after; ties count in part
-    gained: float  # number of items wrong before and right after; ties count in part
-    p_value: float  # exact two-sided McNemar test of lost against gained, by groups if any
+    lost: float
+    gained: float
+    p_value: float
 
 
 def paired_difference(
     before: ArrayLike, after: ArrayLike, groups: Groups | None = None
 ) -> PairedDifference:
-    """Compare two models on the same items.
+    """Compare two models, or one model before and after training, on the same items.
 
-    The interval is Newcombe's square-and-add of Wilson intervals for paired proportions (1998,
-    method 10) where every item is a group of its own, else that of `probelight.metrics.intervals`.
+    If every item is its own group, the interval is Newcombe's for paired proportions, which squares
+    and adds Wilson intervals (1998, method 10). Otherwise it is that of
+    `probelight.metrics.intervals`.
 
     Args:
         before: (N,) score of each item before: 1 right, 0 wrong, a part of 1 for a tie.
-        after: (N,) the same after.
+        after: (N,) score of each item after.
         groups: (N,) the group of each item.
+
+    Raises:
+        ValueError: If before and after have different lengths, or there are no items.
     """
     was, now = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if was.shape != now.shape or was.size == 0:
-        raise ValueError(f"before and after must be the same items: {was.size} and {now.size}")
+        raise ValueError(
+            f"before and after must have the same items, not {was.size} and {now.size}"
+        )
     change = now - was
     alone = groups is None or num_groups(groups) == len(groups) == len(was)
     if alone:
@@ -89,11 +105,15 @@ def paired_difference(
 
 
 def sign_flip_test(totals: Sequence[float] | Floats) -> float:
-    """Return the exact two-sided p-value of a sum whose parts could have had the other sign.
+    """Return the exact two-sided p-value of a sum if each of its parts could have either sign.
 
-    With parts of -1 and 1 it is McNemar's exact test, a fair coin for every item that flipped; with
-    the sums of whole groups (G,), a coin per group, its form for items that are not independent.
-    All signs are counted; where that is too much they are drawn, and p is (b + 1) / (m + 1).
+    If the parts are -1 or 1, it is McNemar's exact test, a fair coin for every item that flipped.
+    If they are the sums of whole groups, there is one coin per group, which is the test for items
+    that are not independent. All combinations of signs are counted. If they are too many, m of them
+    are drawn, of which b are at least as extreme, and p is (b + 1) / (m + 1).
+
+    Args:
+        totals: (G,) the change of each item or group.
     """
     changed = np.abs(np.asarray(totals, dtype=np.float64))
     observed = abs(float(np.sum(totals)))
@@ -158,12 +178,21 @@ def _newcombe(first: Floats, second: Floats) -> Interval:
 
 @dataclass(frozen=True)
 class Compared:
-    """The difference of two systems."""
+    """The difference of two systems.
 
-    interval: Interval  # accuracy of the first minus that of the second
-    mcnemar_p: float  # exact, by groups; of several seeds on each item's mean over them
-    p_value: float  # the same, but not below that of the interval where seeds are drawn
-    smallest: float  # difference that would have been found with probability 80%, or inf
+    Attributes:
+        interval: Accuracy of the first minus accuracy of the second, with its interval.
+        mcnemar_p: p-value of McNemar's exact test, over groups. With several seeds it is computed
+            from each item's mean over seeds.
+        p_value: The same; with several seeds it is not below the p-value of the interval.
+        smallest: The difference that would have been found with a probability of 80%; inf if there
+            is none.
+    """
+
+    interval: Interval
+    mcnemar_p: float
+    p_value: float
+    smallest: float
 
 
 def compare_runs(
@@ -171,14 +200,15 @@ def compare_runs(
 ) -> Compared:
     """Compare two systems that answered the same items (after Sellam et al. 2022).
 
-    Items and seeds are both drawn where a system has several runs. McNemar's test knows nothing of
-    seeds, so the p-value is then not below that of the interval.
+    If a system has several runs, the interval counts both items and seeds as drawn at random.
+    McNemar's test ignores seeds, so the p-value is then not below that of the interval.
 
     Args:
-        first: By seed, (N,) the score of each item.
-        second: The same of the other system.
+        first: By seed, (N,) the score of each item for the first system.
+        second: By seed, (N,) the score of each item for the second system.
         groups: (N,) the group of each item.
-        same_samples: Whether runs of one seed were trained on the same sample, and so are pairs.
+        same_samples: Whether two runs with the same seed were trained on the same sample, so that
+            they are a pair.
     """
     other = second if same_samples else {~seed: item_scores for seed, item_scores in second.items()}
     mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
@@ -215,10 +245,10 @@ def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups
 
 
 def independent_difference(first: Interval, second: Interval) -> Interval:
-    """Return the first of two independent estimates minus the second, with its interval.
+    """Return the difference of two independent estimates, first minus second, with its interval.
 
-    The squared distances to the ends are added (Newcombe 1998, method 10, where both intervals are
-    Wilson's; Zou & Donner 2008 for any others).
+    The squared distances to the ends of the intervals are added (Newcombe 1998, method 10, for
+    Wilson's intervals; Zou & Donner 2008 for others).
     """
     difference = first.value - second.value
     down = math.hypot(first.value - first.low, second.high - second.value)
@@ -227,14 +257,15 @@ def independent_difference(first: Interval, second: Interval) -> Interval:
 
 
 def compact_letters(number: int, apart: Iterable[tuple[int, int]]) -> list[str]:
-    """Return a text of letters for each model: two share one where they do not differ.
+    """Return letters for each model; two models share a letter if they do not clearly differ.
 
-    Insert and absorb (Piepho 2004): one letter for all is split at each pair that differs, and a
-    letter whose models all share another one is dropped.
+    This is the insert-and-absorb algorithm (Piepho 2004). It starts with one letter for all models
+    and splits a letter at each pair that differs. A letter whose models all share another letter is
+    dropped.
 
     Args:
-        number: How many models there are, the best one first: it gets an "a".
-        apart: Pairs of their places that differ.
+        number: How many models there are. The first one, the best, gets an "a".
+        apart: Pairs of indices of models that clearly differ.
     """
     sets = [frozenset(range(number))]
     for first, second in sorted(apart):

@@ -1,4 +1,4 @@
-"""Rank correlation of a few pairs of numbers, with its interval."""
+"""Rank correlation of a few pairs of numbers, with its interval and a permutation test."""
 
 from __future__ import annotations
 
@@ -17,19 +17,37 @@ _SLACK = 1e-9  # correlations that differ by rounding alone are equal
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's correlation."""
+    """Spearman's rank correlation.
 
-    rho: float  # NaN where one side is constant
-    low: float  # end of the 95% interval (Fisher's z, standard error of Bonett and Wright 2000)
-    high: float  # the interval is (-1, 1) for fewer than four pairs
-    p_value: float  # two-sided permutation test: share of orders with at least this correlation
+    Attributes:
+        rho: The correlation; NaN if one side is constant.
+        low: Lower end of the 95% interval, from Fisher's z with the standard error of Bonett and
+            Wright 2000. The interval is (-1, 1) for fewer than four pairs.
+        high: Upper end of the 95% interval.
+        p_value: Two-sided p-value of a permutation test: the share of orders with a correlation at
+            least this strong.
+        num_pairs: Number of pairs.
+    """
+
+    rho: float
+    low: float
+    high: float
+    p_value: float
     num_pairs: int
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> RankCorrelation:
-    """Return Spearman's rank correlation of at least two pairs; ties get the mean of their ranks.
+    """Return Spearman's rank correlation; numbers that tie get the mean of their ranks.
 
-    The permutation test enumerates all orders of up to eight pairs and samples 100,000 of more.
+    The permutation test enumerates all orders of up to eight pairs. For more pairs it samples
+    100,000 orders.
+
+    Args:
+        x: First number of each pair.
+        y: Second number of each pair.
+
+    Raises:
+        ValueError: If the two have different lengths, or there are fewer than two pairs.
     """
     if len(x) != len(y) or len(x) < 2:
         raise ValueError(f"{len(x)} and {len(y)} numbers; at least two pairs are needed")

@@ -18,27 +18,39 @@ _CONSONANT = re.compile(
 
 
 def in_top(predictions: Sequence[str], expected: Collection[str], k: int) -> bool:
-    """Return whether an expected word is among the first k of a model's; case counts."""
+    """Return whether an expected word is among a model's k best words (case-sensitive).
+
+    Args:
+        predictions: The model's words, the best one first.
+        expected: Words that count as right.
+        k: How many of the model's words to look at.
+    """
     return not set(predictions[:k]).isdisjoint(expected)
 
 
 def prefers(good: float, bad: Collection[float], margin: float = 0.0) -> bool:
-    """Return whether a good completion's probability is above every bad one's by over a margin."""
+    """Return whether the good completion is more probable than every bad one, by over a margin.
+
+    Args:
+        good: Probability of the good completion.
+        bad: Probabilities of the bad completions.
+        margin: Difference that must be exceeded.
+    """
     return all(good - other > margin for other in bad)
 
 
 def says(predictions: Sequence[str], word: str) -> bool:
-    """Return whether a model's best word is this one, whatever its case."""
+    """Return whether a model's best word is `word` (not case-sensitive)."""
     return bool(predictions) and predictions[0].casefold() == word.casefold()
 
 
 def obeys_article(predictions: Sequence[str], article: str) -> bool:
     """Return whether a model's best word fits the article before it, "a" or "an".
 
-    The first letter tells the sound, but for a silent h ("hour", "honest", "heir", "herb" as
-    Americans say it) and for the sounds of "you" and "won" ("unit", "user", "euro", "one").
-    Abbreviations count as words. What does not begin with a letter (figures, signs, the piece of a
-    word) fits neither.
+    The first letter of the word decides. Exceptions are a silent h ("hour", "honest", "heir", and
+    "herb" as in American English) and words that begin with the sound of "you" or "won" ("unit",
+    "user", "euro", "one"). Abbreviations count as words. A word that does not begin with a letter
+    (a number, a sign, a part of a word) fits neither article.
     """
     if not predictions or not predictions[0][:1].isalpha():
         return False
@@ -48,5 +60,10 @@ def obeys_article(predictions: Sequence[str], article: str) -> bool:
 
 
 def keeps_word(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Return whether a model's best word is the same behind two contexts; case counts."""
+    """Return whether a model's best word is the same after two contexts (case-sensitive).
+
+    Args:
+        first: The model's words after the first context, the best one first.
+        second: The model's words after the second context.
+    """
     return bool(first) and first[:1] == second[:1]

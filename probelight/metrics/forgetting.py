@@ -1,20 +1,25 @@
 """Which items a model lost and gained between two measurements (Harmon et al. 2026).
 
-With b and a the scores of an item before and after, forgetting is the mean of b (1 - a), backward
-transfer the mean of (1 - b) a; their difference is the loss of accuracy. A model that guesses has
-both without any change of knowledge. If an item is either known or guessed evenly among its K real
-choices, and whether it is guessed, and the guesses, are independent before and after, then as many
-items as E = sum over K of n_K / N (1 - b_K)(1 - a_K) / (K - 1) are lost, and gained, by guessing
-alone, with b_K and a_K the accuracies of the items with K choices. The adjusted numbers are without
-E. They are never cut off at 0, which would bias them upwards.
+Let b and a be the scores of an item before and after. Forgetting is the mean of b (1 - a), and
+backward transfer the mean of (1 - b) a; their difference is the loss of accuracy.
 
-A model that repeats its guesses flips fewer items than E, and its adjusted numbers may be below 0.
-One that guesses the same items both times, each anew, flips more: up to the sum over K of
-n_K / N min(1 - b_K, 1 - a_K) / K. Forgetting beyond that is there whatever the guesses were.
+A model that guesses shows both, even if its knowledge does not change. Suppose that an item is
+either known or guessed evenly among its K real choices, and that both which items are guessed and
+what is guessed are independent before and after. Then guessing alone loses, and gains, this share
+of the items:
 
-The adjusted numbers are no means over items. Their intervals are those of means of the items'
-influences, in which E is taken anew, to first order, for each group that is left out.
-`tests/metrics/test_forgetting.py` simulates how often they hold the truth.
+    E = sum over K of n_K / N (1 - b_K)(1 - a_K) / (K - 1)
+
+with b_K and a_K the accuracies on the n_K items with K choices. The adjusted numbers subtract E.
+They are never cut off at 0, which would bias them upwards.
+
+A model that repeats its guesses flips fewer items than E, so its adjusted numbers may be below 0. A
+model that guesses the same items both times, but guesses again, flips more: up to the sum over K of
+n_K / N min(1 - b_K, 1 - a_K) / K. Forgetting beyond that is real, whatever the guesses were.
+
+The adjusted numbers are not means over items. Their intervals are those of the mean of the items'
+influences, which recompute E, to first order, for each group that is left out.
+`tests/metrics/test_forgetting.py` simulates how often they contain the true value.
 """
 
 from __future__ import annotations
@@ -52,21 +57,24 @@ class Changes:
     """What changed between two measurements of the same items.
 
     Attributes:
-        lost: Items that were right before and are wrong after; ties count in part, and of several
-            seeds it is the mean.
-        gained: Items that were wrong before and are right after.
-        forgetting: Share of the items that were lost.
-        transfer: Share of the items that were gained (backward transfer).
-        guessing: Share to expect each of them to be if only guesses changed (E).
-        adjusted_forgetting: `forgetting` without `guessing`.
-        adjusted_transfer: `transfer` without `guessing`.
-        least_forgetting: `forgetting` without what guessing the same items both times could lose.
-        net_loss: Accuracy before without that after. If nothing were forgotten, it could be above 0
-            by chance alone, whatever was guessed.
-        p_value: McNemar's exact test of lost against gained, by groups where there are any.
-        smallest: Adjusted forgetting that would have been found with probability 80%.
-        num_items: Items.
-        num_groups: Groups of them that intervals do not divide.
+        lost: Number of items that were right before and are wrong after. Ties count in part; with
+            several seeds it is the mean.
+        gained: Number of items that were wrong before and are right after, counted likewise.
+        forgetting: Share of items that were lost.
+        transfer: Share of items that were gained (backward transfer).
+        guessing: The value to expect for each of these two shares if only guesses changed (E).
+        adjusted_forgetting: `forgetting` minus `guessing`.
+        adjusted_transfer: `transfer` minus `guessing`.
+        least_forgetting: `forgetting` minus the most that guessing the same items both times could
+            lose.
+        net_loss: Accuracy before minus accuracy after. Even if nothing is forgotten it can be above
+            0 by chance, whatever the guesses were.
+        p_value: p-value of McNemar's exact test of lost against gained, over groups if there are
+            any.
+        smallest: Adjusted forgetting that would have been found with a probability of 80%; inf if
+            there is none.
+        num_items: Number of items.
+        num_groups: Number of groups of items, which intervals do not divide.
     """
 
     lost: float
@@ -85,24 +93,25 @@ class Changes:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether there are enough groups for intervals."""
+        """Whether there are enough groups for intervals (`LEAST_GROUPS`)."""
         return self.num_groups >= LEAST_GROUPS
 
 
 def changes(
     before: Runs, after: Runs, num_choices: Sequence[int], groups: Groups | None = None
 ) -> Changes:
-    """Return what was lost and gained, over all seeds after.
+    """Return what was lost and gained between two measurements, over all seeds.
 
     Args:
-        before: By seed, (N,) the score of each item; a single run is before all seeds.
-        after: By seed, (N,) the same after; a seed's own run before is compared where there are
-            several.
-        num_choices: (N,) real choices of each item, at least 2.
+        before: By seed, (N,) the score of each item before. A single run is compared with all runs
+            after; if there are several, each is compared with the run after of the same seed.
+        after: By seed, (N,) the score of each item after.
+        num_choices: (N,) number of real choices of each item, at least 2.
         groups: (N,) the group of each item.
 
     Raises:
-        ValueError: If the two are not of the same items and seeds, or an item has one choice.
+        ValueError: If the items or seeds differ before and after, or an item has fewer than two
+            choices.
     """
     if len(before) > 1 and before.keys() != after.keys():
         raise ValueError(f"seeds {sorted(before)} before, but {sorted(after)} after")
@@ -149,19 +158,23 @@ MEANS = (
 def item_changes(
     before: ArrayLike, after: ArrayLike, num_choices: Sequence[int]
 ) -> dict[str, Floats]:
-    """Return (N,) values by the names in `MEANS`, whose means are these numbers.
+    """Return (N,) values for each name in `MEANS`; their mean is the number of that name.
 
     Args:
         before: (N,) score of each item before.
-        after: (N,) the same after.
-        num_choices: (N,) real choices of each item.
+        after: (N,) score of each item after.
+        num_choices: (N,) number of real choices of each item, at least 2.
+
+    Raises:
+        ValueError: If the lengths differ, there are no items, or an item has fewer than two
+            choices.
     """
     was, now = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     choices = np.asarray(num_choices)
     if not was.shape == now.shape == choices.shape or was.size == 0:
         raise ValueError(f"not the same items: {was.size}, {now.size} and {choices.size}")
     if (choices < 2).any():
-        raise ValueError("an item has fewer than two choices, so that nothing can be guessed")
+        raise ValueError("an item has fewer than two choices, so it cannot be guessed")
     guessing, most = np.empty_like(was), np.empty_like(was)
     for number in np.unique(choices):
         at = choices == number
@@ -178,7 +191,14 @@ def item_changes(
 def of_counts(
     both: int, lost: int, gained: int, neither: int
 ) -> tuple[Mapping[int, Floats], Mapping[int, Floats]]:
-    """Return scores before and after of items of which only a table of counts is known."""
+    """Return the scores before and after, by seed, of items for which only counts are known.
+
+    Args:
+        both: Number of items that are right before and after.
+        lost: Number of items that are right only before.
+        gained: Number of items that are right only after.
+        neither: Number of items that are never right.
+    """
     was = np.repeat([1.0, 1.0, 0.0, 0.0], [both, lost, gained, neither])
     now = np.repeat([1.0, 0.0, 1.0, 0.0], [both, lost, gained, neither])
     return {0: was}, {0: now}

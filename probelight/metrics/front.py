@@ -1,8 +1,8 @@
-"""What methods cost at equal gain: each one's curve of cost against gain, cut at one gain.
+"""What methods against forgetting cost at equal gain, read off their curves of cost against gain.
 
-A method's settings give it a curve that begins at the model before, where nothing is gained and
-nothing is lost, and goes on along neighbouring settings. Methods are compared where their curves
-have the gain that all of them reach, by linear interpolation between two neighbours.
+A method's settings form a curve. It begins at the model before training, where nothing is gained or
+lost, and continues along neighbouring settings. Methods are compared at a gain that all of them
+reach, with linear interpolation between two neighbouring settings.
 """
 
 from __future__ import annotations
@@ -28,34 +28,53 @@ Runs = Mapping[int, Floats]  # by seed, (N,) a number of each item
 
 
 class Point(NamedTuple):
-    """A setting of a method; gain and costs are means over items and seeds."""
+    """A setting of a method; gain and costs are means over items and seeds.
 
-    place: tuple[float, ...]  # its coordinates, each higher where it holds back less
-    gain: float  # of the new task
-    cost: float  # of the old one
-    selected_cost: float  # the same on the items that settings are chosen with
+    Attributes:
+        place: Coordinates of the setting; a higher coordinate holds the model back less.
+        gain: Gain on the new task.
+        cost: Cost on the old task.
+        selected_cost: Cost on the items that are used to choose settings.
+    """
+
+    place: tuple[float, ...]
+    gain: float
+    cost: float
+    selected_cost: float
 
 
 class Cut(NamedTuple):
-    """Where a curve has a gain: between two neighbours."""
+    """The place between two neighbouring points where a curve has a certain gain.
 
-    first: int | None  # index of a point; None for the model before
+    Attributes:
+        first: Index of the first point; None for the model before training.
+        second: Index of the second point.
+        weight: Weight of the second point in the interpolation.
+        slope: Slope of cost against gain.
+        cost: Cost at this gain.
+    """
+
+    first: int | None
     second: int
-    weight: float  # of the second point
-    slope: float  # of cost against gain
+    weight: float
+    slope: float
     cost: float
 
     @property
     def ends(self) -> list[int]:
-        """The points that it is between, without the model before."""
+        """Indices of the points that it lies between, without the model before training."""
         return [self.second] if self.first is None else [self.first, self.second]
 
 
 def edges(places: Sequence[tuple[float, ...]]) -> list[tuple[int | None, int]]:
-    """Return which points are neighbours, as pairs of indices; None is the model before.
+    """Return which points are neighbours, as pairs of indices; None is the model before training.
 
-    Neighbours differ in one coordinate, with no point between them. The model before is next to
-    what holds back most along a coordinate that varies, or to the only point.
+    Neighbours differ in one coordinate, and no point is between them. The neighbours of the model
+    before training are the points that hold it back most along a coordinate that varies, or the
+    only point.
+
+    Args:
+        places: Coordinates of each point.
     """
     found: dict[tuple[int | None, int], None] = {}
     for axis in range(len(places[0])):
@@ -70,12 +89,20 @@ def edges(places: Sequence[tuple[float, ...]]) -> list[tuple[int | None, int]]:
 
 
 def cut_at(points: Sequence[Point], gain: float) -> Cut:
-    """Return where a method's curve has a gain above 0, at most that of its best point.
+    """Return where a method's curve has a certain gain.
 
-    Of several such places it is the one with the least cost on the items that settings are chosen
-    with, so that the reported items have no say; of equals the first. A point that has the gain
-    itself needs no neighbour: a near one of about the same gain would say nothing of the slope, so
-    it is that from the model before.
+    If there are several such places, it is the one with the least cost on the items that are used
+    to choose settings, so that the reported items do not influence the choice; of equals, the
+    first. A point that has exactly this gain needs no neighbour. Its slope is measured from the
+    model before training, because a neighbour with about the same gain would tell nothing about the
+    slope.
+
+    Args:
+        points: The settings of the method.
+        gain: The gain, above 0 and at most that of the best point.
+
+    Raises:
+        ValueError: If the curve does not have this gain.
     """
     before = Point((), 0.0, 0.0, 0.0)
     found = [
@@ -94,17 +121,20 @@ def cut_at(points: Sequence[Point], gain: float) -> Cut:
             )
             found.append((round(selected, 9), Cut(first, second, weight, slope, cost)))
     if not found:
-        raise ValueError(f"no two neighbours have a gain of {gain} between them")
+        raise ValueError(f"a gain of {gain} is not between any two neighbours")
     return min(found, key=lambda pair: pair[0])[1]
 
 
 def influences(cut: Cut, lost: Sequence[Runs], gained: Sequence[Runs]) -> tuple[Runs, Runs]:
-    """Return what each item of both tasks adds to the cost at a gain, by the delta method.
+    """Return how much each item of both tasks influences the cost at a gain, by the delta method.
 
     Args:
-        cut: Where the curve is cut.
-        lost: Of each of its ends, by seed, (N,) what each item of the old task lost.
-        gained: Of each of them, by seed, (M,) what each item of the new task gained.
+        cut: Where the curve has this gain.
+        lost: For each of its ends, by seed, (N,) what each item of the old task lost.
+        gained: For each of its ends, by seed, (M,) what each item of the new task gained.
+
+    Returns:
+        By seed, (N,) influences of the old task's items and (M,) of the new task's.
     """
     weights = (1 - cut.weight, cut.weight)[-len(lost) :]
 
@@ -124,14 +154,14 @@ def bounds_of(
     parts: Sequence[tuple[float, tuple[Runs, Runs]]],
     groups: Sequence[Groups],
 ) -> tuple[float, float]:
-    """Return the 95% interval of a cost at a gain, or of a difference of two, that is fixed.
+    """Return the 95% interval of a cost at a fixed gain, or of the difference of two such costs.
 
-    It is over groups of items of both tasks and over seeds.
+    It covers the variation over groups of items of both tasks and over seeds.
 
     Args:
         value: The estimate.
-        parts: Weights, such as 1 and -1 of a difference, and the `influences` of what they are of.
-        groups: The group of each item of the old task, and of the new one.
+        parts: A weight for each cost (1 and -1 for a difference), and its `influences`.
+        groups: (N,) the group of each item of the old task, and (M,) of the new task.
     """
     if min(map(num_groups, groups)) < 2:
         return -1.0, 1.0  # nothing is known of how groups of one task differ

@@ -1,27 +1,31 @@
 """Intervals of means over items that come in groups, and over seeds.
 
-One formula whatever the number of groups; nothing is drawn.
+One formula is used for any number of groups, and nothing is resampled at random.
 
-- The variance over groups is that of the delete-one-group jackknife (CR3 of Bell & McCaffrey 2002:
-  the percentile bootstrap's is too small where groups are few). It is never below that of
-  independent items, nor below the one with the intraclass correlation within groups (the design
-  effect of Kish 1965): the jackknife's is too small where most groups have one item and none of the
-  few large ones happens to differ. Where all answers are alike, nothing is known of how groups
-  differ: two answers, one right and one wrong, are added to the variance as if they stood for whole
-  groups (after Bonett & Price 2012; as many groups as Kish's effective number).
-- Quantiles are Student's, with Kish's effective number of groups, (sum n)^2 / sum n^2 for groups of
-  n items, less one as degrees of freedom.
-- Seeds and items are crossed, and both are drawn (Owen 2007; Sellam et al. 2022). The variance over
-  seeds holds the interaction of seeds and items too, so that is taken out of the other. The two are
-  put together as squares of half-widths, each with its own quantile: that covers at least as often
-  as said (Banerjee 1960), and is wide with two seeds.
-- The result is written as a number of independent items that would be as sure, and the interval is
-  Wilson's for that number (Korn & Graubard 1998; Kott & Carr 1997; compared in Franco et al. 2019):
-  it stays within its bounds and is no point where all answers are right.
+- The variance over groups is that of the delete-one-group jackknife (CR3 of Bell & McCaffrey 2002);
+  the percentile bootstrap's is too small if there are few groups. It is never below the variance of
+  independent items, nor below the variance with the intraclass correlation within groups (the
+  design effect of Kish 1965): the jackknife's is too small if most groups have one item and the few
+  large ones do not happen to differ. If all answers are alike, it is unknown how groups differ.
+  Therefore two answers, one right and one wrong, are added to the variance as if they were whole
+  groups (after Bonett & Price 2012; the number of groups is Kish's effective number).
+- Quantiles are those of Student's t distribution. The degrees of freedom are Kish's effective
+  number
+  of groups, (sum n)^2 / sum n^2 for groups of n items, minus one.
+- Seeds and items are crossed, and both count as drawn at random (Owen 2007; Sellam et al. 2022).
+  The
+  variance over seeds includes the interaction of seeds and items, so the interaction is subtracted
+  from the variance over groups. The two are combined as squares of half-widths, each with its own
+  quantile. Such an interval has at least the stated coverage (Banerjee 1960), and is wide with two
+  seeds.
+- The result is expressed as a number of independent items that would give the same certainty, and
+  the interval is Wilson's for that number (Korn & Graubard 1998; Kott & Carr 1997; compared in
+  Franco et al. 2019). It stays within its bounds and has a width even if all answers are right.
 
-`tests/metrics/test_coverage.py` simulates how often it holds the truth. Everywhere `groups` are
-(N,) the group of each item, None if each is its own; `ValueError` is raised if there are no items,
-or items and groups differ in number.
+`tests/metrics/test_coverage.py` simulates how often the intervals contain the true value.
+
+In all functions `groups` is (N,) the group of each item, or None if each item is its own group. A
+`ValueError` is raised if there are no items, or the numbers of items and groups differ.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ ADDED = 2.0  # answers added to the variance as whole groups
 
 
 class Interval(NamedTuple):
-    """An estimate and its 95% interval."""
+    """An estimate with the lower and upper end of its 95% interval."""
 
     value: float
     low: float
@@ -56,10 +60,16 @@ class Interval(NamedTuple):
 
 
 class Term(NamedTuple):
-    """A part of a sum: a weight times the mean over seeds."""
+    """A part of a sum: a weight times the mean over seeds.
+
+    Attributes:
+        weight: The weight.
+        runs: By seed, (N,) the score of each item. The seed of a single run does not count as drawn
+            at random.
+    """
 
     weight: float
-    runs: Mapping[int, Floats]  # by seed, (N,) scores of items; a single run's seed is not drawn
+    runs: Mapping[int, Floats]
 
 
 class _Grouping:
@@ -67,7 +77,8 @@ class _Grouping:
 
     def __init__(self, groups: Groups | None, num_items: int) -> None:
         if num_items == 0 or (groups is not None and len(groups) != num_items):
-            raise ValueError(f"{num_items} items and {0 if groups is None else len(groups)} groups")
+            given = 0 if groups is None else len(groups)
+            raise ValueError(f"{num_items} items and {given} groups; give one group per item")
         self.member = np.arange(num_items) if groups is None else group_indices(groups)
         self.sizes = np.bincount(self.member).astype(np.float64)
         self.effective = num_items**2 / float((self.sizes**2).sum())
@@ -145,11 +156,14 @@ class _Sum:
 
 
 def wilson(successes: float, n: float) -> tuple[float, float]:
-    """Return Wilson's 95% score interval of a proportion; (0, 1) without any trial.
+    """Return Wilson's 95% score interval of a proportion; it is (0, 1) if there are no trials.
 
     Args:
-        successes: Trials that succeeded, at most `n`; a trial may count in part.
-        n: Trials.
+        successes: Number of trials that succeeded, at most `n`; a trial may count in part.
+        n: Number of trials.
+
+    Raises:
+        ValueError: If `successes` is not from 0 to `n`.
     """
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes in {n} trials")
@@ -157,9 +171,10 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
 
 
 def accuracy_interval(item_scores: ArrayLike, groups: Groups | None = None) -> Interval:
-    """Return an accuracy and its interval: Wilson's where every item is a group of its own.
+    """Return an accuracy and its interval.
 
-    With a single group nothing is known about the spread: (0, 1).
+    If every item is its own group, the interval is Wilson's. With a single group the spread is
+    unknown, and the interval is (0, 1).
 
     Args:
         item_scores: (N,) score of each item: 1 right, 0 wrong, a part of 1 for a tie.
@@ -172,7 +187,9 @@ def accuracy_interval(item_scores: ArrayLike, groups: Groups | None = None) -> I
 
 
 def runs_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> Interval:
-    """Return the mean accuracy of the runs of several seeds, and its interval; of one run its own.
+    """Return the mean accuracy over runs of several seeds, and its interval.
+
+    For a single run it is the run's own accuracy and interval.
 
     Args:
         runs: By seed, (N,) the score of each item.
@@ -191,23 +208,27 @@ def sum_interval(
 ) -> Interval:
     """Return a weighted sum of means over seeds, measured on the same items, and its interval.
 
-    It may be a mean over seeds, a difference of two (weights 1 and -1), or a weighted sum of the
-    points of a curve. The same items, and the same seeds, are drawn for all terms: runs of one seed
-    are taken as trained on the same sample.
+    It may be a mean over seeds, a difference of two means (weights 1 and -1), or a weighted sum of
+    the points of a curve. All terms share the same items and seeds: runs with the same seed are
+    taken to be trained on the same sample.
 
     Args:
         terms: Weights, and runs by seed.
         groups: (N,) the group of each item.
-        bounds: Lowest and highest value that the sum can have.
-        level: How often such intervals fail to hold the truth, 0.05 of 95% intervals.
+        bounds: Lowest and highest possible value of the sum.
+        level: How often such intervals miss the true value: 0.05 for 95% intervals.
     """
     return _Sum(terms, groups).interval(bounds, level)
 
 
 def sum_p_value(terms: Sequence[Term], groups: Groups | None = None) -> float:
-    """Return the two-sided p-value of a difference of two: the level whose interval ends at 0.
+    """Return the two-sided p-value of a difference: the level at which its interval ends at 0.
 
-    It is below 0.05 exactly where the 95% interval of `sum_interval` leaves out 0.
+    It is below 0.05 exactly if the 95% interval of `sum_interval` excludes 0.
+
+    Args:
+        terms: Weights, and runs by seed.
+        groups: (N,) the group of each item.
     """
     difference = _Sum(terms, groups)
     below, above = 0.0, 1.0
@@ -219,7 +240,12 @@ def sum_p_value(terms: Sequence[Term], groups: Groups | None = None) -> float:
 
 
 def half_width(terms: Sequence[Term], groups: Groups | None = None) -> float:
-    """Return half of a sum's 95% interval before it is put within bounds; inf of a single group."""
+    """Return half the width of a sum's 95% interval without bounds; inf for a single group.
+
+    Args:
+        terms: Weights, and runs by seed.
+        groups: (N,) the group of each item.
+    """
     total = _Sum(terms, groups)
     return math.inf if total.num_groups == 1 else math.sqrt(total.squared_half(1 - LEVEL / 2))
 
@@ -227,7 +253,7 @@ def half_width(terms: Sequence[Term], groups: Groups | None = None) -> float:
 def mean_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> Interval:
     """Return the mean over items and seeds of values without bounds, and its interval.
 
-    Its ends are infinite if there are fewer groups than `LEAST_GROUPS`.
+    The ends are infinite if there are fewer groups than `LEAST_GROUPS`.
 
     Args:
         runs: By seed, (N,) the value of each item.
@@ -240,17 +266,21 @@ def mean_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> I
 
 
 def num_groups(groups: Groups) -> int:
-    """Return how many different groups there are."""
+    """Return the number of different groups."""
     return len(np.unique(groups)) if isinstance(groups, np.ndarray) else len(set(groups))
 
 
 def num_effective(groups: Groups) -> float:
-    """Return Kish's effective number of groups: of independent items that tell as much."""
+    """Return Kish's effective number of groups: how many groups of equal size tell as much.
+
+    Args:
+        groups: (N,) the group of each item.
+    """
     return _Grouping(groups, len(groups)).effective
 
 
 def group_indices(groups: Groups) -> NDArray[np.int64]:
-    """Return (N,) the index of each item's group, from 0 without gaps."""
+    """Return (N,) the index of each item's group; indices begin at 0 and have no gaps."""
     if isinstance(groups, np.ndarray):
         return np.unique(groups, return_inverse=True)[1]
     places: dict[Hashable, int] = {}

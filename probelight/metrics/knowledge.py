@@ -1,10 +1,15 @@
-"""What a model knew of an item, over several phrasings of it.
+"""Whether a model knows an item, judged from several phrasings of it.
 
-Classes after SliCK (Gekhman et al. 2024), which samples answers of a generator; here an item has
-choices. HighlyKnown: right in all phrasings; MaybeKnown: right in some; WeaklyKnown: right in none,
-but in some of them the right choice is more probable than an even guess; Unknown: the rest. With
-two choices nothing is WeaklyKnown, with one phrasing nothing is MaybeKnown. Consistency is the
-share of pairs of phrasings that get the same answer (Elazar et al. 2021).
+The classes follow SliCK (Gekhman et al. 2024), which samples answers from a generator; here an item
+has choices:
+
+- HighlyKnown: right in all phrasings.
+- MaybeKnown: right in some phrasings.
+- WeaklyKnown: right in none, but in some the right choice is more probable than an even guess.
+- Unknown: the rest.
+
+With two choices no item is WeaklyKnown, and with one phrasing no item is MaybeKnown. Consistency is
+the share of pairs of phrasings that get the same answer (Elazar et al. 2021).
 """
 
 from __future__ import annotations
@@ -22,9 +27,14 @@ HIGHLY, MAYBE, WEAKLY, UNKNOWN = CLASSES
 
 
 def knowledge_class(scores: Sequence[Sequence[float]], answer: int) -> str:
-    """Return the class of an item by its scores (P, K) in P phrasings, and its right choice.
+    """Return the class of an item.
 
-    A choice that shares the best score is not right; a phrasing with a NaN knows nothing.
+    In a phrasing with a tie for the best score the item is not right. A phrasing with a NaN counts
+    as not known.
+
+    Args:
+        scores: (P, K) scores of the choices in each of P phrasings.
+        answer: Index of the right choice.
     """
     best = best_of_each(scores)
     right = [of_one == (answer,) for of_one in best]
@@ -39,9 +49,13 @@ def knowledge_class(scores: Sequence[Sequence[float]], answer: int) -> str:
 
 
 def guessed_shares(scores: Sequence[Sequence[float]]) -> dict[str, float]:
-    """Return how probable each class is for an item whose right choice is any of its K.
+    """Return how probable each class is if any of the K choices may be the right one.
 
-    That is what a model has that answers as consistently, and as surely, and knows nothing.
+    These are the classes of a model that knows nothing, but answers as consistently and as
+    confidently.
+
+    Args:
+        scores: (P, K) scores of the choices in each of P phrasings.
     """
     num_choices = len(scores[0])
     found = [knowledge_class(scores, place) for place in range(num_choices)]
@@ -49,7 +63,13 @@ def guessed_shares(scores: Sequence[Sequence[float]]) -> dict[str, float]:
 
 
 def consistency(scores: Sequence[Sequence[float]]) -> float:
-    """Return the share of pairs of phrasings (P, K) with the same answer; of ties the chance."""
+    """Return the share of pairs of phrasings that get the same answer.
+
+    Ties count with the probability that random picks among the best choices agree.
+
+    Args:
+        scores: (P, K) scores of the choices in each of P phrasings, at least two.
+    """
     best = [set(of_one) for of_one in best_of_each(scores)]
     pairs = combinations(best, 2)
     return fmean(len(a & b) / (len(a) * len(b)) if a and b else 0.0 for a, b in pairs)

@@ -1,8 +1,8 @@
-"""Answers by letters in several orders of the choices: what is known, and what the order decides.
+"""Answers by letter in several orders of the choices: what the model knows, and what order decides.
 
-A model that prefers a letter, or a place, answers otherwise when the same choices are listed in
-another order (Zheng et al. 2024; Pezeshkpour and Hruschka 2024). Scores are of choices here: for
-each order of an item the log-probability of the label that each choice had.
+A model that prefers a letter or a position gives another answer if the same choices are listed in
+another order (Zheng et al. 2024; Pezeshkpour and Hruschka 2024). `scores` are those of choices: for
+each order of an item, the log-probability of the label that each choice had.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ Scores = Sequence[Sequence[float]]  # (O, K): of the choices, in each order of a
 def debiased(scores: Scores) -> list[float]:
     """Return (K,) the mean over orders of each choice's log-probability among the labels.
 
-    Over all cyclic orders every choice has had every label once, so what a label adds to each of
-    its choices cancels.
+    Over all cyclic orders every choice has each label once, so a preference for a label cancels
+    out.
     """
     normalised = [log_normalised(order) for order in scores]
     return [fmean(choice) for choice in zip(*normalised, strict=True)]
 
 
 def mean_score(scores: Scores, answer: int) -> float:
-    """Return the mean over orders of an item's score: 1 right, 1/n one of n best, 0 wrong."""
+    """Return the mean over orders of an item's score: 1 if right, 1/n if one of n best, else 0."""
     return fmean(item_score(best, answer) for best in best_of_each(scores))
 
 
 def all_right(scores: Scores, answer: int) -> float:
-    """Return 1 if the gold alone is the answer in every order, else 0."""
+    """Return 1 if the gold choice alone is the answer in every order, else 0."""
     return float(all(best == (answer,) for best in best_of_each(scores)))
 
 
@@ -46,8 +46,8 @@ def label_shares(labels: Sequence[Scores]) -> list[float]:
     """Return the share of each label among the answers to all items in all orders.
 
     Args:
-        labels: For each item (O, K) scores of the labels, not of the choices. An answer of n best
-            labels counts 1/n for each; one that is not a number counts for none.
+        labels: For each item (O, K) scores of the labels, not of the choices. If n labels tie for
+            the best score, each counts 1/n; an answer with a NaN counts for no label.
     """
     shares = [0.0] * max(len(order) for item in labels for order in item)
     answers = [best for item in labels for best in best_of_each(item) if best]
@@ -58,9 +58,12 @@ def label_shares(labels: Sequence[Scores]) -> list[float]:
 
 
 def label_bias(labels: Sequence[Scores]) -> float:
-    """Return the total variation distance of the labels' shares from those of no preference.
+    """Return the total variation distance between the labels' shares and those without preference.
 
-    Without one each item gives each of its own labels the same share.
+    Without preference, each item gives the same share to each of its own labels.
+
+    Args:
+        labels: For each item (O, K) scores of the labels, not of the choices.
     """
     even = [0.0] * max(len(order) for item in labels for order in item)
     orders = [order for item in labels for order in item]

@@ -1,6 +1,6 @@
-"""The smallest difference that a comparison with so many items can be expected to find.
+"""The smallest difference that a comparison with a given number of items can be expected to find.
 
-Tests are two-sided with a level of 5%, and find a difference that is there with probability 80%.
+Tests are two-sided at a level of 5%, and find a difference that exists with a probability of 80%.
 """
 
 from __future__ import annotations
@@ -16,10 +16,16 @@ _STEPS = 60  # halvings: the answer is exact to the last digits of a float
 
 
 def two_proportions(num_items: float) -> float:
-    """Return the smallest difference between two models on different items (Fleiss 1981).
+    """Return the smallest difference found between two models on different items (Fleiss 1981).
 
-    The lower accuracy is taken to be one half, the worst case. `num_items` are those of each of the
-    two; the result is infinite where no difference would be found.
+    The lower accuracy is taken to be one half, the worst case. The result is infinite if no
+    difference would be found.
+
+    Args:
+        num_items: Number of items of each of the two models.
+
+    Raises:
+        ValueError: If the number is negative.
     """
 
     def needed(difference: float) -> float:
@@ -33,24 +39,30 @@ def two_proportions(num_items: float) -> float:
 
 
 def paired(num_items: float, discordant: float = 0.3) -> float:
-    """Return the smallest difference between two models on the same items (Connor 1987).
+    """Return the smallest difference found between two models on the same items (Connor 1987).
 
-    By McNemar's test; it is infinite where no difference would be found.
+    The test is McNemar's. The result is infinite if no difference would be found.
 
     Args:
-        num_items: Items that both answer.
-        discordant: Share of the items that one model has right and the other wrong, between 0 and
-            1; at least the difference itself.
+        num_items: Number of items that both models answer.
+        discordant: Share of the items that one model answers correctly and the other does not,
+            between 0 and 1. It is taken to be at least the difference itself.
+
+    Raises:
+        ValueError: If a value is out of range.
     """
     return _smallest(partial(paired_items, discordant=discordant), num_items, 1.0)
 
 
 def paired_items(difference: float, discordant: float = 0.3) -> float:
-    """Return how many items show such a difference between two models on the same items.
+    """Return how many items it takes to find a difference between two models on the same items.
 
     Args:
-        difference: Of their accuracies, above 0 and up to 1.
+        difference: Difference of the accuracies, above 0 and at most 1.
         discordant: As in `paired`.
+
+    Raises:
+        ValueError: If `discordant` is not between 0 and 1.
     """
     if not 0 < discordant < 1:
         raise ValueError(f"discordant={discordant} must be between 0 and 1")
@@ -60,16 +72,22 @@ def paired_items(difference: float, discordant: float = 0.3) -> float:
 
 
 def effective_items(num_items: float, num_seeds: int, correlation: float) -> float:
-    """Return how many items a mean over seeds that answer the same items counts for.
+    """Return how many independent items a mean over seeds on the same items is worth.
 
     Args:
-        num_items: Items.
-        num_seeds: Seeds, at least one.
-        correlation: Of an item's outcome between two seeds: with 1 further seeds bring nothing,
-            with 0 each is worth as many items again.
+        num_items: Number of items.
+        num_seeds: Number of seeds, at least one.
+        correlation: Correlation of an item's outcome between two seeds. With 1, further seeds add
+            nothing; with 0, each seed is worth as many items again.
+
+    Raises:
+        ValueError: If a value is out of range.
     """
     if num_seeds < 1 or not 0 <= correlation <= 1:
-        raise ValueError(f"{num_seeds} seeds with correlation {correlation}")
+        raise ValueError(
+            f"{num_seeds} seeds with correlation {correlation}; give at least 1 seed and a "
+            "correlation from 0 to 1"
+        )
     return num_items * num_seeds / (1 + (num_seeds - 1) * correlation)
 
 

@@ -1,21 +1,24 @@
-"""The rules by which an untrained model's log-likelihoods become scores of choices.
+"""The scoring rules: how an untrained model's log-likelihoods become scores of choices.
 
-All are functions of one item. Log-likelihoods are natural logarithms, one of each of its K choices,
-each summed over the choice's tokens as the scorer says (`probelight.models.scorer`).
+Each rule is a function of one item. It takes the log-likelihoods of the item's K choices: natural
+logarithms, summed over the choice's tokens by the scorer (`probelight.models.scorer`).
 
 - `sum`: the log-likelihood itself.
-- `mean_token`: divided by the number of tokens that were summed.
-- `mean_char`: divided by the number of the choice's characters (code points), without the white
-  space around it. What a model type sums behind the blank is in the sum and not in the number.
-- `pmi` (Holtzman et al. 2021, PMI_DC): less the same choice's log-likelihood behind a stem that
-  asks for the kind of answer alone.
-- `letter` (Robinson et al. 2023): the log-probability of the choice's label behind a prompt that
+- `mean_token`: the log-likelihood divided by the number of tokens in the sum.
+- `mean_char`: the log-likelihood divided by the number of characters (code points) of the choice,
+  without white space around it. Some model types also sum over text after the blank, which does not
+  count as characters.
+- `pmi` (Holtzman et al. 2021, PMI_DC): the log-likelihood minus that of the same choice after a
+  stem
+  that asks only for the type of answer.
+- `letter` (Robinson et al. 2023): the log-probability of the choice's label after a prompt that
   lists all choices with labels (`probelight.probes.prompts`).
-- `calibrated` (Zhao et al. 2021): probabilities over the item's choices, divided by their mean over
-  stems without content, and renormalised. Zhao et al. have one set of labels for all items, and a
-  softmax of the quotients in place of renormalising, which gives the same order.
+- `calibrated` (Zhao et al. 2021): the probabilities over the item's choices, divided by their mean
+  over stems without content, and renormalised. Zhao et al. have one set of labels for all items,
+  and
+  apply a softmax to the quotients instead of renormalising; the order is the same.
 
-Where -inf is compared with -inf the score is NaN (see `probelight.metrics.choices`).
+If -inf is subtracted from -inf, the score is NaN (see `probelight.metrics.choices`).
 """
 
 from __future__ import annotations
@@ -31,23 +34,33 @@ DEBIASED = "letter_debiased"  # the mean of `letter` over several orders, listed
 
 
 def divided(sums: Sequence[float], sizes: Sequence[int]) -> list[float]:
-    """Return (K,) log-likelihoods divided by the sizes of their choices."""
+    """Return (K,) log-likelihoods divided by the sizes of the choices.
+
+    Args:
+        sums: (K,) log-likelihoods.
+        sizes: (K,) numbers of tokens or characters.
+    """
     return [total / size for total, size in zip(sums, sizes, strict=True)]
 
 
 def pmi(sums: Sequence[float], in_domain: Sequence[float]) -> list[float]:
-    """Return (K,) log P(choice | stem) - log P(choice | domain stem)."""
+    """Return (K,) log P(choice | stem) - log P(choice | domain stem).
+
+    Args:
+        sums: (K,) log-likelihoods after the item's stem.
+        in_domain: (K,) log-likelihoods after the domain stem.
+    """
     return [total - prior for total, prior in zip(sums, in_domain, strict=True)]
 
 
 def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -> list[float]:
-    """Return (K,) probabilities of the choices, calibrated by stems without content.
+    """Return (K,) probabilities of the choices, calibrated with stems without content.
 
-    In logarithms, so that probabilities too small for a number are divided all the same.
+    It computes with logarithms, so that probabilities too small for a float can be divided too.
 
     Args:
-        sums: (K,) log-likelihoods behind the item's stem.
-        content_free: (S, K) the same behind each stem without content.
+        sums: (K,) log-likelihoods after the item's stem.
+        content_free: (S, K) log-likelihoods after each stem without content.
     """
     stems = [log_normalised(stem) for stem in content_free]
     means = [_log_sum(choice) - math.log(len(stems)) for choice in zip(*stems, strict=True)]
@@ -57,10 +70,13 @@ def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -
 
 
 def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> bool:
-    """Return whether dividing by either sizes, (K,) for each item, gives the same order of choices.
+    """Return whether dividing by one or the other sizes must order the choices of items alike.
 
-    It does where they are in proportion within each item: every choice one token, say. The sizes
-    of the sum are all 1.
+    This is so if they are in proportion within each item, for example if every choice is one token.
+
+    Args:
+        sizes: For each item, (K,) sizes of its choices; all 1 for the rule `sum`.
+        others: For each item, (K,) the other sizes of its choices.
     """
     return all(
         own * other[0] == one[0] * another
@@ -70,7 +86,11 @@ def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) 
 
 
 def log_normalised(logs: Sequence[float]) -> list[float]:
-    """Return the logarithms of probabilities (K,) that sum to 1."""
+    """Return (K,) log-probabilities, normalised so that the probabilities sum to 1.
+
+    Args:
+        logs: (K,) log-likelihoods.
+    """
     total = _log_sum(logs)
     return [log - total for log in logs]
 

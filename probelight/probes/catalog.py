@@ -1,6 +1,6 @@
 """The catalogue of probes and original-task sets: one YAML file each, in configs/probe/.
 
-Its keys are the fields of `ProbeConfig`, checked strictly.
+The keys of a file are the fields of `ProbeConfig`; an unknown key is an error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DOMAIN_STEMS: Mapping[Setup, str] = {"mc_mlm": f"{MASK} .", "mc_qa": "Answer:"}
 
 @dataclass(frozen=True)
 class FileSource:
-    """A released file: its path below the base address, and the SHA-256 of its content."""
+    """A released file: its path below the base address, and the SHA-256 of its unpacked content."""
 
     path: str
     sha256: str | None = None
@@ -44,7 +44,7 @@ class FileSource:
 
 @dataclass(frozen=True)
 class HubSource:
-    """A data set of the Hugging Face Hub; `splits` maps our split names to the Hub's."""
+    """A dataset on the Hugging Face Hub; `splits` maps Probelight's split names to the Hub's."""
 
     repo: str
     splits: Mapping[str, str]
@@ -61,10 +61,10 @@ class VariantConfig:
 
 
 class Arguments(NamedTuple):
-    """Spans of what a template names in a stem, from the left.
+    """Where the arguments of a template are in a stem, from left to right.
 
-    Words to be `kept` are no arguments but decide the answer: "larger" in "A bat is [MASK] larger
-    than a wolf". With "smaller" the same pair has the opposite answer.
+    Words to be `kept` are not arguments, but they decide the answer: "larger" in "A bat is [MASK]
+    larger than a wolf". With "smaller" the same pair has the opposite answer.
     """
 
     template: str  # its name
@@ -77,36 +77,37 @@ class ProbeConfig:
     """One probe or original-task set.
 
     Attributes:
-        name: The name of its file without ".yaml".
+        name: The name of its YAML file, without ".yaml".
         setup: "mc_mlm" (fill the mask), "mc_qa" (choose the answer) or "minimal_pair" (choose the
             right sentence).
-        num_choices: The largest number of choices of an item.
-        chance: Accuracy of guessing; 1 / num_choices unless `chance_note` says why not.
-        description: One line for people.
+        num_choices: The largest number of choices that an item has.
+        chance: Accuracy of guessing: 1 / num_choices, unless `chance_note` explains another value.
+        description: One line that says what the probe asks.
         citation: The paper.
-        licence: Of the data.
+        licence: The licence of the data.
         files: Split name to released file.
-        base_url: Address in front of the paths, a folder (relative to the YAML file there, absolute
-            here), "embedded", or None (see `hub`, `get`). Without `hub` and `get` it defaults to
-            the folder of the YAML file.
-        mirror_folder: Folder of a mirror that stands for `base_url`.
-        hub: Where it is on the Hugging Face Hub.
-        get: How to get it by hand where there is neither address nor Hub.
-        candidates: The closed set of answers; empty where they vary.
-        domain_stem: A stem that asks only for the type of answer, for the rule `pmi`
-            (`metrics.scoring_rules`). Empty: that of `DOMAIN_STEMS`.
-        arguments: Template name to the regular expression whose groups are the argument tokens;
-            a group named `kept` is none, but the no-language control keeps it too.
+        base_url: Where the paths of the files begin: an address, a folder, "embedded" (the files
+            are in assets/probes/ of the repository) or None (see `hub` and `get`). The YAML file
+            may name a folder relative to itself; here it is absolute. Without `hub` and `get` it
+            defaults to the folder of the YAML file.
+        mirror_folder: Folder of a mirror that replaces `base_url`.
+        hub: Where the data is on the Hugging Face Hub.
+        get: How to get the data by hand, if it has no address and is not on the Hub.
+        candidates: The closed set of answers; empty if answers vary from item to item.
+        domain_stem: A stem that asks only for the type of answer, for the scoring rule `pmi`
+            (`metrics.scoring_rules`). If it is empty, that of `DOMAIN_STEMS` is used.
+        arguments: Template name to a regular expression whose groups are the arguments. A group
+            named `kept` is not an argument, but the no-language control keeps it too.
         key_words: Words that the perturbed-language control replaces.
-        nonsense: Candidate to the meaningless word for it in the no-language control.
-        group_by: What splits must not divide; None makes each item its own group.
+        nonsense: Candidate to the meaningless word that replaces it in the no-language control.
+        group_by: Which items splits must keep together; None makes each item its own group.
         chance_note: Why the chance level is not 1 / num_choices.
-        leave_out: Split name to lines (or rows of the Hub) that cannot be used.
-        ids_repeat: Whether ids of its released files may repeat.
+        leave_out: Split name to the lines (or rows on the Hub) that cannot be used.
+        ids_repeat: Whether ids may repeat in the released files.
         variants: Variants that its records allow, by name; see `probelight.probes.controls`.
-        phrasings: Other wordings of a stem, by name: a text with {1}, {2}, ... for its arguments,
-            from the left, and {kept}.
-        phrased: As `arguments`, of phrasings alone, where controls are not to go by them.
+        phrasings: Other wordings of a stem, by name: texts with {1}, {2}, ... for its arguments,
+            from left to right, and {kept}.
+        phrased: Expressions like `arguments` that only phrasings use, not the controls.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -137,11 +138,19 @@ class ProbeConfig:
     phrased: Mapping[str, str] = field(default_factory=dict)
 
     def find_arguments(self, stem: str, spent: dict[str, float] | None = None) -> Arguments | None:
-        """Return the template that fits a whole stem, white space aside, with its arguments.
+        """Find the template that fits a whole stem, white space around it aside.
 
-        `spent` has the seconds that each template took for the file so far, and gets those of the
-        stem. A ConfigError says that an expression backtracks for longer than `MATCH_SECONDS` for
-        one stem, or `FILE_SECONDS` for a file.
+        Args:
+            stem: The question or sentence.
+            spent: Seconds that each template has taken for this file so far; the seconds for this
+                stem are added.
+
+        Returns:
+            The template and its arguments, or None if no template fits.
+
+        Raises:
+            ConfigError: If an expression backtracks for longer than `MATCH_SECONDS` on one stem,
+                or for longer than `FILE_SECONDS` on a file.
         """
         start = len(stem) - len(stem.lstrip())
         spent = {} if spent is None else spent
@@ -153,12 +162,12 @@ class ProbeConfig:
                     raise TimeoutError
                 match = pattern.fullmatch(stem.rstrip(), start, timeout=min(MATCH_SECONDS, left))
             except TimeoutError:
-                limit = f"{MATCH_SECONDS:g} s for the stem {stem[:80]!r}"
+                limit = f"{MATCH_SECONDS:g} s on the stem {stem[:80]!r}"
                 if left < MATCH_SECONDS:
-                    limit = f"{FILE_SECONDS:g} s for the stems of the file up to this one"
+                    limit = f"{FILE_SECONDS:g} s on the stems of the file up to this one"
                 raise ConfigError(
                     f"the expression `arguments.{template}` of {self.name} takes more than "
-                    f"{limit}; let no two of its repetitions fit the same text"
+                    f"{limit}; rewrite it so that no two of its repetitions fit the same text"
                 ) from None
             spent[template] = before + process_time() - began
             if match:
@@ -186,7 +195,7 @@ class ProbeConfig:
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> ProbeConfig:
-        """Rebuild a config from the values of `to_json`; a ValueError names a wrong part."""
+        """Rebuild a config from the values of `to_json`; a ValueError names a wrong value."""
         return typed(ProbeConfig, found, "the config of a probe")
 
 
@@ -196,17 +205,22 @@ def probe_names() -> tuple[str, ...]:
 
 
 def load_probe_config(name_or_path: str | Path) -> ProbeConfig:
-    """Read and check the config of a probe, by its name in configs/probe/ or its path.
+    """Read and check the config of a probe.
+
+    Args:
+        name_or_path: A name in configs/probe/, or the path of a .yaml file.
 
     Raises:
-        ConfigError: If there is none, or it is malformed.
+        ConfigError: If there is no such probe, or its config is malformed.
     """
     path = Path(name_or_path)
     if path.suffix not in {".yaml", ".yml"}:
         name, names = str(name_or_path), probe_names()
         if name not in names:
             near = nearest(name, names)
-            there = "train.py probes list shows all" if near else f"there are {', '.join(names)}"
+            there = (
+                "train.py probes list shows all" if near else f"choose one of {', '.join(names)}"
+            )
             raise ConfigError(
                 f"there is no probe {name!r}{near}; {there}, or give the path of a .yaml file"
             )
@@ -266,14 +280,14 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
     if config.name != path.stem:
         yield f"`name` must be the name of the file, {path.stem!r}"
     if visible(path.stem) != path.stem:
-        yield "`name` holds control characters; rename the file"
+        yield "`name` contains control characters; rename the file"
     if config.num_choices < 2:
         yield "`num_choices` must be at least 2"
     if not 0 < config.chance < 1:
         yield f"`chance` must be a number between 0 and 1, not {config.chance}"
     if abs(config.chance - 1 / config.num_choices) > 5e-4 and not config.chance_note:
         yield (
-            f"`chance` is {config.chance} where 1 / num_choices is {1 / config.num_choices:.4f}; "
+            f"`chance` is {config.chance}, but 1 / num_choices is {1 / config.num_choices:.4f}; "
             "correct it, or explain it under `chance_note`"
         )
     for split, file in config.files.items():
@@ -282,38 +296,38 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
     if config.candidates and len(set(config.candidates)) != config.num_choices:
         yield f"`candidates` must be {config.num_choices} different words"
     if config.nonsense and set(config.nonsense) != set(config.candidates):
-        yield "`nonsense` must name each of the candidates, and nothing else"
+        yield "`nonsense` must have a word for each of the candidates, and for nothing else"
     if len(set(config.nonsense.values())) < len(config.nonsense):
         yield "`nonsense` gives two candidates the same word"
     num_masks = config.domain_stem.count(MASK)
     if config.domain_stem and config.setup not in DOMAIN_STEMS:
-        yield f"`domain_stem` is for stems with choices, and {config.setup} has none; leave it out"
+        yield f"`domain_stem` is for probes with stems; leave it out, as {config.setup} has none"
     elif config.domain_stem and config.setup == "mc_mlm" and num_masks != 1:
         yield (
-            f"`domain_stem` has {num_masks} {MASK}; it needs exactly one, where the candidates are"
+            f"`domain_stem` has {num_masks} {MASK}; it needs exactly one, where the candidates go"
         )
     elif config.setup == "mc_qa" and num_masks:
-        yield f"`domain_stem` has a {MASK}; answers are behind it, so leave that out"
+        yield f"`domain_stem` has a {MASK}; leave the mask out, as the answers follow the stem"
     if config.group_by == "arguments" and not config.arguments:
         yield "`group_by` is `arguments`, so `arguments` must say how to find them"
     if config.setup == "minimal_pair":
         parts = ("candidates", "arguments", "key_words", "nonsense", "variants", "phrasings")
         for key in filter(partial(getattr, config), parts):
-            yield f"`{key}` is not of minimal pairs, which are whole sentences"
+            yield f"`{key}` does not apply to minimal pairs, which are whole sentences"
     if config.phrasings and not (config.arguments or config.phrased):
-        yield "`phrasings` put in the arguments, so `arguments` must say how to find them"
+        yield "`phrasings` contain the arguments, so `arguments` must say how to find them"
     for name, text in config.phrasings.items():
         place, num_masks = f"`phrasings.{name}`", text.count(MASK)
         if config.setup == "mc_mlm" and num_masks != 1:
             yield f"{place} has {num_masks} {MASK}; it needs exactly one"
         if not re.fullmatch(r"(?:[^{}]|\{(?:[1-9]|kept)\})*", text) or "{" not in text:
-            yield f"{place} must have its arguments as {{1}}, {{2}}, ..., and no other braces"
+            yield f"{place} must contain the arguments as {{1}}, {{2}}, ..., and no other braces"
         if name == STANDARD_WORDING:
-            yield f"{place}: that is the wording of the files; give it another name"
+            yield f"{place}: this is the name of the wording in the files; choose another name"
         if name == "all" or "," in name:  # "all" takes all of them
-            yield f"{place}: `--phrasings` can not choose that; give it a name without commas"
+            yield f"{place}: `--phrasings` cannot select this name; use one without commas, not all"
     if not config.splits:
-        yield "`files` is missing, and there is no `hub` either"
+        yield "both `files` and `hub` are missing; give one of them"
     places = {"": config.arguments}
     places |= {f"variants.{name}.": variant.arguments for name, variant in config.variants.items()}
     for name, expression in config.phrased.items():
@@ -335,7 +349,7 @@ def _pattern_problem(expression: str) -> str:
     try:
         pattern = regex.compile(expression)
     except (regex.error, RecursionError) as error:
-        return f"is no regular expression: {error}"
+        return f"is not a regular expression: {error}"
     if pattern.groups == len({KEPT} & pattern.groupindex.keys()):
-        return "has no group (...) that holds an argument"
+        return "has no group (...) for an argument"
     return ""

@@ -1,7 +1,7 @@
 """Controls and variants of a probe: functions Record -> Record.
 
-Controls (the language controls of Talmor et al. 2020, section 3.3, and others) are registered in
-`CONTROLS`; variants, which change the question of a probe, in `VARIANTS`.
+`CONTROLS` has the controls: the language controls of Talmor et al. 2020, section 3.3, and others.
+`VARIANTS` has the variants, which ask another question about the same items.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe",
 
 
 class NonsenseError(ConfigError):
-    """Too few meaningless words are usable with all models."""
+    """Too few meaningless words are a single token in all models."""
 
 
 def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[str, str]:
-    """Choose a meaningless word for each candidate, the config's where it is usable.
+    """Choose a meaningless word for each candidate: the one in the config, if it is usable.
 
     Args:
-        config: The probe; without a closed set of candidates the result is empty.
-        usable: Returns whether a word is one piece in every model.
+        config: The probe's config. If it has no closed set of candidates, the result is empty.
+        usable: Returns whether a word is a single token in every model.
 
     Raises:
         NonsenseError: If there are fewer usable words than candidates.
@@ -44,8 +44,8 @@ def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[
             word = next(free, None)
             if word is None:
                 raise NonsenseError(
-                    f"{config.name}: {len(config.candidates)} candidates, and only "
-                    f"{len(chosen)} nonsense words are usable with these models"
+                    f"{config.name}: {len(config.candidates)} candidates, but only {len(chosen)} "
+                    "nonsense words are a single token in all of these models"
                 )
             chosen[candidate] = word
     return {candidate: chosen[candidate] for candidate in config.candidates}
@@ -55,7 +55,7 @@ def draw_substitutes(config: ProbeConfig, seed: int) -> dict[str, str]:
     """Draw a meaningless word for each of the probe's key words, all different if possible.
 
     Raises:
-        ConfigError: If the probe names no key words.
+        ConfigError: If the probe has no key words.
     """
     if not config.key_words:
         raise ConfigError(
@@ -71,17 +71,18 @@ def draw_substitutes(config: ProbeConfig, seed: int) -> dict[str, str]:
 def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]) -> Record:
     """Keep only `[MASK]` and the arguments, in their order: "24 [MASK] 55".
 
-    Words that the template marks as `kept` stay too: without "larger" or "smaller", "bat [MASK]
-    larger wolf" would have no answer.
+    Words that the template marks as `kept` stay too: without "larger", the item "bat [MASK] larger
+    wolf" would have no answer.
 
     Args:
         record: An item of the probe.
-        config: Its config, with the templates.
-        nonsense: Candidate to meaningless word, the same for the whole probe; empty where
-            candidates vary, which leaves them as they are.
+        config: The probe's config, with the templates.
+        nonsense: Candidate to meaningless word, the same for the whole probe. If it is empty, as
+            for probes whose candidates vary, the choices stay as they are.
 
     Raises:
-        RecordError: If no template of the probe fits, a candidate has no word, or nothing changes.
+        RecordError: If no template of the probe fits, a candidate has no meaningless word, or the
+            stem does not change.
     """
     found = _arguments(record, config)
     spans = found.spans + found.kept
@@ -91,7 +92,7 @@ def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]
     stem = " ".join(record.stem[start:end] for start, end in sorted(spans))
     missing = [choice for choice in record.choices if nonsense and choice not in nonsense]
     if missing:
-        raise RecordError(f"{record.where}: no nonsense word stands for {missing[0]!r}")
+        raise RecordError(f"{record.where}: there is no nonsense word for {missing[0]!r}")
     choices = tuple(nonsense.get(choice, choice) for choice in record.choices)
     return _changed(record, stem, choices)
 
@@ -99,15 +100,15 @@ def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]
 def perturbed_language(
     record: Record, config: ProbeConfig, substitutes: Mapping[str, str]
 ) -> Record:
-    """Replace the probe's key words; `[MASK]`, arguments and candidates stay.
+    """Replace the probe's key words; `[MASK]`, arguments and candidates stay as they are.
 
     Args:
         record: An item of the probe.
-        config: Its config, with the templates.
+        config: The probe's config, with the templates.
         substitutes: Key word to meaningless word (see `draw_substitutes`).
 
     Raises:
-        RecordError: If no template of the probe fits, or the stem has none of the key words.
+        RecordError: If no template of the probe fits, or the stem contains no key word.
     """
     if not substitutes:
         raise RecordError(f"{record.where}: there are no words to replace")
@@ -127,7 +128,8 @@ def perturbed_language(
 def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
     """Show the choices without their question: an empty stem, or `[MASK]` alone if it has one.
 
-    A probe gives away what a model learns from these (Richardson et al. 2020, section 4.1).
+    What a model learns from the choices alone, the choices give away (Richardson et al. 2020,
+    section 4.1).
     """
     return replace(record, stem=MASK if MASK in record.stem else "")
 
@@ -135,23 +137,22 @@ def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -
 def _arguments(record: Record, config: ProbeConfig) -> Arguments:
     found = config.find_arguments(record.stem)
     if found is None:
-        raise RecordError(
-            f"{record.where}: the arguments of {config.name} are not in {record.stem!r}"
-        )
+        raise RecordError(f"{record.where}: no template of {config.name} fits {record.stem!r}")
     return found
 
 
 def _changed(record: Record, stem: str, choices: tuple[str, ...]) -> Record:
     if stem == record.stem:
-        raise RecordError(f"{record.where}: the control leaves {record.stem!r} as it is")
+        raise RecordError(f"{record.where}: the control does not change {record.stem!r}")
     return replace(record, stem=stem, choices=choices)
 
 
 def phrased(record: Record, config: ProbeConfig, phrasing: str) -> Record:
-    """Return an item in another wording, which its probe's config names.
+    """Return an item in another wording, one of the `phrasings` of its probe's config.
 
     Raises:
-        RecordError: If no template of the probe fits, or the wording has other arguments.
+        RecordError: If no template of the probe fits, or the wording needs an argument that the
+            stem does not have.
     """
     found = _arguments(record, replace(config, arguments=config.phrased or config.arguments))
     named = {str(n): record.stem[slice(*span)] for n, span in enumerate(found.spans, start=1)}
@@ -160,14 +161,23 @@ def phrased(record: Record, config: ProbeConfig, phrasing: str) -> Record:
     text, wanted = config.phrasings[phrasing], re.compile(r"\{(\w+)\}")
     if missing := {*wanted.findall(text)} - named.keys():
         raise RecordError(
-            f"{record.where}: `phrasings.{phrasing}` of {config.name} has {{{min(missing)}}}, and "
+            f"{record.where}: `phrasings.{phrasing}` of {config.name} has {{{min(missing)}}}, but "
             f"there are {len(found.spans)} arguments in {record.stem!r}"
         )
     return replace(record, stem=wanted.sub(lambda match: named[match[1]], text))
 
 
 def phrasings_named(config: ProbeConfig, names: Sequence[str], option: str) -> list[str]:
-    """Return the wanted phrasings of a probe, all for "all"; a UsageError names those it has."""
+    """Return the phrasings of a probe that the user chose.
+
+    Args:
+        config: The probe's config.
+        names: Names of phrasings; "all" stands for all of them.
+        option: The option that chose them, for messages.
+
+    Raises:
+        UsageError: If the probe has no such phrasing; the message lists those it has.
+    """
     known = [*config.phrasings]
     if not known:
         raise UsageError(
@@ -176,19 +186,19 @@ def phrasings_named(config: ProbeConfig, names: Sequence[str], option: str) -> l
     for name in names:
         if name not in (*known, "all"):
             raise UsageError(
-                f"{option}: {config.name} has no phrasing {name!r}{nearest(name, known)}; there "
-                f"are {', '.join(known)}; all takes all of them"
+                f"{option}: {config.name} has no phrasing {name!r}{nearest(name, known)}; it has "
+                f"{', '.join(known)}; give all for all of them"
             )
     return known if "all" in names else [*names]
 
 
 @dataclass(frozen=True)
 class Control:
-    """A version of a probe in which a model should fail, or learn no faster, for a known reason.
+    """A version of a probe on which a model should fail, or learn no faster, for a known reason.
 
     Attributes:
         change: Maps a record, its probe's config and the new words to the record under the control.
-        replaces: What its meaningless words, drawn once per probe, replace: candidates
+        replaces: What the meaningless words replace, which are drawn once per probe: candidates
             (`choose_nonsense`), key words (`draw_substitutes`), or nothing.
         needs_arguments: Whether it needs the `arguments` of a probe's config.
     """
@@ -211,11 +221,15 @@ CONTROLS: dict[str, Control] = {
 
 
 def control_named(name: str) -> Control:
-    """Return the control of this name; a ConfigError lists the names."""
+    """Return the control with this name.
+
+    Raises:
+        ConfigError: If there is none; the message lists the names.
+    """
     if name not in CONTROLS:
         known = [STANDARD, *CONTROLS]
         raise ConfigError(
-            f"there is no control {name!r}{nearest(name, known)}; there are {', '.join(known)}"
+            f"there is no control {name!r}{nearest(name, known)}; choose one of {', '.join(known)}"
         )
     return CONTROLS[name]
 
@@ -225,17 +239,18 @@ def but_not(record: Record, config: ProbeConfig) -> Record:
 
     "What is usually located at hand and used for writing?" (pen; spoon, computer) becomes "What is
     usually located at hand but not used for writing?", whose answer is the distractor that has the
-    first property and lacks the second. The item's notes must name it as `first_distractor`, as
+    first property and lacks the second. The item's notes must name it as `first_distractor`, as the
     released files shuffle the choices.
 
     Raises:
-        RecordError: If the two properties or the "and" between them are not found, or the notes do
+        RecordError: If the stem lacks the two properties or the "and" between them, or the notes do
             not say which wrong answer has the first property.
     """
     found = config.find_arguments(record.stem)
     if found is None or len(found.spans) != 2:
         raise RecordError(
-            f"{record.where}: the two arguments of {config.name} are not in {record.stem!r}"
+            f"{record.where}: the template of {config.name} finds no two arguments in "
+            f"{record.stem!r}"
         )
     (_, end), (start, _) = found.spans
     between, count = re.subn(
@@ -249,13 +264,13 @@ def but_not(record: Record, config: ProbeConfig) -> Record:
     answer = record.meta.get(FIRST_DISTRACTOR)
     if answer is None:
         raise RecordError(
-            f"{record.where}: nothing says which wrong answer has the first property, and that is "
-            "the answer of but_not. The released files do not say it; in a file of your own, write "
-            f'its text into the notes of each row, as "{FIRST_DISTRACTOR}"'
+            f"{record.where}: the notes do not say which wrong answer has the first property; "
+            "but_not needs it as the right answer. The released files do not say it; in your own "
+            f'file, add the text of that answer to the notes of each row as "{FIRST_DISTRACTOR}"'
         )
     if answer not in record.wrong:
         raise RecordError(
-            f"{record.where}: `{FIRST_DISTRACTOR}` is {answer!r}, and the wrong answers are "
+            f"{record.where}: `{FIRST_DISTRACTOR}` is {answer!r}, but the wrong answers are "
             + ", ".join(map(repr, record.wrong))
         )
     stem = record.stem[:end] + between + record.stem[start:]
@@ -267,10 +282,10 @@ VARIANTS: Mapping[str, Callable[[Record, ProbeConfig], Record]] = {"but_not": bu
 
 
 def vary(data: ProbeData, variant: str) -> ProbeData:
-    """Turn a split of a probe into one of its variants, called `<probe>_<variant>`.
+    """Turn a split of a probe into one of the probe's variants, called `<probe>_<variant>`.
 
     Raises:
-        ConfigError: If the probe's config declares no such variant.
+        ConfigError: If the probe's config has no such variant.
         RecordError: If a record does not allow it; the message names the record.
     """
     config = data.config

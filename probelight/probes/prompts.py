@@ -33,11 +33,11 @@ BETWEEN = "\n\n"  # examples, and the item behind them
 
 @dataclass(frozen=True)
 class LetterSettings(ranges.Settings):
-    """How the rule `letter` asks.
+    """How the scoring rule `letter` asks.
 
     Args:
-        orders: Orders of the choices: "one", that of the file; "cyclic", in which each choice has
-            each label once; "all", of up to 4 choices.
+        orders: Orders in which to list the choices: "one", that of the file; "cyclic", in which
+            each choice gets each label once; "all", for up to 4 choices.
     """
 
     orders: Orders = "one"
@@ -48,10 +48,10 @@ class PromptSettings(ranges.Settings):
     """The texts around items.
 
     Args:
-        file: Templates of letters, and of words in a chat.
-        system: Text of the system's message in a chat.
-        begin: Beginning of the answer in a chat, which the model goes on from.
-        seed: Of the draw of the examples and of their labels.
+        file: YAML file with the templates of prompts for a letter and of messages in a chat.
+        system: System message of a chat.
+        begin: Beginning of the answer in a chat, which the model continues.
+        seed: Seed for drawing the examples and their labels.
     """
 
     file: ranges.PathText = "configs/prompt/default.yaml"
@@ -96,7 +96,7 @@ class Templates:
                 raise ConfigError(f"{path}: `{name}`: {error}; write a brace as {{{{") from None
             if (given - {None}) != places:
                 wanted = " and ".join(f"{{{place}}}" for place in sorted(places))
-                raise ConfigError(f"{path}: `{name}` must have {wanted}, and no other place")
+                raise ConfigError(f"{path}: `{name}` must have {wanted}, and no other placeholder")
         return found
 
     def letters(self, record: Record, setup: Setup, order: Order) -> str:
@@ -107,7 +107,7 @@ class Templates:
         """
         if len(order) > len(LABELS):
             most = len(LABELS)
-            raise RecordError(f"{record.where}: {len(order)} choices; letters are for {most}")
+            raise RecordError(f"{record.where}: {len(order)} choices, but only {most} letters")
         listed = [
             self.choice.format(label=label, text=record.choices[place].strip())
             for label, place in zip(LABELS, order, strict=False)
@@ -201,9 +201,9 @@ class Prompts:
         others = self._in_turns([e for groups, e in self._drawn if own.isdisjoint(groups)])
         if len(others) < self.num_shots:
             raise UsageError(
-                f"--shots {self.num_shots}: the train split has {len(others)} items of other "
-                f"groups than {record.where}; give "
-                + (f"--shots {len(others)} or fewer" if others else "none")
+                f"--shots {self.num_shots}: the train split has only {len(others)} items outside "
+                f"the group of {record.where}; "
+                + (f"give --shots {len(others)} or fewer" if others else "leave it out")
             )
         return tuple(others[: self.num_shots])
 
@@ -252,8 +252,8 @@ def orders_of(record: Record, orders: Orders) -> list[Order]:
         return [places[first:] + places[:first] for first in places]
     if len(places) > MOST_PERMUTED:
         raise UsageError(
-            f"--letters.orders all: {record.where} has {len(places)} choices, and all orders are "
-            f"for {MOST_PERMUTED} at most; give --letters.orders cyclic"
+            f"--letters.orders all: {record.where} has {len(places)} choices, but at most "
+            f"{MOST_PERMUTED} can be listed in all orders; give --letters.orders cyclic"
         )
     return list(permutations(places))
 

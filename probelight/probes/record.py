@@ -1,7 +1,7 @@
-"""The record: a multiple-choice item, validated where it is read, and its group.
+"""The record: a multiple-choice item, validated when it is read, and its group.
 
-A minimal pair has no stem; its choices are two or more whole sentences, of which the right one is
-to be likelier.
+A minimal pair has no stem. Its choices are two or more whole sentences, and a model should give the
+right one the highest probability.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Record:
     """A multiple-choice item.
 
     Attributes:
-        id: The id in the file; ids may repeat, so (`id`, `position`) names an item.
+        id: The id in the file. Ids may repeat, so only (`id`, `position`) identifies an item.
         stem: Question or sentence, with exactly one `[MASK]` in MC-MLM probes; empty in minimal
             pairs.
         choices: Answer texts, in the order of the file; whole sentences in minimal pairs.
         answer: Index of the gold choice.
         meta: Facts about the item by name, see `META_FIELDS`.
         position: Line of the item in its file, from 1; 0 for an item not read from a file.
-        file: The file, for messages; the same items of another file are equal.
+        file: The file, for messages; it does not count when items are compared.
     """
 
     id: str
@@ -87,12 +87,12 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
 
     Args:
         record: The item.
-        setup: "mc_mlm" needs exactly one `[MASK]` in the stem; "minimal_pair" no mask, no stem and
-            sentences that differ.
+        setup: "mc_mlm" needs exactly one `[MASK]` in the stem; "minimal_pair" needs sentences that
+            differ, and no stem or mask.
 
     Raises:
         RepeatedSentenceError: If two sentences of a minimal pair are equal.
-        RecordError: If anything else is wrong; the message does not say where.
+        RecordError: If anything else is wrong; the message does not name file and line.
     """
     choice = "sentence" if setup == "minimal_pair" else "choice"
     if setup != "minimal_pair" and not record.stem.strip():
@@ -106,12 +106,12 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
     if setup == "minimal_pair":
         if record.stem.strip():
             raise RecordError(
-                "a minimal pair has no stem but whole sentences, and here is one: "
+                "a minimal pair has whole sentences and no stem, but this one has the stem "
                 f"{record.stem[:60]!r}"
             )
         if masked := [text for text in record.choices if MASK in text]:
             raise RecordError(
-                f"{MASK} in the sentence {masked[0][:60]!r}; those of a minimal pair have no gap"
+                f"{MASK} in the sentence {masked[0][:60]!r}; a minimal pair must not have a mask"
             )
         if len({text.strip() for text in record.choices}) < len(record.choices):
             raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")
@@ -127,18 +127,18 @@ def check_mask(stem: str) -> None:
     if stem.count(MASK) != 1:
         hint = ""
         if found := OTHER_MASK.search(stem.replace(MASK, "")):
-            hint = f": write {MASK} in place of {found[0]!r}; it becomes the mask of each model"
+            hint = f": write {MASK} instead of {found[0]!r}; it becomes each model's own mask"
         raise RecordError(f"{stem.count(MASK)} {MASK} in the stem; exactly one is needed{hint}")
 
 
 def with_mask(text: str) -> str:
-    """Return a text with `[MASK]` for its only blank, as `OTHER_MASK` finds it."""
+    """Return a text with `[MASK]` for its only blank, in any form that `OTHER_MASK` finds."""
     found = [] if MASK in text else OTHER_MASK.findall(text)
     return text.replace(found[0], MASK) if len(found) == 1 else text
 
 
 def share_choices(records: Sequence[Record]) -> bool:
-    """Return whether all items have the same choices, in any order; each is then a class."""
+    """Return whether all items have the same choices, in any order, like the classes of a task."""
     return len({frozenset(record.choices) for record in records}) == 1
 
 
@@ -152,9 +152,10 @@ def group_of(record: Record, group_by: GroupBy | None) -> str:
 
     Args:
         record: The item.
-        group_by: "cluster", "word" and "paradigm" are those of its meta; "arguments" its arguments
-            in any order, or the stem where no template fits; "stem" its words, those of the right
-            sentence of a minimal pair; None makes each item its own group (exact copies share one).
+        group_by: "cluster", "word" and "paradigm" group items by that field of `meta`. "arguments"
+            groups them by their arguments, in any order, or by the stem if no template fits.
+            "stem" groups them by the words of the stem, or of the right sentence of a minimal pair.
+            None makes each item its own group; exact copies share one.
 
     Raises:
         RecordError: If the item has no cluster, word or paradigm.
@@ -167,7 +168,7 @@ def group_of(record: Record, group_by: GroupBy | None) -> str:
         return " ".join((record.stem or record.gold).casefold().split())
     group = record.meta.get(group_by)
     if group is None or group == "":
-        raise RecordError(f"{record.where}: it has no `{group_by}` to be grouped by")
+        raise RecordError(f"{record.where}: the item has no `{group_by}` to group it by")
     return str(group)
 
 

@@ -58,7 +58,7 @@ def locate(
     cache_dir: str | Path | None,
     offline: bool | None,
 ) -> Located:
-    """Return the local path of a released file, fetched if necessary.
+    """Return the local path of a released file, downloaded if necessary.
 
     `mirror` is as in `load_probe`, the rest as in `probelight.io`. A DownloadError says what to do.
     """
@@ -74,19 +74,19 @@ def locate(
         return _mirrored(config, source, mirror)
     if own:
         advice = (
-            "`base_url` is the folder of the files, relative to the probe's YAML file, or an "
+            "`base_url` must be the folder of the files, relative to the probe's YAML file, or an "
             "address that begins with https://"
         )
         if config.base_url == EMBEDDED:
             advice = (
-                f"if {config.name} is a probe of the repository, this checkout is not complete; "
-                "for a probe of your own, say under `base_url` in which folder its files are"
+                f"if {config.name} is a shipped probe, this checkout is not complete; for a "
+                "probe of your own, set `base_url` to the folder of its files"
             )
         raise NotThereError(f"{_not_in(own, source)}; {advice}")
     if config.base_url is None:
         raise NotThereError(
-            f"{config.name}: there is no address to fetch it from. {config.get} Put it in the AI2 "
-            f"format at <mirror>/{config.mirror_folder}/{source.path} and give --mirror"
+            f"{config.name}: there is no address to download it from. {config.get} Save it in the "
+            f"AI2 format as <mirror>/{config.mirror_folder}/{source.path} and give --mirror"
         )
     url = f"{config.base_url.rstrip('/')}/{source.path}"
     path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
@@ -120,7 +120,7 @@ def _mirrored(config: Released, source: FileSource, mirror: str | Path) -> Locat
     if path := _in_folder(folder, source):
         return Located(path)
     own = config.own_folder
-    advice = f"nor is it in {own}" if own else "leave --mirror out to fetch it"
+    advice = f"nor is it in {own}" if own else "leave out --mirror to download it"
     raise NotThereError(f"{_not_in(folder, source)}; {advice}")
 
 
@@ -150,7 +150,7 @@ class ProbeData:
     """One split of a probe."""
 
     config: ProbeConfig
-    records: tuple[Record, ...]  # in file order; meta has `arguments`, and `template` if several
+    records: tuple[Record, ...]  # in file order; meta has `arguments`, and any `template`
     files: tuple[DataFile, ...]
     notices: tuple[str, ...]  # for a reader of the results ("505 ids repeat")
 
@@ -171,24 +171,25 @@ def load_probe(
         name_or_path: A name in configs/probe/, the path of such a .yaml file, or a config.
         split: One of the config's splits.
         mirror: A folder or address (file:// and http(s)://) with copies of the released files as
-            <mirror_folder>/<path>, gzipped or not. A probe's `own_folder` comes before it.
+            <mirror_folder>/<path>, gzipped or not. The probe's `own_folder` is searched first.
         cache_dir: See `probelight.io.package.cache_folder`.
         offline: See `probelight.io.download.is_offline`.
-        pairs: Whether to allow minimal pairs, on which nothing can be trained.
-        option: The option that chooses the split, for the message if there is none.
+        pairs: Whether to allow minimal pairs, which no model can be trained on.
+        option: The option that chooses the split, for the message if there is no such split.
 
     Raises:
-        ConfigError: If there is no such probe or split, or `pairs` does not allow it.
+        ConfigError: If there is no such probe or split, or it has minimal pairs and `pairs` is
+            False.
         RecordError: If a file is malformed; the message names file and line.
-        OSError: If a file cannot be had; the message says what to do.
+        OSError: If a file cannot be found or downloaded; the message says what to do.
     """
     config = (
         name_or_path if isinstance(name_or_path, ProbeConfig) else load_probe_config(name_or_path)
     )
     if config.setup == "minimal_pair" and not pairs:
         raise ConfigError(
-            f"{config.name} is of minimal pairs (setup minimal_pair): whole sentences, in which "
-            "nothing is to fill in or to answer; only `train.py zero-shot` scores them"
+            f"{config.name} has minimal pairs (setup minimal_pair): whole sentences with nothing "
+            "to fill in or to answer; only `train.py zero-shot` can score them"
         )
     if split not in config.splits:
         raise ConfigError(
@@ -211,7 +212,9 @@ def _read_released(
     offline: bool | None,
 ) -> ItemFile:
     if split not in config.files:
-        raise ConfigError(f"{config.name}: no released file of its {split!r} split; leave --mirror")
+        raise ConfigError(
+            f"{config.name}: its {split!r} split has no released file; leave out --mirror"
+        )
     source = config.files[split]
     found = locate(config, source, mirror, cache_dir, offline)
     try:
@@ -229,13 +232,13 @@ def _read_released(
         # Set aside, so that the next start fetches it anew; but not what no network could replace.
         aside = found.path.with_name(f"{found.path.name}.unreadable")
         if is_offline(offline):
-            advice = f"without offline mode, remove {found.path} and it is fetched anew"
+            advice = f"remove {found.path} and run without offline mode to download it again"
         else:
             with suppress(FileNotFoundError):  # another process was faster
                 found.path.replace(aside)
-            advice = f"the next start fetches it anew, and this one is kept as {aside}"
+            advice = f"the next run downloads it again; this file is kept as {aside}"
         raise RecordError(
-            f"{found.url}: what was downloaded cannot be read ({error}); {advice}"
+            f"{found.url}: the downloaded file cannot be read ({error}); {advice}"
         ) from error
     notices = read.notices
     if source.sha256 not in (None, sha256 := read.files[0].sha256):
@@ -244,24 +247,24 @@ def _read_released(
     for record in read.records:
         if len(record.choices) > config.num_choices:
             raise RecordError(
-                f"{record.where}: {len(record.choices)} choices; {config.name} has "
+                f"{record.where}: {len(record.choices)} choices; {config.name} has at most "
                 f"{config.num_choices}"
             )
         strange = set(record.choices) - set(config.candidates)
         if config.candidates and strange:
             raise RecordError(
-                f"{record.where}: {min(strange)!r} is none of the candidates of {config.name}"
+                f"{record.where}: {min(strange)!r} is not one of the candidates of {config.name}"
             )
     return replace(read, notices=notices)
 
 
 def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> ProbeData:
-    """Load a user's file as the `FILE_SPLIT` of a probe, its config inferred from its items.
+    """Load a user's file as the `FILE_SPLIT` of a probe, with a config inferred from its items.
 
     Args:
-        path: A file as `read_file` takes it.
+        path: A file that `read_file` can read.
         setup: "mc_mlm", "mc_qa" or "minimal_pair".
-        choices: Those of every item of a table that has no column of them.
+        choices: The choices of every item, for a table without a column of choices.
 
     Raises:
         ValueError: If the setup is none of these.
@@ -278,15 +281,15 @@ def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> Pr
 def load_files(
     name: str, paths: Mapping[str, str | Path], setup: Setup, choices: Sequence[str] = ()
 ) -> dict[str, ProbeData]:
-    """Load user files, by split, as one probe, its config inferred from all items.
+    """Load user files, by split, as one probe, with a config inferred from all items.
 
-    `setup`, `choices` and errors are those of `load_file`; `name` is its name in tables.
+    `setup`, `choices` and errors are those of `load_file`; `name` is the probe's name in tables.
     """
     read = {split: read_file(path, setup, choices) for split, path in paths.items()}
     for split, file in read.items():
         if choices and len(file.files) == 1:
             raise RecordError(
-                f"{paths[split]}: its items have choices of their own; leave --data.choices out"
+                f"{paths[split]}: its items have choices of their own; leave out --data.choices"
             )
     records = [record for file in read.values() for record in file.records]
     config = replace(
@@ -351,13 +354,13 @@ def read_file(
     candidates: Sequence[str] = (),
     **options: Unpack[Options],
 ) -> ItemFile:
-    """Read one file of items, in the form that its name and the setup say.
+    """Read one file of items; its name and the setup decide the format.
 
     Args:
         path: A .csv or .tsv table (`probes.importers.tables`), minimal pairs, or the AI2 format;
             plain or compressed.
         setup: The setup that each item must fit; None allows any.
-        candidates: The choices of every item of a table that has no column of them.
+        candidates: The choices of every item, for a table without a column of choices.
         **options: See `probelight.probes.importers.items.Options`.
 
     Raises:
@@ -378,7 +381,7 @@ def setup_of(paths: Iterable[str | Path]) -> Setup | None:
 
 
 def evaluation_splits(name_or_path: str | Path) -> list[str]:
-    """Return the splits of a probe that are measured where none is named, the first one first."""
+    """Return the splits of a probe to measure if the user names none, in order of preference."""
     known = load_probe_config(name_or_path).splits
     return [split for split in EVALUATION_SPLITS if split in known] or ["dev"]
 
@@ -386,12 +389,12 @@ def evaluation_splits(name_or_path: str | Path) -> list[str]:
 def load_entry(
     entry: str | Path, split: str | None = None, *, mirror: str | Path | None = None
 ) -> tuple[ProbeData, str]:
-    """Load the items that a name, `name:split` or a file of items stands for.
+    """Load the items of a probe (`name` or `name:split`) or of a file.
 
     Args:
         entry: A probe's name or the path of its config, alone or with a split; or a file of items.
-        split: Split of an entry that names none; by default the first one that is measured and
-            whose file is there.
+        split: The split to use if the entry names none; by default the first of
+            `evaluation_splits` whose file exists.
         mirror: As in `load_probe`.
 
     Returns:
@@ -413,7 +416,7 @@ def load_entry(
         if not others:
             raise
     data = load_probe(name, others[0], mirror=mirror, pairs=True)
-    notice = f"{name}: no {first} file there, {others[0]} in its place"
+    notice = f"{name}: there is no {first} file, so {others[0]} is used"
     return replace(data, notices=(*data.notices, notice)), others[0]
 
 

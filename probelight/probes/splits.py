@@ -1,6 +1,6 @@
 """Seeded splits and samples that depend only on the items, not on the order of the file.
 
-Splits keep groups of related items whole, which would leak from one side to the other.
+Splits keep groups of related items together; otherwise one side would give away the other.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from probelight.probes.record import GroupBy, Record, group_of
 
 
 class SplitError(ProbelightError, ValueError):
-    """Items that cannot be divided near the wanted size.
+    """Items cannot be divided near the requested size.
 
-    `nearest` is the number of items that the nearest possible division keeps, if there is one.
+    Attributes:
+        nearest: The number of items that the nearest possible division keeps; None if there is
+            none.
     """
 
     def __init__(self, message: str, nearest: int | None) -> None:
@@ -35,10 +37,21 @@ def grouped_split(
     fraction: float | None = None,
     seed: int = 0,
 ) -> tuple[list[Record], list[Record]]:
-    """Divide items into (kept, rest), whole groups (`group_of`) only, in whatever order they come.
+    """Divide items into two sides without dividing a group.
 
-    Groups are taken in a seeded order until the number of items is as near as whole groups allow to
-    `num_items`, or to a `fraction` of all. A larger number keeps all that a smaller one keeps.
+    Groups are kept in a seeded order until the number of items is as near to the requested size as
+    whole groups allow. A larger size keeps everything that a smaller one keeps. The order of the
+    items does not matter.
+
+    Args:
+        records: The items.
+        group_by: What makes items one group, see `group_of`.
+        num_items: How many items to keep.
+        fraction: Which share of the items to keep, instead of `num_items`.
+        seed: Seed for the order of groups and items.
+
+    Returns:
+        The kept items and the rest.
 
     Raises:
         ValueError: Unless exactly one of the sizes is given.
@@ -61,7 +74,7 @@ def grouped_split(
         possible = order[: min(max(num_kept, 1), len(order) - 1)]
         raise SplitError(
             f"{len(records)} items in {len(order)} group(s) by {group_by or 'item'} cannot be "
-            f"divided near {wanted}: both sides of a split need some",
+            f"divided near {wanted} items: one side of the split would be empty",
             sum(len(groups[name]) for name in possible) or None,
         )
     kept = {*order[:num_kept]}
@@ -74,9 +87,19 @@ def grouped_split(
 def share_of(
     records: Sequence[Record], group_by: GroupBy | None, fraction: float, seed: int
 ) -> tuple[list[Record], list[Record], str]:
-    """Divide items by a share, or as near to it as groups allow: (kept, rest, notice if not met).
+    """Divide items by a share, or as near to it as whole groups allow.
 
-    A SplitError says that all items are of one group.
+    Args:
+        records: The items.
+        group_by: What makes items one group, see `group_of`.
+        fraction: Which share of the items to keep.
+        seed: Seed for the order of groups and items.
+
+    Returns:
+        The kept items, the rest, and a notice if the share could not be met (else "").
+
+    Raises:
+        SplitError: If all items are in one group.
     """
     try:
         return *grouped_split(records, group_by, fraction=fraction, seed=seed), ""
@@ -84,7 +107,7 @@ def share_of(
         if error.nearest is None:
             raise
         kept, rest = grouped_split(records, group_by, num_items=error.nearest, seed=seed)
-        notice = f"{len(kept)} of {len(records)} items in place of a share of {fraction:g}"
+        notice = f"{len(kept)} of {len(records)} items instead of a share of {fraction:g}"
         return kept, rest, notice
 
 
@@ -100,19 +123,19 @@ def nested_sample(records: Sequence[Record], seed: int) -> list[Record]:
 
 
 class Replay(NamedTuple):
-    """Items of another task that are a part of every step; they come behind the dataset's own."""
+    """Replay: every training step includes items of another task, after the dataset's own items."""
 
-    num_items: int  # of which each is drawn as often as the others, give or take one
-    per_step: int
-    step_size: int  # items in an optimiser step, these among them
+    num_items: int  # of the other task; all are drawn equally often, give or take one
+    per_step: int  # of these in an optimiser step
+    step_size: int  # all items in an optimiser step
 
     @classmethod
     def of(cls, num_items: int, share: float, step_size: int) -> Replay:
-        """Return the replay whose items are a share of each step, as nearly as may be."""
+        """Return the replay whose items make up a share of each step, as nearly as possible."""
         return cls(num_items, min(max(1, round(share * step_size)), step_size - 1), step_size)
 
     def steps(self, num_items: int) -> int:
-        """Return the steps of an epoch over so many items of the dataset's own."""
+        """Return the steps of an epoch over this number of the dataset's own items."""
         return -(-num_items // (self.step_size - self.per_step))
 
 

@@ -120,8 +120,8 @@ def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
         parts = line.rsplit(maxsplit=1)
         if len(parts) != 2 or not parts[1].isdecimal():
             raise RecordError(
-                f"{path}:{number}: {line[:60]!r} is not a word and its count, divided by a tab or "
-                "spaces"
+                f"{path}:{number}: {line[:60]!r} is not a word and its count, with a tab or spaces "
+                "between them"
             )
         count = int(parts[1])
         num_tokens += count
@@ -130,7 +130,7 @@ def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
         if word in wanted:
             counts[word] += count
     if num_tokens == 0:
-        raise RecordError(f"{path}: no word is counted here")
+        raise RecordError(f"{path}: the file has no word counts")
     return Unigrams(dict(counts), num_tokens, num_types)
 
 

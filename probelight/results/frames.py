@@ -1,6 +1,6 @@
 """The results of a folder's runs as two data frames: one of every number, one of every item.
 
-Their columns are those of `NUMBERS` and `ITEMS`, in that order, whatever runs there are.
+Their columns are always those of `NUMBERS` and `ITEMS`, in that order.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ _OF_ROW = tuple(field.name for field in fields(Row) if field.name not in ("run_d
 
 
 def described(kind: type) -> dict[str, str]:
-    """Return what the docstring of a class says of its attributes."""
+    """Return the descriptions of a class's attributes, from its docstring."""
     found = parse(kind.__doc__ or "").params
     return {text.arg_name: " ".join((text.description or "").split()) for text in found}
 
 
 _ROW, _LINE = described(Row), described(ItemLine)
 NUMBERS: Mapping[str, str] = {
-    "run": "Key of the run, the name of its folder.",
-    "path": "Folder of the run, below that of the results; no two runs have the same.",
+    "run": "Key of the run: the name of its folder.",
+    "path": "Folder of the run, relative to the folder of the results; unique to the run.",
     **{name: _ROW.get(name, "") for name in _OF_ROW},
-    "subset": "The part of the set that was measured, as results.csv calls it; empty for all.",
-    "part": "The same as a `Subset`, with its kind and fields; None for all.",
-    "subset_kind": "Its kind, such as `template`; empty for all.",
-    "control_of": "The model whose architecture with random weights the run's model is.",
+    "subset": "The part of the items that was measured, as in results.csv; empty for all items.",
+    "part": "The same part as a `Subset`, with its kind and fields; None for all items.",
+    "subset_kind": "The kind of the part, such as `template`; empty for all items.",
+    "control_of": "Of a model with random weights: the model that has the same architecture.",
     "model_sha256": "Checksum of the weights.",
     "place": "Number of the row in its run, from 0.",
 }
 ITEMS: Mapping[str, str] = {
     "run": NUMBERS["run"],
     "path": NUMBERS["path"],
-    "protocol": "Name of the protocol of the run.",
+    "protocol": "The run's protocol.",
     "model": "The run's model.",
     "probe": "The run's probe.",
-    "item": "`name:id@position`, equal for the same item of two runs; the name is the probe's, or "
-    "the original task's for its items.",
+    "item": "`name:id@position`, the same in every run for the same item; the name is that of the "
+    "probe or of the original task.",
     **{field.name: _LINE.get(field.name, "") for field in fields(ItemLine)},
 }
 ORIGINAL = "original"  # in the name of an inoculation's sets of the original task
@@ -57,9 +57,9 @@ WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place
 
 @lru_cache(maxsize=2)
 def results_frame(results: Results) -> pd.DataFrame:
-    """Return a row for each number of all runs, in their order, with the columns of `NUMBERS`.
+    """Return one row per number of all runs, in the order of the runs.
 
-    A missing number is NA or NaN, a missing text "".
+    The columns are those of `NUMBERS`. A missing number is NA or NaN, and a missing text is "".
     """
     found = [
         {
@@ -84,13 +84,20 @@ def results_frame(results: Results) -> pd.DataFrame:
 def with_columns(
     frame: pd.DataFrame, rows: pd.DataFrame, names: Mapping[str, str], on: list[str]
 ) -> pd.DataFrame:
-    """Left-join columns of other rows, at most one for each value of `on`, renamed by `names`."""
+    """Left-join columns of another frame and rename them.
+
+    Args:
+        frame: The rows that get more columns.
+        rows: The other frame, with at most one row per value of `on`.
+        names: Its columns to add, by name, and their new names.
+        on: The columns to join on.
+    """
     return frame.merge(rows[[*on, *names]].rename(columns=dict(names)), how="left", on=on)
 
 
 @lru_cache(maxsize=2)
 def items_frame(results: Results) -> pd.DataFrame:
-    """Return a row for each item that a run answered, with the columns of `ITEMS`."""
+    """Return one row per item that a run answered, with the columns of `ITEMS`."""
     found = [
         {
             "run": run.key,
@@ -107,13 +114,13 @@ def items_frame(results: Results) -> pd.DataFrame:
 
 
 def item_columns(source: str, line: ItemLine) -> dict[str, Any]:
-    """Return the columns of an item: its name among those of a probe or task, and its answer."""
+    """Return the columns of an item; `source` is the name of its probe or task."""
     columns = {field.name: getattr(line, field.name) for field in fields(line)}
     return {"item": f"{source}:{line.name}", **columns}
 
 
 def source_of(run: Run, line: ItemLine) -> str:
-    """Return the name of the probe, original task or other set that an item of a run is from."""
+    """Return the name of the probe, original task or other set that an item comes from."""
     details = run.detail(InoculationDetails)
     if details and line.set.startswith(f"report_{OTHER}"):
         return line.set.removeprefix(f"report_{OTHER}").removesuffix("_before")

@@ -54,12 +54,12 @@ def read_hits(value: object, num_train: int, name: str) -> Hits:
     """Check and read a curve's hits.json, which messages call `name`; else a ValueError."""
     table = value.get("hits") if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping) or not isinstance(table, Mapping):
-        raise ValueError(f"{name}: it has no `groups` and `hits`")
+        raise ValueError(f"{name}: `groups` or `hits` is missing")
     groups = _indices(value.get("groups"), f"{name}: groups")
     runs = []
     for control, by_seed in table.items():
         if not isinstance(by_seed, Mapping) or not all(map(str.isdecimal, by_seed)):
-            raise ValueError(f"{name}: {control} has no hits by seed")
+            raise ValueError(f"{name}: {control} does not have hits by seed")
         for seed, items in by_seed.items():
             scores = _scores(items, f"{name}: {control}, seed {seed}", len(groups))
             runs.append(((str(control), num_train), int(seed), scores))
@@ -86,12 +86,12 @@ def runs_by_place(hits: Hits) -> Mapping[Place, Mapping[int, Floats]]:
 def read_sides(value: object, name: str) -> dict[str, Side]:
     """Check and read an inoculation's hits.json, which messages call `name`; else a ValueError."""
     if not isinstance(value, Mapping) or not all(isinstance(value.get(s), Mapping) for s in SIDES):
-        raise ValueError(f"{name}: it has no `probe` and `original`")
+        raise ValueError(f"{name}: `probe` or `original` is missing")
     sides = {}
     for side, written in value.items():
         place = f"{name}: {side}"
         if not isinstance(written, Mapping):
-            raise ValueError(f"{place}: no object")
+            raise ValueError(f"{place}: not an object")
         groups = _indices(written.get("groups"), f"{place}: groups")
         scores = {
             key: _scores(written.get(key), f"{place}: {key}", len(groups))

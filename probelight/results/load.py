@@ -1,4 +1,4 @@
-"""Read the results below a folder, and tell which could not be read, and why."""
+"""Read the results below a folder, and report which could not be read and why."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     for path in every:
         name = path.relative_to(root).as_posix()
         if path in earlier:
-            left_out[path] = f"{name}: of an earlier plan of the sweep, so not in this report"
+            left_out[path] = f"{name}: from an earlier plan of the sweep, so not in this report"
             continue
         try:
             read.append(read_run(path, name=name))
@@ -174,9 +174,9 @@ def _result_paths(given: Path, folder: Path) -> list[Path]:
     paths = paths or [*folder.glob(RESULT)]  # a fit's folder holds its result itself
     if not paths:
         raise FileNotFoundError(
-            f"{given}: no result is there. A report is made from the files {RUNS_FOLDER}/*/"
-            f"{RESULT} that zero-shot, inoculate and demo write below their "
-            "--output_dir; give that folder, or one that holds several of them"
+            f"{given}: no results here. Give the --output_dir of a command such as zero-shot, "
+            f"inoculate or demo, in which they are {RUNS_FOLDER}/*/{RESULT}, or a folder with "
+            "several of them"
         )
     return paths
 
@@ -185,7 +185,7 @@ def _damaged_plans(result_paths: Iterable[Path], root: Path) -> list[str]:
     """Return a sentence about each plan of a sweep that cannot be read."""
     return [
         f"{os.path.relpath(folder / PLANNED, root)}: damaged, so runs of an earlier plan are "
-        "counted too; give `sweep plan` again"
+        "counted too; rerun `sweep plan`"
         for folder in dict.fromkeys(path.parent.parent.parent for path in result_paths)
         if (folder / PLANNED).exists() and planned_cells(folder) is None
     ]
@@ -243,7 +243,7 @@ def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
         if first is not run:
             same = "the same numbers" if first.rows == run.rows else "OTHER numbers"
             repeated.append(
-                f"{run.path}: the run {run.key} is there twice, with {same}; "
+                f"{run.path}: the run {run.key} exists twice, with {same}; "
                 f"only the one in {first.path} is counted"
             )
     return [kept[key] for key in sorted(kept, key=lambda names: [*map(natural, names)])], repeated
@@ -266,7 +266,7 @@ def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:
         return replace(run, sides=read_sides(value, path))
     except (OSError, ValueError) as error:
         reason = _unreadable(error, root / path, path).removeprefix(path).lstrip(": ")
-        notices.append(f"{path}: not used, so intervals are from the counts alone ({reason})")
+        notices.append(f"{path}: not used, so intervals are based on counts alone ({reason})")
         return run
 
 
@@ -326,14 +326,14 @@ def unfinished_notices(folders: Iterable[Path], root: Path) -> list[str]:
     for run in failed[:MOST_UNFINISHED]:
         try:  # the last line of the traceback
             text = regular_file(run / ERROR).read_text(encoding="utf-8", errors="replace")
-            reason = (text.strip() or "without a reason").splitlines()[-1]
+            reason = (text.strip() or "no reason given").splitlines()[-1]
         except (OSError, RecordError) as error:  # a folder, say
             cause = str(error).removeprefix(f"{run / ERROR}: ")
             reason = f"{ERROR} cannot be read: {getattr(error, 'strerror', None) or cause}"
         name = run.relative_to(root).as_posix()
         notices.append(f"{name}: failed, so not in this report ({reason})")
     if len(failed) > MOST_UNFINISHED:
-        notices.append(f"{len(failed) - MOST_UNFINISHED:,} more runs failed; each has its {ERROR}")
+        notices.append(f"{len(failed) - MOST_UNFINISHED:,} more runs failed; see {ERROR} of each")
     if len(waiting) > MOST_UNFINISHED:
         names = ", ".join(waiting[:MOST_UNFINISHED])
         return [*notices, f"{len(waiting):,} runs are not finished yet: {names}, ..."]

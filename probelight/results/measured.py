@@ -94,8 +94,8 @@ def score_notices(*sets: Predictions) -> list[str]:
     notices = []
     if num_tied := sum(len(choices) > 1 for choices in best):
         notices.append(
-            f"{num_tied} {of_all} are ties: n choices share the best score, which counts 1/n if "
-            "the right one is among them"
+            f"{num_tied} {of_all} are ties: n choices share the best score, and the item counts "
+            "1/n if the right one is among them"
         )
     if num_lost := sum(not choices for choices in best):
         notices.append(
@@ -137,8 +137,8 @@ def near_tie_notices(predictions: Predictions) -> list[str]:
         return []
     return [
         f"{num_near} of {len(predictions.records)} items of {predictions.name} are near-ties: the "
-        f"best score is less than {NEAR:g} above the second, which another batch, device or "
-        "precision can turn"
+        f"best score is less than {NEAR:g} above the second, so another batch size, device or "
+        "precision may change the answer"
     ]
 
 

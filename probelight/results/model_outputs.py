@@ -77,18 +77,18 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
         if first is not outputs:
             raise UsageError(
                 f"{outputs.predictions}: {outputs.model} on {outputs.recorded_as} is in "
-                f"{first.predictions} already; leave one of them there"
+                f"{first.predictions} too; keep one of them"
             )
     if not found:
         raise UsageError(
-            f"{folder}: no recorded outputs are there; expected are {PREDICTIONS}-SET-MODEL with "
+            f"{folder}: it has no recorded outputs; it needs {PREDICTIONS}-SET-MODEL with "
             f"{PROBABILITIES}-SET-MODEL, or SET/MODEL.txt, where SET is {', '.join(sets)}"
         )
     for (kind, name, model), path in files.items():
         if kind == SPLIT:
             whose = name, visible(model)
             if whose not in found:
-                raise UsageError(f"{path}: there are no outputs of {model} on {name} it belongs to")
+                raise UsageError(f"{path}: the outputs of {model} on {name} are missing")
             found[whose] = replace(found[whose], split=path)
     order = list(sets)
     return sorted(
@@ -109,8 +109,8 @@ def read_recorded(outputs: Recorded, prompts: Sequence[tuple[str, str]]) -> Mode
         for number, (text, expected) in enumerate(zip(lines, prompts, strict=True), start=1):
             if _plain(text) != _plain(expected[place]):
                 raise RecordError(
-                    f"{path}:{number}: {text!r}, where {expected[place]!r} is expected: the lines "
-                    f"must be those of {outputs.recorded_as}, in their order"
+                    f"{path}:{number}: {text!r} instead of {expected[place]!r}: the lines must be "
+                    f"those of {outputs.recorded_as}, in the same order"
                 )
     parse = _words if outputs.probabilities else _python_list
     lists = _read(outputs.predictions, outputs, len(prompts), parse)
@@ -133,12 +133,12 @@ def _files(folder: Path, sets: Sequence[str]) -> dict[tuple[str, ...], Path]:
             match = re.fullmatch(pattern, path.name.removesuffix(".txt"))
             if match is None:
                 raise UsageError(
-                    f"{path}: no set and model can be read from its name; it must end in "
+                    f"{path}: its name does not tell the set and the model; it must end in "
                     f"-SET-MODEL, where SET is one of {', '.join(sets)}"
                 )
             first = paths.setdefault(match.groups(), path)
             if first is not path:
-                raise UsageError(f"{path}: {first.name} is there as well; leave one of them there")
+                raise UsageError(f"{path}: {first.name} exists too; keep one of them")
     return paths
 
 
@@ -150,8 +150,8 @@ def _in_one_folder(folder: Path, paths: Mapping[tuple[str, ...], Path]) -> Itera
         fellow = paths.get((other, name, model))
         if fellow is None:
             raise UsageError(
-                f"{path.with_name(path.name.replace(kind, other, 1))}: not there; it is expected "
-                f"next to {path.name}, a line for each context and target of {name}"
+                f"{path.with_name(path.name.replace(kind, other, 1))}: missing; put it next to "
+                f"{path.name}, with one line per context and target of {name}"
             )
         if kind == PREDICTIONS:
             lists = (folder / f"{name}-{kind}{end}" for kind in LISTS for end in ("", ".txt"))
@@ -178,8 +178,8 @@ def _lines(path: Path, outputs: Recorded, num_lines: int) -> list[str]:
         lines.pop()
     if len(lines) != num_lines:
         raise RecordError(
-            f"{path}: {len(lines)} lines, where {num_lines} are expected, one for each context and "
-            f"target of {outputs.recorded_as}"
+            f"{path}: {len(lines)} lines instead of {num_lines}, one per context and target of "
+            f"{outputs.recorded_as}"
         )
     return lines
 
@@ -191,7 +191,7 @@ def _plain(text: str) -> list[str]:
 
 def _words(text: str) -> tuple[str, ...]:
     if not text:
-        raise ValueError("empty; the model's best words are expected, with spaces between them")
+        raise ValueError("empty; write the model's best words, with spaces between them")
     return tuple(text.split())
 
 
@@ -201,7 +201,7 @@ def _python_list(text: str) -> tuple[str, ...]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError("a list of words is expected, such as ['dog', 'cat']")
+        raise ValueError("not a list of words; write it as ['dog', 'cat']")
     return tuple(words)
 
 
@@ -214,5 +214,5 @@ def _probability(text: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise ValueError(f"{text!r}, where a probability from 0 to 1 is expected, or nan")
+        raise ValueError(f"{text!r} is not a probability from 0 to 1, nor nan")
     return value

@@ -32,58 +32,63 @@ Line = TypeVar("Line", "ItemLine", "ContextLine")
 
 @dataclass(frozen=True, kw_only=True)
 class RuleAnswer:
-    """The answer to an item by one scoring rule."""
+    """The answer to an item by one scoring rule.
+
+    Attributes:
+        scores: One score per choice; None for -inf and NaN.
+        best: Indices of the best choices: several if they tie, none if a score is NaN.
+    """
 
     __pydantic_config__: ClassVar = {**STRICT, "extra": "ignore"}
 
-    scores: tuple[float | None, ...] = ()  # one per choice; None for -inf and NaN
-    best: tuple[int, ...]  # indices of the best choices, several on a tie; none where one is NaN
+    scores: tuple[float | None, ...] = ()
+    best: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ItemLine:
-    """An item as the model saw it, and its answer; the fields are written in this order.
+    """An item as the model saw it, and the model's answer; fields are written in this order.
 
-    Those from `group` on are optional: a line lacks one that has its default.
+    Fields from `group` on are optional: a line does not have a field that is at its default.
 
     Attributes:
-        set: The set that it was scored in; a curve's names control and seed, those of an
-            inoculation end in "_before" before it.
-        id: That of its file, where ids may repeat.
-        position: Its line there, from 1.
+        set: The set in which it was scored. For a curve it names the control and the seed; for an
+            inoculation it ends in "_before" if it was measured before the inoculation.
+        id: The id in the item's file, where ids may repeat.
+        position: The line in the item's file, from 1.
         question: The stem; empty in minimal pairs.
-        choices: The answers, "" where one pads a question.
-        scores: One per choice. In the file null is -inf, or NaN if `prediction` is null too; read,
-            both are None.
-        prediction: Index of the first of the best choices; None where a score is NaN.
-        tied: How many choices share the best score; 1 in files from before ties were counted.
+        choices: The answers; "" for an empty choice that pads the question.
+        scores: One score per choice. In the file null is -inf, or NaN if `prediction` is null too;
+            when read, both are None.
+        prediction: Index of the best choice, the first one if several tie; None if a score is NaN.
+        tied: How many choices share the best score; 1 in older files, which do not count ties.
         answer: Index of the gold choice.
-        correct: The item's score: 1 right, 0 wrong, 1/n for one of n best.
-        group: Its concept, as the item's file has it.
-        hops: Edges between the concept and the right answer.
-        distractor_type: The relation of the wrong answers to the right one.
-        distractor_hops: Edges to the wrong answers.
-        interval_group: Equal for items that intervals do not divide; None where each is its own
-            group, and in files from before it was recorded.
-        best: Indices of all best choices (zero-shot, where it scores by several rules).
-        by_rule: The answer by each of those rules.
+        correct: The item's score: 1 if right, 0 if wrong, 1/n if the gold is one of n best.
+        group: The item's concept, as in its file.
+        hops: Number of edges between the concept and the right answer.
+        distractor_type: How the wrong answers are related to the right one.
+        distractor_hops: Number of edges to the wrong answers.
+        interval_group: Number of the group of items that intervals do not divide; None if each item
+            is its own group, and in older files.
+        best: Indices of all best choices (zero-shot with several scoring rules).
+        by_rule: The answer by each of these rules.
         by_phrasing: The answer in each other wording (`zero-shot --phrasings`).
-        known: The item's class before any training, by its answers in all wordings (zero-shot) or
-            in the other ones (inoculation): HighlyKnown, MaybeKnown, WeaklyKnown or Unknown (after
-            Gekhman et al. 2024).
-        control: The control (curves, and inoculation under a control); empty where there is none,
-            or the set names it.
-        seed: Of the run that answered (curves); None where nothing was drawn.
-        before: The item's score before the training, or by the other model it is compared with.
-        forgetting_events: How often it turned from right to wrong from one epoch to the next
+        known: What the model knew of the item before any training, by its answers in all wordings
+            (zero-shot) or in the other wordings (inoculation): HighlyKnown, MaybeKnown, WeaklyKnown
+            or Unknown (after Gekhman et al. 2024).
+        control: The control (curves, and inoculation under a control); empty if there is none, or
+            if `set` names it.
+        seed: The seed of the run that answered (curves); None if nothing was drawn.
+        before: The item's score before training, or by the other model in a comparison.
+        forgetting_events: How often the item turned from right to wrong from one epoch to the next
             (dose and selection items of an inoculation, Toneva et al. 2019).
         confidence: Mean probability of the gold choice over the epochs (dose items, Swayamdipta et
             al. 2020).
-        variability: Its standard deviation over them.
-        correctness: Mean score over them.
-        pvi: Pointwise V-information in bits, against the same head trained without stems (curves
-            with the control choice_only, Ethayarajh et al. 2022).
-        conditional_pvi: The same against the head trained under the control no_language.
+        variability: Standard deviation of that probability over the epochs.
+        correctness: Mean score over the epochs.
+        pvi: Pointwise V-information in bits, compared with the same head trained without stems
+            (curves with the control choice_only, Ethayarajh et al. 2022).
+        conditional_pvi: The same, compared with the head trained under the control no_language.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -121,35 +126,47 @@ class ItemLine:
 
     @property
     def name(self) -> str:
-        """A unique name in its set, that of its `Record`."""
+        """A unique name in its set, the same as that of its `Record`."""
         return f"{self.id}@{self.position}"
 
     @property
     def asked(self) -> tuple[str, tuple[str, ...], int]:
-        """Question, choices and answer: equal for the same item of two files."""
+        """Question, choices and answer; equal for the same item in two files."""
         return self.question, self.choices, self.answer
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextLine:
-    """A context of a diagnostic, and the words that a model continued it with."""
+    """A context of a diagnostic, and the words with which a model continued it.
+
+    Attributes:
+        context: The text before the word.
+        target: The word whose probability was measured.
+        expected: Words that count as right; empty if hardly any word would be wrong.
+        predictions: The model's words, the most probable one first.
+        probability: The probability of the target; None if it has none.
+        split: Words that the model's tokenizer splits into several tokens.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
-    context: str  # all before the word
-    target: str = ""  # the word whose probability was measured
-    expected: tuple[str, ...] = ()  # words that count as right; none where hardly any is wrong
-    predictions: tuple[str, ...] = ()  # the model's words, the most probable one first
-    probability: float | None = None  # that of the target; None where it has none
-    split: tuple[str, ...] = field(default=(), metadata=_OPTIONAL)  # those that are several tokens
+    context: str
+    target: str = ""
+    expected: tuple[str, ...] = ()
+    predictions: tuple[str, ...] = ()
+    probability: float | None = None
+    split: tuple[str, ...] = field(default=(), metadata=_OPTIONAL)
 
 
 def write_predictions(
     run: RunFolder | Path, lines: Iterable[ItemLine | ContextLine], always: Collection[str] = ()
 ) -> None:
-    """Write predictions.jsonl of a run, or a file of no run, whole or not at all.
+    """Write predictions.jsonl atomically.
 
-    Fields in `always` are written even where they have their default.
+    Args:
+        run: The run, or the path of a file that belongs to no run.
+        lines: The lines.
+        always: Optional fields to write even if they have their default.
     """
     written = (line_as_json(line, always) for line in lines)
     if isinstance(run, RunFolder):
@@ -159,7 +176,12 @@ def write_predictions(
 
 
 def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> dict[str, Any]:
-    """Return a line as it is written: an optional field at its default only if `always` has it."""
+    """Return a line as JSON values.
+
+    Args:
+        line: The line.
+        always: Optional fields to include even if they have their default.
+    """
     values = {
         column.name: getattr(line, column.name)
         for column in fields(line)
@@ -174,7 +196,7 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
 
 
 def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
-    """Return the items that a run answered; none where it has no file, or is a diagnostic.
+    """Return the items that a run answered; none if it has no such file or is a diagnostic.
 
     Raises:
         UnreadableResultError: If the file or a line is damaged; the message names file and line.
@@ -183,7 +205,11 @@ def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
 
 
 def read_item_file(path: Path) -> tuple[ItemLine, ...]:
-    """Return the items of a predictions.jsonl whose run was not loaded."""
+    """Return the items in a predictions.jsonl without loading its run.
+
+    Raises:
+        UnreadableResultError: If the file or a line is damaged; the message names file and line.
+    """
     try:
         lines = read_json(path)
     except ValueError as error:
@@ -206,7 +232,11 @@ def _item_lines(lines: Iterable[Any], path: str) -> tuple[ItemLine, ...]:
 
 
 def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
-    """Return the contexts of a diagnostic run, in the order of its file."""
+    """Return the contexts of a diagnostic run, in the order of its file.
+
+    Raises:
+        UnreadableResultError: If the file or a line is damaged; the message names file and line.
+    """
     lines, path = results.read(run, PREDICTIONS) or [], f"{run.path}/{PREDICTIONS}"
     return tuple(line for _, line in _typed_lines(ContextLine, lines, path))
 
@@ -233,13 +263,16 @@ def _typed_lines(kind: type[Line], lines: Iterable[Any], path: str) -> list[tupl
 
 
 def difficulty_of(notes: Mapping[str, Any]) -> Subset | None:
-    """Return an item's cell of the heat maps of Richardson & Sabharwal 2020, figure 3, if noted.
+    """Return the cell of an item in the heat maps of Richardson & Sabharwal 2020, figure 3.
 
     Args:
-        notes: `hops` are the edges between the concept and the right answer, 0 where it asks for
-            the concept; `distractor_type` is "random", "sister", "hypernym" or "hyponym" ("sense"
-            in DictionaryQA), or any other word of a data file; `distractor_hops` are the edges to
-            the wrong answers, 0 for random ones.
+        notes: Facts about the item. `hops` is the number of edges between the concept and the right
+            answer, 0 if the item asks for the concept itself. `distractor_type` is "random",
+            "sister", "hypernym" or "hyponym" ("sense" in DictionaryQA), or any other word of a data
+            file. `distractor_hops` is the number of edges to the wrong answers, 0 for random ones.
+
+    Returns:
+        The cell, or None if the notes do not give it.
     """
     hops, kind = notes.get("hops"), notes.get("distractor_type")
     if hops is None or not kind:
@@ -262,16 +295,16 @@ def prediction_lines(
 ) -> list[ItemLine]:
     """Return the lines of a set.
 
-    `question` and `choices` are what the model saw: a control's words, not the probe's, and "" for
-    the empty answers that pad a question. Where a score is NaN, `prediction`, `tied` and `correct`
-    are None, 0 and 0.
+    `question` and `choices` are what the model saw: under a control the changed words, and "" for
+    the empty choices that pad a question. If a score is NaN, `prediction` is None, and `tied` and
+    `correct` are 0.
 
     Args:
         name: The set's name.
-        records: Its items.
-        scores: For each item a score per choice.
-        groups: (N,) group of each item, which intervals do not divide: its number becomes the
-            `interval_group`, unless each item is a group of its own.
+        records: The N items.
+        scores: One score per choice, for each item.
+        groups: (N,) the group of each item, which intervals do not divide. Its number becomes the
+            `interval_group`, unless each item is its own group.
     """
     lines = []
     for record, given, best in zip(records, scores, best_of_each(scores), strict=True):

@@ -1,7 +1,7 @@
 """result.json: the record of a finished run, with the data that it read and its artifacts.
 
-Under `files` are the size and checksum of each file of the run that a later one may read: its
-predictions and scores, its config and the model it kept. They are checked before each use.
+`files` has the size and checksum of each file of the run that a later run may read: predictions and
+scores, the config and the model that was kept. They are checked before each use.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def versions() -> dict[str, str]:
 
 
 def git_commit() -> str:
-    """Return the checkout's commit, with "+changes" when tracked files differ.
+    """Return the commit of the checkout, with "+changes" if tracked files differ from it.
 
-    It is empty where the package is installed: a repository around it is another project's.
+    It is empty if the package is installed: a repository around it is then another project's.
     """
     root = checkout()
     if root is None:
@@ -89,23 +89,36 @@ class FromFiles(Protocol):
 
 
 def set_command(name: str, arguments: Sequence[str]) -> None:
-    """Keep the command line for the command's folders, without users and passwords of addresses."""
+    """Record the command line for the command's folder, without credentials in addresses.
+
+    Args:
+        name: The command.
+        arguments: Its arguments, as the user typed them.
+    """
     COMMAND_LINE.set(_CREDENTIALS.sub("", f"{program()} {name} {shlex.join(arguments)}".strip()))
 
 
 def data_files(sets: Iterable[FromFiles]) -> tuple[DataFile, ...]:
-    """Return the data files of some sets, each file once, by their names without folders."""
+    """Return the data files of some sets, each file once, with names but without folders."""
     files = {file.sha256: file for part in sets for file in part.files}
     return tuple(replace(file, path=Path(file.path).name) for file in files.values())
 
 
 def checksums(*sets: FromFiles) -> list[str]:
-    """Return the checksums of the files of sets: a run with changed files is another run."""
+    """Return the checksums of the files of sets; a run on changed files is a different run."""
     return [file.sha256 for part in sets for file in part.files]
 
 
 def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
-    """Refuse sets whose files no longer have the checksums that they were planned with."""
+    """Refuse sets whose files have changed since a run was planned.
+
+    Args:
+        planned: Checksums of the files when the run was planned.
+        sets: The sets as they were read now.
+
+    Raises:
+        UsageError: If a checksum differs; the message names the files.
+    """
     read = {file.sha256: file.path for part in sets for file in part.files}
     if read.keys() != set(planned):
         others = [path for sha256, path in read.items() if sha256 not in planned]
@@ -115,20 +128,20 @@ def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
 def changed_since(paths: Iterable[str]) -> UsageError:
     """Return the error about files that have changed since a run was planned."""
     return UsageError(
-        f"{', '.join(paths)}: changed since it was planned; give the command again (of a sweep, "
+        f"{', '.join(paths)}: changed since the run was planned; rerun the command (for a sweep, "
         "`train.py sweep plan`)"
     )
 
 
 class FileState(TypedDict):
-    """Size and checksum of a file, as result.json holds them."""
+    """Size in bytes and checksum of a file, as in result.json."""
 
     size: int
     sha256: str
 
 
 def artifacts_of(run: Path) -> dict[str, FileState]:
-    """Return the size and checksum of a run's artifacts, by path in its folder."""
+    """Return the size and checksum of a run's artifacts, by their paths in the run's folder."""
     found: dict[str, FileState] = {}
     paths = (run / name for name in _READ_AGAIN)
     for path in filter(Path.is_file, [*paths, *sorted((run / MODEL).rglob("*"))]):
@@ -139,7 +152,11 @@ def artifacts_of(run: Path) -> dict[str, FileState]:
 
 
 def read_result(path: Path) -> Mapping[str, Any]:
-    """Read the result.json of a run; the ValueError of a damaged one says what to remove."""
+    """Read the result.json of a run.
+
+    Raises:
+        ValueError: If it is damaged; the message says what to remove.
+    """
     try:
         result = read_json(path)
     except ValueError as error:
@@ -152,9 +169,16 @@ def read_result(path: Path) -> Mapping[str, Any]:
 
 
 def check_artifact(run: Path, part: str) -> None:
-    """Refuse a file or folder (such as `MODEL`) of a finished run that has changed since.
+    """Refuse a file or folder of a finished run that has changed since the run ended.
 
-    Nothing is known of a run that has not ended, or ended before checksums were recorded.
+    Files of a run that has not ended, or that recorded no checksums, are not checked.
+
+    Args:
+        run: The run's folder.
+        part: Path of the file or folder in it, such as `MODEL`.
+
+    Raises:
+        ValueError: If it has changed; the message says what to do.
     """
     if not (run / RESULT).is_file():
         return
@@ -164,7 +188,16 @@ def check_artifact(run: Path, part: str) -> None:
 
 
 def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
-    """Return how a file or folder differs from a run's recorded `files`, "NAME: ...", or None."""
+    """Return how a file or folder differs from what its run recorded.
+
+    Args:
+        run: The run's folder.
+        recorded: The `files` of its record.
+        part: Path of the file or folder in the run's folder.
+
+    Returns:
+        A text that begins with the name of the changed file, or None if nothing has changed.
+    """
     for name, state in recorded.items():
         if name != part and not name.startswith(f"{part}/"):
             continue
@@ -172,22 +205,29 @@ def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
         if not path.is_file():
             return f"{name}: missing since the run ended"
         if not isinstance(state, Mapping) or not state.keys() >= FileState.__required_keys__:
-            return f"{name}: {RESULT} does not say what the run left of it"
+            return f"{name}: {RESULT} does not have its size and checksum"
         if (size := path.stat().st_size) != state["size"]:
             left = state["size"]
-            return f"{name}: changed since the run ended ({size} bytes where it left {left})"
+            return f"{name}: changed since the run ended ({left} bytes then, {size} now)"
         if sha256_of(path) != state["sha256"]:
             return f"{name}: changed since the run ended"
     return None
 
 
 def remedy(run: Path) -> str:
-    """Return what to do where a run has changed."""
-    return f"remove {run} and give the command that made it again"
+    """Return advice for a run whose files have changed or are damaged."""
+    return f"remove {run} and rerun the command that made it"
 
 
 def check_model(folder: str | Path) -> None:
-    """Refuse a model that a finished run kept (RUN/checkpoints/best) if it has changed since."""
+    """Refuse a model that a finished run kept, if it has changed since the run ended.
+
+    Args:
+        folder: The model's folder; only those of runs (RUN/checkpoints/best) are checked.
+
+    Raises:
+        ValueError: If it has changed; the message says what to do.
+    """
     path = user_path(folder).absolute()
     run = path.parent.parent
     if path == run / MODEL:
@@ -196,53 +236,87 @@ def check_model(folder: str | Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
-    """Where a model comes from; `loaded_from` distinguishes models of one name."""
+    """Where a model comes from.
 
-    loaded_from: str = ""  # path, Hub name (with its revision), or word vectors
-    hub_id: str | None = None  # its id on the Hub; None for a folder, a baseline or random weights
-    revision: str | None = None  # branch, tag or commit on the Hub, if the user gave one
-    vectors: str = ""  # name of its word vectors; empty where it has none
-    control_of: str = ""  # model whose architecture it has, with random weights; else empty
+    Attributes:
+        loaded_from: Path, Hub name with revision, or word vectors. It distinguishes models that
+            have the same name.
+        hub_id: Id on the Hub; None for a folder, a baseline or random weights.
+        revision: Branch, tag or commit on the Hub, if the user gave one.
+        vectors: Name of its word vectors; empty if it has none.
+        control_of: Of a model with random weights: the model whose architecture it has. Else empty.
+    """
+
+    loaded_from: str = ""
+    hub_id: str | None = None
+    revision: str | None = None
+    vectors: str = ""
+    control_of: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """The content of result.json."""
+    """The content of result.json.
+
+    Attributes:
+        protocol: The protocol of the run.
+        model: Name of the model, as in tables.
+        probe: Name of the probe; empty for an analysis of several.
+        rows: The measured numbers.
+        counts: Number of items of each part.
+        notices: Sentences for the reader of a report.
+        seeds: Seeds of the run.
+        data: The data files that the run read.
+        source: Where the model comes from.
+        dtype: Precision of the weights that answered.
+        num_rescored: Number of items that this precision could not decide, so that they were scored
+            again in float32.
+        model_sha256: Checksum of the weights: those that a training run kept, or that another run
+            loaded.
+        seconds: Duration of the run.
+        hits_file: The file of the items' scores (`results.hits`), if there is one.
+        details: Parts that only some protocols have, each written under its own key.
+        facts: More facts for people who read the file; no program uses them.
+        versions: Versions of Python and of the packages that decide the numbers.
+        git_commit: Commit of the checkout.
+        key: Name of the run's folder; set when the run is finished.
+        files: Size and checksum of each file that a later run may read.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
     protocol: str
-    model: str = ""  # as tables call it
-    probe: str = ""  # empty for an analysis over several
-    rows: tuple[Row, ...] = field(default_factory=tuple)  # written even where there are none
-    counts: Mapping[str, int] = field(default_factory=dict)  # number of items of each part
-    notices: tuple[str, ...] = ()  # sentences for the reader of a report
+    model: str = ""
+    probe: str = ""
+    rows: tuple[Row, ...] = field(default_factory=tuple)  # written even if there are none
+    counts: Mapping[str, int] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
-    data: tuple[DataFile, ...] = ()  # the files that it read
+    data: tuple[DataFile, ...] = ()
     source: ModelSource = ModelSource()
-    dtype: str = "float32"  # precision of the weights that answered
-    num_rescored: int = 0  # items that it could not decide, which were scored again in float32
-    model_sha256: str = ""  # of the weights: those kept by a training, those loaded by any other
+    dtype: str = "float32"
+    num_rescored: int = 0
+    model_sha256: str = ""
     seconds: float | None = None
-    hits_file: str = ""  # the file of the items' scores (`results.hits`), if there is one
-    details: tuple[Details, ...] = ()  # what only its protocol has, each under a key of its own
-    facts: Mapping[str, Any] = field(default_factory=dict)  # for readers of the file alone
-    versions: Mapping[str, str] = field(default_factory=versions)  # of what decides the numbers
-    git_commit: str = field(default_factory=git_commit)  # of the checkout
-    key: str = ""  # name of the run's folder; known when it is finished
-    files: Mapping[str, FileState] = field(default_factory=dict)  # of what a later run may read
+    hits_file: str = ""
+    details: tuple[Details, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=versions)
+    git_commit: str = field(default_factory=git_commit)
+    key: str = ""
+    files: Mapping[str, FileState] = field(default_factory=dict)
 
     def detail(self, kind: type[D]) -> D | None:
-        """Return the details of a kind; None where the run has none."""
+        """Return the details of a kind, or None if the run has none."""
         return next((detail for detail in self.details if isinstance(detail, kind)), None)
 
     def with_details(self, *details: Details | None) -> Self:
-        """Return the record with these details in place of others of their kinds."""
+        """Return the record with these details, which replace others of the same kind."""
         by_key = {detail.key: detail for detail in (*self.details, *details) if detail is not None}
         return replace(self, details=tuple(by_key[key] for key in DETAILS if key in by_key))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the file holds."""
+        """Return the content of the file."""
         value: dict[str, Any] = {"format": FORMAT}
         for part in fields(RunRecord):
             found = getattr(self, part.name)
@@ -255,15 +329,19 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], name: str) -> Self:
-        """Read the record that `to_json` wrote, from a file that messages call `name`.
+        """Read the record that `to_json` wrote.
+
+        Args:
+            value: The content of the file.
+            name: The file's name, for messages.
 
         Raises:
-            ValueError: If it is of another version of the program, or malformed.
+            ValueError: If another version of Probelight wrote it, or it is malformed.
         """
         if value.get("format") != FORMAT:
             raise ValueError(
-                f"{name}: written by another version of Probelight, which this one does not read; "
-                "give the command again with another --output_dir"
+                f"{name}: written by another version of Probelight, which this one cannot read; "
+                "rerun the command with another --output_dir"
             )
         details = tuple(
             typed(kind, value[key], name, within=key)
@@ -282,7 +360,11 @@ class RunRecord:
 
     @staticmethod
     def read(path: Path) -> RunRecord:
-        """Read the record in a file; a ValueError if it is damaged or of another version."""
+        """Read the record in a file.
+
+        Raises:
+            ValueError: If it is damaged, or another version of Probelight wrote it.
+        """
         return RunRecord.from_json(read_result(path), str(path))
 
 

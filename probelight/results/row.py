@@ -1,4 +1,4 @@
-"""A measured number with what it was measured on, and results.csv, the one long table of them."""
+"""A row: one number and what it was measured on; and results.csv, the table of all rows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ Role = Literal["", "model", "baseline", "control"]
 
 @dataclass(frozen=True)
 class Subset:
-    """A part of the items that a run measured, or one of the things it counted on them.
+    """A part of the items that a run measured, or one of the things that it counted on them.
 
-    result.json holds the kind and the fields, for programs; results.csv holds the text, for people.
+    Attributes:
+        kind: The kind of part, such as "template".
+        text: How results.csv and tables, which people read, name the part.
+        fields: What distinguishes it from other parts of its kind, for programs; result.json has
+            these and the kind.
     """
 
-    kind: str  # the sort of part, such as "template"
-    text: str  # what results.csv and tables call it
-    fields: tuple[tuple[str, Any], ...] = ()  # what distinguishes it from others of its kind
+    kind: str
+    text: str
+    fields: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, kind: str, text: str, **fields: str | float | bool | tuple[str, ...]) -> Subset:
@@ -43,7 +47,7 @@ class Subset:
         return dict(self.fields)[name]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the kind and the fields, with the text unless these give it."""
+        """Return the kind and the fields, and the text unless it follows from them."""
         value = {"kind": self.kind, **dict(self.fields)}
         if self.kind in TEXTS and _text_of_kind(self.kind, dict(self.fields)) == self.text:
             return value
@@ -51,7 +55,11 @@ class Subset:
 
     @staticmethod
     def from_json(value: object) -> Subset:
-        """Read the part that `to_json` wrote; a ValueError if it is none."""
+        """Read the part that `to_json` wrote.
+
+        Raises:
+            ValueError: If the value is not a part.
+        """
         if isinstance(value, dict) and isinstance(kind := value.get("kind"), str):
             fields = {
                 name: tuple(found) if isinstance(found, list) else found
@@ -64,7 +72,7 @@ class Subset:
                 text = value["text"] if "text" in value else _text_of_kind(kind, fields)
                 if isinstance(text, str):
                     return Subset.of(kind, text, **fields)
-        raise ValueError(f"is {value!r}, which names no part of a set")
+        raise ValueError(f"is {value!r}, which is not a part of a set")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, kind: object, handler: object) -> CoreSchema:
@@ -129,41 +137,42 @@ class Row:
     """One measured number, and what it was measured on.
 
     A column that does not apply is "" (text) or None. Accuracies, shares and costs are fractions
-    (0.612), never per cent.
+    (0.612), never percentages.
 
     Attributes:
-        protocol: Which command's work it is, such as "zero_shot", "curve" or "inoculation".
+        protocol: The protocol that measured it, such as "zero_shot", "curve" or "inoculation".
         model: Name of the model.
-        probe: Name of the probe, or of the original task where that is all that is measured.
+        probe: Name of the probe, or of the original task if only that was measured.
         control: Version of the probe, such as "standard" or "no_language".
         mode: The head or scorer that answers, such as "mlp", "full", "zero_shot" or
-            "pseudo_log_likelihood"; "imported" and the use of its scores where another program
-            answered; empty where no model does.
-        scoring: The rule that chooses the answer in place of the model's own score: one of
-            `probelight.metrics.scoring_rules.RULES`, or a simple rule that an audit counts, such as
-            "the longest answer".
-        num_train: Probe examples that were trained on.
-        dose: k of an inoculation.
-        extra: Original-task examples for each of them: "none", "x1" or "x2".
-        keeping: How an inoculation keeps what was known: "replay", "l2_sp", "distillation" or the
-            `Tuning.method` of an adapter, such as "lora"; empty where it does not.
-        strength: How much of that: a share of each batch, a weight of the penalty, or a rank.
-        learning_rate: Peak rate.
-        epoch: The epoch that is measured.
-        seed: Seed of the sample, its order and dropout.
-        split: The split that is measured.
-        subset: The part of the set; None for the whole.
-        perturbation: What was done to the contexts of a diagnostic.
-        metric: What is measured, such as "accuracy", "chance" or "inoculation_cost".
+            "pseudo_log_likelihood". If another program answered, "imported" and how its scores
+            were used. Empty if no model answers.
+        scoring: The rule that chooses the answer, if it is not the model's own score: one of
+            `probelight.metrics.scoring_rules.RULES`, or a simple rule of an audit, such as "the
+            longest answer".
+        num_train: Number of probe examples in training.
+        dose: Number k of probe examples of an inoculation.
+        extra: Original-task examples for each probe example: "none", "x1" or "x2".
+        keeping: Method against forgetting of an inoculation: "replay", "l2_sp", "distillation" or
+            the `Tuning.method` of an adapter, such as "lora"; empty if there is none.
+        strength: Strength of that method: a share of each batch, a weight of the penalty, or a
+            rank.
+        learning_rate: Peak learning rate.
+        epoch: The epoch that was measured.
+        seed: Seed of the training sample, its order and dropout.
+        split: The split that was measured.
+        subset: The part of the items that was measured; None for all items.
+        perturbation: How the contexts of a diagnostic were changed.
+        metric: What was measured, such as "accuracy", "chance" or "inoculation_cost".
         value: The number.
         ci_low: Lower end of its 95% interval.
-        ci_high: Upper end.
-        num_items: Items that it is of.
-        num_groups: Groups of them that the interval does not divide.
-        role: A "model", a "baseline" it must be better than, or its own architecture with random
-            weights as a "control"; empty where two are compared.
-        kind: The model type, such as "transformer" or "esim"; empty where two are compared.
-        run_dir: Folder of the run below the command's; known when the run is finished.
+        ci_high: Upper end of its 95% interval.
+        num_items: Number of items it was measured on.
+        num_groups: Number of groups of items, which the interval does not divide.
+        role: "model", "baseline" (which a model must beat) or "control" (the model's architecture
+            with random weights); empty in comparisons.
+        kind: The model type, such as "transformer" or "esim"; empty in comparisons.
+        run_dir: Folder of the run, relative to the command's folder; set when the run is finished.
     """
 
     # The default of `value` is none that may be read: a row without one is refused.
@@ -198,13 +207,13 @@ class Row:
 
     @property
     def kept(self) -> str:
-        """How what was known was kept, with its strength: "l2_sp 0.01"; empty where it was not."""
+        """The method against forgetting and its strength, as "l2_sp 0.01"; empty without one."""
         strength = "" if self.strength is None else f" {self.strength:g}"
         return f"{self.keeping}{strength}" if self.keeping else ""
 
     @property
     def subset_text(self) -> str:
-        """The part as results.csv calls it; empty for the whole set."""
+        """The part as results.csv names it; empty for all items."""
         return "" if self.subset is None else self.subset.text
 
     def to_json(self) -> dict[str, Any]:
@@ -218,10 +227,10 @@ RESULT_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Row))
 
 
 def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return a run's rows as files have them now: rules as `scoring`, which once were the `mode`.
+    """Bring the rows of an older run up to date: scoring rules move from `mode` to `scoring`.
 
-    Those of a zero-shot run get the mode of the accuracy by the model's own score, and the bundled
-    model its current name.
+    In a zero-shot run these rows get the mode of the accuracy by the model's own score. The bundled
+    model gets its current name.
     """
     modes = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
     mode_of_run = next(modes, "")
@@ -238,7 +247,15 @@ def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def write_results(path: Path, rows: Iterable[Row]) -> None:
-    """Write results.csv atomically: the columns in their order, finite floats in full."""
+    """Write results.csv atomically, with floats in full precision.
+
+    Args:
+        path: The file.
+        rows: The rows, in the order to write.
+
+    Raises:
+        ValueError: If a number is infinite or NaN.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(RESULT_COLUMNS)

@@ -102,8 +102,8 @@ class CommandFolder:
                 return
             if not self._claim.lock(exclusive=True):
                 raise ConfigConflictError(
-                    f"another process is at work in {self.path} with another config, or this file "
-                    "system does not say; choose another --output_dir, or remove the folder"
+                    f"another process is working in {self.path} with another config, or this file "
+                    "system cannot tell; choose another --output_dir, or remove the folder"
                 )
             # Until now another one could have been alone, and computed something.
             if not self._has_other_config(config_path, text):
@@ -114,7 +114,7 @@ class CommandFolder:
             write_text_atomic(self.path / COMMAND, command + "\n")
         write_text_atomic(config_path, text)
         if exists:
-            print(f"{config_path}: replaced, as the config before computed nothing")
+            print(f"{config_path}: replaced, as nothing was computed with the previous config")
             self._claim.lock(exclusive=False)
 
     def _has_other_config(self, config_path: Path, text: str) -> bool:
@@ -216,7 +216,7 @@ class RunFolder:
         try:
             return read_json(path)
         except ValueError as error:
-            raise ValueError(f"{error}; remove {self.path}, the run begins anew") from error
+            raise ValueError(f"{error}; remove {self.path} to begin the run again") from error
 
     def write(self, name: str, value: Any) -> None:
         """Write a JSON file atomically."""
@@ -284,7 +284,7 @@ def _conflict(path: Path, before: str, now: str, files: Mapping[str, str]) -> st
     )
     difference = "\n".join(line for line in lines if not line.startswith("@@"))
     changed = [name for sha256, name in files.items() if sha256 not in before]
-    cause = f" or data ({', '.join(changed)} is not what it was made with)" if changed else ""
+    cause = f" or data (these files have changed: {', '.join(changed)})" if changed else ""
     return (
         f"{path.parent} was made with another config{cause}; choose another --output_dir. "
         f"The difference:\n{difference}"
@@ -360,8 +360,8 @@ def read_metrics(path: Path) -> list[Logged]:
             ]
     except (csv.Error, TypeError, ValueError):
         raise ValueError(
-            f"{path}: its lines are not whole ones of {','.join(METRICS_COLUMNS)}; remove "
-            f"{path.parent} and give the command that made it again"
+            f"{path}: not all lines have the columns {','.join(METRICS_COLUMNS)}; remove "
+            f"{path.parent} and rerun the command that made it"
         ) from None
 
 

@@ -48,7 +48,7 @@ def test_a_builders_config_is_that_of_a_probe_with_its_controls(name: str, tmp_p
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no probe age_big is shipped, but age_small, "):
+    with pytest.raises(ValueError, match="age_big is not shipped; choose from age_small, "):
         build_probes(tmp_path, names=["age_big"])
 
 

@@ -59,7 +59,7 @@ def test_repeated_questions_and_contradictions() -> None:
     [found] = repeated_questions([first, item("q?", "c", "a", name="4")])
     assert found.check == "right elsewhere"
     [found] = repeated_questions([first, item("q?", "b", "a", name="4")])  # the same choices
-    text = "'a' is right under the same stem in 1@0"
+    text = "'a' is right for the same stem in 1@0"
     assert (found.check, found.text) == ("right elsewhere", text)
     [found] = repeated_questions([first, item("q?", "c", "d", name="5")])
     assert found.check == "stem with two answers"
@@ -76,7 +76,7 @@ def test_positions() -> None:
     items = [item(str(n), "a", "b", answer=n % 4 == 0) for n in range(100)]
     assert not [*unbalanced_positions(items)]
     found = unbalanced_positions([*items, item("x", "a", "b"), item("y", "a", "b")])
-    texts = ["77 of 102 golds are at place 1", "25 of 102 golds are at place 2"]
+    texts = ["the gold is choice 1 in 77 of 102 items", "the gold is choice 2 in 25 of 102 items"]
     assert [one.text for one in found] == texts
 
 

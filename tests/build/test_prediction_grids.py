@@ -57,5 +57,5 @@ def test_the_patterns_of_the_probes_find_the_arguments(wording: Wording) -> None
 
 @pytest.mark.parametrize("values", [(), (20,), (20, 20)])
 def test_a_grid_needs_different_values(values: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="grid A: at least two different values"):
+    with pytest.raises(ValueError, match="grid A: give at least two values"):
         grid_of("A", values, "paper")

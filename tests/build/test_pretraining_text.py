@@ -46,7 +46,7 @@ def test_characters_come_first_then_whole_words_then_what_was_trained() -> None:
 
 
 def test_too_small_a_vocabulary_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"vocab_size=10 is too small for \d+ pieces"):
+    with pytest.raises(ValueError, match=r"vocab_size=10 is too small: \d+ tokens"):
         train_wordpiece(DOGS, ["younger", "Blah", "115"], vocab_size=10)
 
 
@@ -108,7 +108,7 @@ def test_rare_entries_are_left_out_and_running_text_is_kept(
 
 def test_a_mistyped_source_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"called 'alise' \(did you mean 'alice'\?\); there are wor"
+        UsageError, match=r"called 'alise' \(did you mean 'alice'\?\); choose from wor"
     ):
         build_text(tmp_path / "text", **SETTINGS, sources=["alise"], common_words=0)
     assert not (tmp_path / "text").exists()

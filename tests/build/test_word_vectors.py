@@ -53,5 +53,5 @@ def test_file_is_gloves_format_frequent_words_first_and_repeatable(tmp_path: Pat
 
 
 def test_too_few_words(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="3 words are too few for vectors of 50 numbers"):
+    with pytest.raises(ValueError, match="3 words are too few for vectors of 50 dimensions"):
         build_word_vectors(["a b c"], tmp_path / "v")

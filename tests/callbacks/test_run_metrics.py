@@ -52,7 +52,7 @@ def test_a_resumed_run_leaves_the_file_of_an_undisturbed_one(tmp_path: Path) -> 
 
 def test_a_damaged_file_is_named_before_it_is_gone_on_with(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text("step,epoch\n")
-    with pytest.raises(ValueError, match=r"metrics.csv: its lines .*; remove "):
+    with pytest.raises(ValueError, match=r"metrics.csv: not all lines .*; remove "):
         RunMetrics(tmp_path / "metrics.csv")
 
 

@@ -161,7 +161,7 @@ def test_what_is_drawn_is_what_runs_log() -> None:
     }  # fmt: skip
     [curve] = [panel for panel in panels if panel.title.startswith("Accuracy against")]
     assert (curve.x, curve.log_x) == ("learning_curve/num_examples", True)
-    [given] = [panel for panel in panels if panel.title.startswith("What inoculation gave")]
+    [given] = [panel for panel in panels if panel.title.startswith("Gain and cost of")]
     assert (given.x.name, given.y.name) == ("report/original_accuracy", "report/probe_accuracy")
 
 

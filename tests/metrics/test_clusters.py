@@ -27,7 +27,7 @@ def test_a_cluster_with_ties_counts_the_product_of_its_items() -> None:
 
 @pytest.mark.parametrize(("correct", "clusters"), [([], []), ([True], ["a", "b"])])
 def test_refuses_what_does_not_match(correct: list[bool], clusters: list[str]) -> None:
-    with pytest.raises(ValueError, match="cluster names"):
+    with pytest.raises(ValueError, match="clusters; give one per item"):
         strict_scores(correct, clusters)
 
 

@@ -38,7 +38,7 @@ def test_the_cost_is_interpolated_between_neighbours() -> None:
     first, *numbers = cut_at(points, 0.3)
     assert first is None
     assert numbers == pytest.approx([1, 1.0, 0.1 / 0.3, 0.1])
-    with pytest.raises(ValueError, match="no two neighbours have a gain"):
+    with pytest.raises(ValueError, match="is not between any two neighbours"):
         cut_at(points, 0.4)
 
 

@@ -51,7 +51,7 @@ def test_a_curve_without_weights_is_refused() -> None:
 
 def test_maximum_leaves_out_the_untrained_point() -> None:
     assert best_size(CURVE) == 1000
-    with pytest.raises(ValueError, match="without a trained point"):
+    with pytest.raises(ValueError, match="without a point above N = 0"):
         best_size({0: 0.9})
 
 

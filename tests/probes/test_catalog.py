@@ -99,8 +99,8 @@ def test_an_expression_has_one_budget_for_all_stems_of_a_file(
     records = [Record(stem, stem, ("x", "y"), 0) for stem in stems]
     write_ai2(tmp_path / "train.jsonl", records)
     said = (
-        r"train\.jsonl:\d+: the expression `arguments\.1` of mine takes more than 0.1 s for the "
-        "stems of the file up to this one; let no two"
+        r"train\.jsonl:\d+: the expression `arguments\.1` of mine takes more than 0.1 s on the "
+        "stems of the file up to this one; rewrite it so that no two"
     )
     with pytest.raises(ConfigError, match=said):
         load_probe(config_file(f"{text}arguments: '((?:a|aa)+)[p-z] .*'\n"), "train")
@@ -155,7 +155,7 @@ MISTAKES = {
     "sha256": ("files: {train: {path: a, sha256: abc}}", r"`files.train.sha256` must be 64"),
     "group": ("group_by: clusters", "`group_by` must be 'cluster', .*did you mean 'cluster'"),
     "arguments missing": ("group_by: arguments", "`group_by` is `arguments`, so"),
-    "regex": ("arguments: 'a ('", "`arguments.1` is no regular expression"),
+    "regex": ("arguments: 'a ('", "`arguments.1` is not a regular expression"),
     "regex without group": ("arguments: ['(a)', b]", r"`arguments.2` has no group"),
     "regex too long": (f"arguments: '{'a' * 2000}(b)'", "`arguments.1` has more than 2,000 chara"),
     "regex of many parts": (
@@ -164,23 +164,26 @@ MISTAKES = {
     ),
     "regex that keeps alone": ("arguments: '(?P<kept>a)'", "`arguments.1` has no group"),
     "candidates": ("candidates: [a, b, c]", "`candidates` must be 2 different words"),
-    "nonsense": ("candidates: [a, b]\nnonsense: {a: x}", "`nonsense` must name each"),
+    "nonsense": ("candidates: [a, b]\nnonsense: {a: x}", "`nonsense` must have a word for each"),
     "domain without a mask": ("domain_stem: It is so .", r"`domain_stem` has 0 \[MASK\]"),
     "domain with two masks": ("domain_stem: '[MASK] [MASK]'", r"`domain_stem` has 2 \[MASK\]"),
     "domain that is a list": ("domain_stem: [MASK]", "`domain_stem` must be"),
     "same nonsense": ("candidates: [a, b]\nnonsense: {a: x, b: x}", "two candidates the same"),
     "name": ("name: other", "`name` must be the name of the file, 'mine'"),
-    "wrong chance": ("chance: 0.2", "`chance` is 0.2 where 1 / num_choices is 0.5000"),
+    "wrong chance": ("chance: 0.2", "`chance` is 0.2, but 1 / num_choices is 0.5000"),
     "per cent": ("chance: 50", "`chance` must be a number between 0 and 1"),
     "no chance": ("chance:", "`chance` is missing"),
     "one choice": ("num_choices: 1", "`num_choices` must be at least 2"),
     "setup": ("setup: mc_ml", "`setup` must be 'mc_mlm', 'mc_qa' or .*did you mean 'mc_mlm'"),
-    "no files": ("files:", "`files` is missing"),
-    "domain of answers": ("setup: mc_qa\ndomain_stem: 'It [MASK]'", r"has a \[MASK\]; answers are"),
-    "domain of pairs": ("setup: minimal_pair\ndomain_stem: It", "`domain_stem` is for stems with"),
-    "candidates of pairs": ("setup: minimal_pair\ncandidates: [a, b]", "`candidates` is not of m"),
-    "arguments of pairs": ("setup: minimal_pair\narguments: '(a)'", "`arguments` is not of min"),
-    "key words of pairs": ("setup: minimal_pair\nkey_words: [a]", "`key_words` is not of min"),
+    "no files": ("files:", "both `files` and `hub` are missing"),
+    "domain of answers": ("setup: mc_qa\ndomain_stem: 'It [MASK]'", r"has a \[MASK\]; leave the"),
+    "domain of pairs": ("setup: minimal_pair\ndomain_stem: It", "`domain_stem` is for probes with"),
+    "candidates of pairs": (
+        "setup: minimal_pair\ncandidates: [a, b]",
+        "`candidates` does not apply",
+    ),
+    "arguments of pairs": ("setup: minimal_pair\narguments: '(a)'", "`arguments` does not ap"),
+    "key words of pairs": ("setup: minimal_pair\nkey_words: [a]", "`key_words` does not ap"),
 }
 
 
@@ -199,5 +202,5 @@ def test_a_file_that_is_no_mapping_or_has_a_strange_name_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=r"mine\.yaml: it must be a mapping of keys to values, n"):
         read_config(config_file("[a, b]"))
-    with pytest.raises(ConfigError, match="`name` holds control characters; rename the file"):
+    with pytest.raises(ConfigError, match="`name` contains control characters; rename the file"):
         read_config(config_file(MINIMAL, name="a\x1b[31m"))

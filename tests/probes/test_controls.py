@@ -101,7 +101,7 @@ def test_the_papers_example_and_words_that_are_not_usable() -> None:
     control = no_language(AGE, config, choose_nonsense(config, lambda word: True))
     assert (control.stem, control.choices) == ("24 [MASK] 55", ("blah", "ya"))
     assert choose_nonsense(config, lambda word: word != "ya") == {"younger": "foo", "older": "blah"}
-    with pytest.raises(NonsenseError, match="only 1 nonsense words are usable"):
+    with pytest.raises(NonsenseError, match="only 1 nonsense words are a single token"):
         choose_nonsense(config, lambda word: word == "fee")
 
 
@@ -144,11 +144,11 @@ OTHER = Record("r7", "He is [MASK] .", ("older", "younger"), 0, {}, 3)
 @pytest.mark.parametrize(
     ("control", "record", "words", "message"),
     [
-        (no_language, OTHER, {}, "r7@3: the arguments of age_comparison are not in"),
-        (perturbed_language, OTHER, {"than": "foo"}, "r7@3: the arguments of age_comparison are"),
-        (perturbed_language, AGE, {"comparing": "foo"}, "1@0: the control leaves 'A 24 year .* as"),
+        (no_language, OTHER, {}, "r7@3: no template of age_comparison fits"),
+        (perturbed_language, OTHER, {"than": "foo"}, "r7@3: no template of age_comparison fits"),
+        (perturbed_language, AGE, {"comparing": "foo"}, "1@0: the control does not change 'A 24 "),
         (perturbed_language, OTHER, {}, "no words to replace"),
-        (no_language, AGE, {"older": "blah"}, "no nonsense word stands for 'younger'"),
+        (no_language, AGE, {"older": "blah"}, "there is no nonsense word for 'younger'"),
     ],
 )
 def test_controls_that_cannot_work_name_the_record(
@@ -216,14 +216,14 @@ def test_rows_that_do_not_say_which_distractor_is_the_first_are_refused(tmp_path
     choices = ("exercising", "salesperson", "chess set")
     write_ai2(tmp_path / "dev.jsonl", [Record("43fe8e00", stem, choices, 2)])
     [record] = read_ai2(tmp_path / "dev.jsonl").records
-    with pytest.raises(RecordError, match=r"dev\.jsonl:1: nothing says which wrong answer has the"):
+    with pytest.raises(RecordError, match=r"dev\.jsonl:1: the notes do not say which wrong answer"):
         but_not(record, CONFIG)
     told = replace(record, meta={"first_distractor": "exercising"})
     changed = but_not(told, CONFIG)
     assert changed.stem == "what usually used for fun but is not usually located at toy store"
     assert changed.gold == "exercising"
     gold = replace(record, meta={"first_distractor": "chess set"})
-    with pytest.raises(RecordError, match=r"is 'chess set', and the wrong answers are 'ex"):
+    with pytest.raises(RecordError, match=r"is 'chess set', but the wrong answers are 'ex"):
         but_not(gold, CONFIG)
 
 
@@ -232,7 +232,7 @@ def test_a_second_verb_is_negated_behind_it_and_two_properties_are_needed() -> N
     record = Record("p3", stem, ("a", "b"), 0, {"first_distractor": "b"})
     assert but_not(record, CONFIG).stem == "What is made of gold but is not usually worn ?"
     other = Record("p4", "Which pen is it?", ("a", "b"), 0, {}, 3)
-    with pytest.raises(RecordError, match=r"p4@3: the two arguments of property_conjunction"):
+    with pytest.raises(RecordError, match=r"p4@3: the template of property_conjunction finds no"):
         but_not(other, CONFIG)
 
 

@@ -48,13 +48,13 @@ def test_orders_begin_with_that_of_the_file() -> None:
     # The label scores 1, 2, 3 in the order 1, 2, 0 are those of the choices 1, 2 and 0.
     assert by_choice([1.0, 2.0, 3.0], (1, 2, 0)) == [3.0, 1.0, 2.0]
     five = Record("1", "Q?", ("a", "b", "c", "d", "e"), 0, position=3)
-    with pytest.raises(UsageError, match="has 5 choices, and all orders are for 4 at most"):
+    with pytest.raises(UsageError, match="has 5 choices, but at most 4 can be"):
         orders_of(five, "all")
 
 
 def test_more_choices_than_letters_are_refused() -> None:
     many = Record("1", "Q?", tuple(f"choice {i}" for i in range(27)), 0, position=3)
-    with pytest.raises(RecordError, match="1@3: 27 choices; letters are for 26"):
+    with pytest.raises(RecordError, match="1@3: 27 choices, but only 26 letters"):
         Templates.read(PATH).letters(many, "mc_qa", tuple(range(27)))
 
 
@@ -142,7 +142,7 @@ def test_an_item_is_asked_behind_examples_of_other_groups() -> None:
         assert Counter(example.gold for example in given) == {"older": 2, "younger": 2}
         if group not in {example.meta["cluster"] for example in usual}:
             assert given == usual
-    with pytest.raises(UsageError, match="the train split has 28 items of other groups than"):
+    with pytest.raises(UsageError, match="the train split has only 28 items outside the group"):
         shot_prompts(num_shots=29).shots(compared(100, "older", "group 2"))
 
 

@@ -23,7 +23,7 @@ def test_a_record_knows_its_gold_and_a_name_of_its_own() -> None:
         ("mc_mlm", "[MASK]", ("a", "b"), 2, "the answer 2 is not one of 2 choices"),
         ("mc_mlm", "[MASK]", ("a", "b"), -1, "the answer -1"),
         (None, "", ("Cats sleep.", "Cats sleeps."), 0, "the stem is empty"),
-        ("minimal_pair", "Cats", ("sleep.", "sleeps."), 0, "has no stem .* here is one: 'Cats'"),
+        ("minimal_pair", "Cats", ("sleep.", "sleeps."), 0, "but this one has .* 'Cats'"),
         ("minimal_pair", "", ("Cats sleep.",), 0, r"1 sentence\(s\)"),
         ("minimal_pair", "", ("Cats sleep", "Cats sleep "), 0, "twice: 'Cats sleep'"),
     ],
@@ -44,5 +44,5 @@ def test_groups() -> None:
     assert group_of(a, "stem") == group_of(repeated, "stem") == group_of(repeated, "arguments")
     assert group_of(a, None) != group_of(b, None)
     assert group_of(a, None) == group_of(Record("1", a.stem, a.choices, 0, {}, 9), None)
-    with pytest.raises(RecordError, match=r"1@0: it has no `cluster`"):
+    with pytest.raises(RecordError, match=r"1@0: the item has no `cluster`"):
         group_of(a, "cluster")

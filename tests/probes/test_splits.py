@@ -50,14 +50,14 @@ def test_impossible_splits_say_so_and_what_is_possible() -> None:
     records = items(1) * 4
     with pytest.raises(ValueError, match="either num_items or fraction"):
         grouped_split(records, None)
-    with pytest.raises(SplitError, match=r"4 items in 1 group.* by item .*both sides") as alone:
+    with pytest.raises(SplitError, match=r"4 items in 1 group.* by item .*one side") as alone:
         grouped_split(records, None, num_items=4)
     assert alone.value.nearest is None
     with pytest.raises(SplitError, match=r"1 group\(s\) by cluster cannot be divided"):
         grouped_split(records, "cluster", num_items=2)
     three = items(5)[-12:]  # clusters of 3, 4 and 5 items
     for num_items in (0, 1, 11, 12, 500):
-        with pytest.raises(SplitError, match="both sides of a split need some") as caught:
+        with pytest.raises(SplitError, match="one side of the split would be empty") as caught:
             grouped_split(three, "cluster", num_items=num_items)
         nearest = caught.value.nearest
         assert nearest is not None
@@ -71,7 +71,7 @@ def test_a_share_of_few_items_is_a_group_at_least() -> None:
     for share, size in ((0.1, 1), (0.95, 3)):
         kept, rest, said = share_of(records, "stem", share, seed=0)
         assert (len(kept), len(rest)) == (size, 4 - size)
-        assert said == f"{size} of 4 items in place of a share of {share}"
+        assert said == f"{size} of 4 items instead of a share of {share}"
     assert share_of(records, "stem", 0.5, 0) == (*grouped_split(records, "stem", fraction=0.5), "")
     with pytest.raises(SplitError):
         share_of(records[:1], "stem", 0.5, 0)

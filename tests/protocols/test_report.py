@@ -59,7 +59,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "seconds": (changed(seconds=10**19), "a number of 20 digits is too large"),
     "infinity": (raw(HOPS % "Infinity"), "Infinity is not a JSON value"),
     "too large": (raw(HOPS % "1e999"), "the number 1e999 is too large"),
-    "hops": (raw(HOPS % '"two"'), "which names no part of a set"),
+    "hops": (raw(HOPS % '"two"'), "which is not a part of a set"),
     "files": (changed(files={"hits.json": {}}), "`files.hits.json.size` is missing"),
     "rows": (changed(rows={}), "not a result file (it has no list of rows)"),
     "seeds": (changed(seeds="1"), "`seeds` must be a list, not '1'"),
@@ -150,8 +150,7 @@ def test_a_plan_that_cannot_be_read_is_said(folders: tuple[Path, Path]) -> None:
     results = load_results(folders)
     assert len(results.runs) == 2
     assert results.damaged == (
-        "one/planned.json: damaged, so runs of an earlier plan are counted too; give `sweep plan` "
-        "again",
+        "one/planned.json: damaged, so runs of an earlier plan are counted too; rerun `sweep plan`",
     )
     reason = "error.txt cannot be read: a folder, where a file is needed"
     assert results.left_out[-1] == f"one/runs/failed: failed, so not in this report ({reason})"
@@ -164,7 +163,7 @@ def test_hits_that_are_no_record_are_not_used(folders: tuple[Path, Path]) -> Non
     [run] = folders[0].glob("runs/*")
     for facts in ({}, [], None, {"size": 3}, "x"):
         said: Any = change(run, {"predictions.jsonl": facts}, "predictions.jsonl")
-        assert said == "predictions.jsonl: result.json does not say what the run left of it"
+        assert said == "predictions.jsonl: result.json does not have its size and checksum"
 
 
 def test_the_report_says_where_the_page_is(

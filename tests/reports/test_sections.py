@@ -44,7 +44,7 @@ def test_a_report_in_its_folder_gives_the_same_bytes_again(demo_folder: Path) ->
 
 
 def test_no_results_is_a_helpful_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no result is there"):
+    with pytest.raises(FileNotFoundError, match="no results here"):
         build_report(tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -25,12 +25,12 @@ def test_hits_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ([], "no `groups` and `hits`"),
+        ([], "`groups` or `hits` is missing"),
         ({**GOOD, "groups": [0, "a", 1]}, "not a list of indices"),
         ({**GOOD, "hits": {"standard": {"1": "01"}}}, "standard, seed 1: 2 items, but 3 groups"),
         ({**GOOD, "hits": {"standard": {"1": "01x"}}}, "not a text of 0 and 1"),
-        ({**GOOD, "hits": {"standard": {"one": "011"}}}, "standard has no hits by seed"),
-        ({**GOOD, "hits": {"standard": "011"}}, "standard has no hits by seed"),
+        ({**GOOD, "hits": {"standard": {"one": "011"}}}, "standard does not have hits by seed"),
+        ({**GOOD, "hits": {"standard": "011"}}, "standard does not have hits by seed"),
     ],
 )
 def test_damaged_hits_are_refused(value: object, said: str) -> None:
@@ -68,11 +68,11 @@ def test_hits_are_read_beside_their_result(tmp_path: Path) -> None:
     results = load_results(tmp_path)
     assert results.runs[0].hits is None
     assert results.left_out == (
-        f"runs/{run.key}/hits.json: not used, so intervals are from the counts alone "
+        f"runs/{run.key}/hits.json: not used, so intervals are based on counts alone "
         "(hits.json: changed since the run ended)",
     )
     (folder / "hits.json").write_text(text[:-4])
-    assert "from the counts alone (not a whole JSON" in load_results(tmp_path).left_out[0]
+    assert "based on counts alone (not a whole JSON" in load_results(tmp_path).left_out[0]
     (folder / "hits.json").unlink()
     assert "there is no such file" in load_results(tmp_path).left_out[0]
 
@@ -102,7 +102,7 @@ def test_both_sides_are_read_with_what_each_item_counts() -> None:
 
 @pytest.mark.parametrize("value", [None, [], {"probe": {}}, {"probe": [], "original": {}}])
 def test_a_file_of_something_else_is_named(value: object) -> None:
-    with pytest.raises(ValueError, match=r"^runs/a: it has no `probe` and `original`$"):
+    with pytest.raises(ValueError, match=r"^runs/a: `probe` or `original` is missing$"):
         read_sides(value, "runs/a")
 
 

@@ -38,9 +38,9 @@ def test_golds_are_found_by_id_or_question() -> None:
     ("right", "said"),
     [
         ({"1": "b"}, "f:2: the file of --gold has no line for this item"),
-        ({"1": "c", "An oak is": "b"}, "g:1: the gold 'c' is none of the candidates 'a', 'b'"),
-        ({"1": "a", "An oak is": "a"}, "g:An oak is: the gold is 'a', but f:2 says 'b'"),
-        ({"1": "a", "An oak is": "b", "3": "b"}, "g:3: a gold of an item that the scores do not"),
+        ({"1": "c", "An oak is": "b"}, "g:1: the gold 'c' is not one of the candidates 'a', 'b'"),
+        ({"1": "a", "An oak is": "a"}, "g:An oak is: the gold is 'a', but f:2 has 'b'"),
+        ({"1": "a", "An oak is": "b", "3": "b"}, "g:3: this gold belongs to an item that"),
     ],
 )
 def test_golds_that_do_not_fit_are_refused(right: dict[str, str], said: str) -> None:
@@ -55,7 +55,7 @@ def test_scores_and_choices() -> None:
             score_of(none)
     assert answers.plain(" a\u00a0 b\n") == "a b"
     assert place_of("b  c", ["a", "b c"]) == 1
-    with pytest.raises(RecordError, match="is several of the candidates"):
+    with pytest.raises(RecordError, match="matches several of the candidates"):
         place_of("a", ["a", "a "])
 
 
@@ -76,7 +76,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
     assert (first.choices, first.scores, first.gold) == (("animal", "plant"), (0.9, 1e-9), None)
     assert (second.where, second.texts, second.gold) == (f"{path}:3", (), 1)
     assert (second.choices, second.scores) == (("plant", "cät"), (0.7, 0.3))
-    assert found.notices == ("keys that are not read: by",)
+    assert found.notices == ("keys ignored: by",)
 
 
 @pytest.mark.parametrize("text", [LISTED, WIDE])
@@ -95,23 +95,26 @@ def test_tables(text: str, tmp_path: Path) -> None:
         (OBJECTS.replace("0.9", "true"), ":1: the score of 'animal' is True"),
         (OBJECTS.replace("0.9", "null"), ":1: the score of 'animal' is None"),
         (OBJECTS.replace("plant", "animal"), ":1: the key 'animal' is given twice"),
-        (OBJECTS.replace('"text"', '"question": "x", "text"'), "text and question are the same"),
+        (OBJECTS.replace('"text"', '"question": "x", "text"'), "text and question mean the same"),
         (LISTS.replace("0.7, ", ""), ":1: 2 candidates, but 1 scores"),
-        (LISTS.replace(" cät", "dog"), ":1: the gold 'dog' is none of the candidates"),
+        (LISTS.replace(" cät", "dog"), ":1: the gold 'dog' is not one of the candidates"),
         (LISTS.replace('"plant", ', "1, "), ":1: a candidate is a number"),
-        (LISTS.replace('"id": "2", ', ""), ":1: neither `id` nor `text` names the item"),
+        (LISTS.replace('"id": "2", ', ""), ":1: the item has neither `id` nor `text`"),
         ('{"id": "1", "scores": {"a": 1}}', r":1: 1 candidate\(s\); at least 2"),
         ('{"id": "1", "scores": 1}', ":1: `scores` is a number and `candidates` missing"),
         ('{"id": "1", "candidates": [], "scores": []}', r":1: 0 candidate\(s\); at least 2"),
         ("\n", ":1: the file is empty"),
         ("[]", ":1: a list, where an object"),
         (LISTED.replace("score", "scor"), ":1: no column for the score .did you mean 'scor'"),
-        (LISTED.replace("1,plant", "1,animal"), ":3: its item has this choice at .*:2 too"),
-        (LISTED.replace("0.3,cät", "0.3,plant"), ":5: its item has another text or gold at .*:4"),
+        (LISTED.replace("1,plant", "1,animal"), ":3: the same item has this choice at .*:2 too"),
+        (
+            LISTED.replace("0.3,cät", "0.3,plant"),
+            ":5: the same item has another text or gold at .*:4",
+        ),
         (WIDE.replace("plant", "animal"), ":1: two columns are called 'animal'"),
         (WIDE.replace("0.1", "m"), ":2: the score of 'plant' is 'm'"),
         (WIDE.replace("0.9,0.1", ","), r":2: 0 candidate\(s\); at least 2"),
-        (WIDE.replace("1,0.9", ",0.9"), ":2: neither `id` nor `text` names the item"),
+        (WIDE.replace("1,0.9", ",0.9"), ":2: the item has neither `id` nor `text`"),
     ],
 )
 def test_odd_files_are_refused(text: str, said: str, tmp_path: Path) -> None:
@@ -164,7 +167,7 @@ def test_a_row_per_choice(tmp_path: Path) -> None:
     assert (first.id, first.texts, first.choices) == ("1", ("A cat is an",), ("animal", "plant"))
     assert (first.scores, first.gold, first.where) == ((-2.5, -7.0), 0, f"{path}:2")
     assert (second.texts, second.scores) == (("An oak, too, is a",), (-0.1, -float("inf")))
-    assert (found.name, found.notices) == ("scored", ("columns that are not read: model",))
+    assert (found.name, found.notices) == ("scored", ("columns ignored: model",))
 
 
 def test_rows_of_an_item_may_lie_apart(tmp_path: Path) -> None:
@@ -179,7 +182,7 @@ def test_surprisals_are_turned(tmp_path: Path) -> None:
     text = "ID,Sentence,Surprisal,condition\na,x y,3.5,good\na,x z,4,bad\n"
     found = minicons.read(written(tmp_path / "scored.csv", text))
     assert (found.answers[0].scores, found.answers[0].gold) == ((-3.5, -4.0), 0)
-    assert found.notices == ("scores are the file's surprisals with their sign turned",)
+    assert found.notices == ("scores are the file's surprisals with the sign reversed",)
 
 
 def test_a_row_per_pair(tmp_path: Path) -> None:
@@ -194,16 +197,16 @@ def test_a_row_per_pair(tmp_path: Path) -> None:
     [
         (LONG.replace("-7,0", "x,0"), ":3: the score of 'plant' is 'x'; a number is needed"),
         (LONG.replace("-7,0", "nan,0"), ":3: the score of 'plant' is 'nan'"),
-        (LONG.replace("-7,0", "-7,1"), ":2: 2 right choices of the item; one is needed"),
+        (LONG.replace("-7,0", "-7,1"), ":2: the item has 2 right choices; one is needed"),
         (LONG.replace("-7,0", "-7,maybe"), ":3: 'maybe' does not say whether the choice is right"),
-        (LONG.replace("plant,-7", "animal ,-7"), ":3: its item has this choice at .*:2 too"),
+        (LONG.replace("plant,-7", "animal ,-7"), ":3: the same item has this choice at .*:2 too"),
         (
             LONG.replace("1,A cat  is", "1,A dog is"),
-            ":3: its item has another text or gold at .*:2",
+            ":3: the same item has another text or gold at .*:2",
         ),
         (LONG.replace("1,A cat is", ",A cat is"), ":2: the item is empty"),
         (LONG.replace("score", "scoer"), ":1: no column for the score .did you mean 'scoer'"),
-        (LONG.replace("prefix", "sentence"), ":1: the columns sentence and continuation are both"),
+        (LONG.replace("prefix", "sentence"), ":1: the columns sentence and continuation both"),
         (LONG.replace(",m\n1", "\n1"), ":2: 5 cell.s., where the header has 6"),
         (LONG.splitlines()[0], "a header and rows are needed"),
         (LONG + '3,"open', ":6: unexpected end of data"),
@@ -234,7 +237,7 @@ def test_predictions_with_their_labels(tmp_path: Path) -> None:
     assert [one.scores for one in found.answers] == [(0.5, -1.0), (2.0, 3.0)]
     assert [one.gold for one in found.answers] == [1, 0]
     assert found.answers[1].where == f"{path}: row 2"
-    assert found.notices == ("arrays that are not read: metrics",)
+    assert found.notices == ("arrays ignored: metrics",)
 
 
 def test_predictions_alone(tmp_path: Path) -> None:
@@ -248,16 +251,19 @@ def test_predictions_alone(tmp_path: Path) -> None:
     ("arrays", "said"),
     [
         ({"predictions": LOGITS * np.nan}, "row 1: the score is nan"),
-        ({"predictions": LOGITS[0]}, r"the shape \(2,\); a row an item"),
-        ({"predictions": LOGITS[:, :1]}, "a logit a choice"),
+        ({"predictions": LOGITS[0]}, r"the shape \(2,\); one row per item"),
+        ({"predictions": LOGITS[:, :1]}, "one logit per choice"),
         ({"predictions": LOGITS, "label_ids": np.array([1])}, "one whole number for each of 2"),
-        ({"predictions": LOGITS, "label_ids": np.array([0, 2])}, "row 2: the label 2 is none"),
-        ({"arr_0": LOGITS}, "it holds arr_0; write it with np.savez"),
+        (
+            {"predictions": LOGITS, "label_ids": np.array([0, 2])},
+            "row 2: the label 2 is not from 0 to 1",
+        ),
+        ({"arr_0": LOGITS}, "it contains arr_0; write it with np.savez"),
         ({"predictions": np.zeros((1_000_001, 2), "i1")}, r"\(1000001, 2\); 1 to 1,000,000 rows"),
-        ({"predictions": np.zeros((2, 2_500_001), "i1")}, "with 5,000,000 logits in all are read"),
+        ({"predictions": np.zeros((2, 2_500_001), "i1")}, "with at most 5,000,000 logits in all"),
         ({"predictions": LOGITS[:0]}, r"\(0, 2\); 1 to 1,000,000 rows"),
         ({"predictions": LOGITS, "label_ids": np.array([{}, 1])}, "label_ids .* Python objects"),
-        ({"predictions": np.array([{}], dtype=object)}, "Python objects, which are not read"),
+        ({"predictions": np.array([{}], dtype=object)}, "Python objects, which cannot be read"),
     ],
 )
 def test_other_arrays_are_refused(arrays: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -282,7 +288,7 @@ def header(shape: str, descr: str = "<f8") -> bytes:
         (header("(" * 300), "damaged"),
         (header("'a'"), "damaged .shape is not valid"),
         (header("(1, 2)", "zz"), "damaged .descr is not a valid"),
-        (header("(1, 2)", "O") + b"cos\nsystem\n", "Python objects, which are not read"),
+        (header("(1, 2)", "O") + b"cos\nsystem\n", "Python objects, which cannot be read"),
     ],
 )
 def test_damaged_arrays_are_refused(content: bytes, said: str, tmp_path: Path) -> None:
@@ -310,7 +316,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "pipe.npy").symlink_to("/dev/zero")
     for name, error, said in (
         ("predict_results_swag.txt", UsageError, "labels or metrics without the scores"),
-        ("out.pkl", UsageError, "no file of NumPy"),
+        ("out.pkl", UsageError, "not that of a NumPy file"),
         ("out.npz", FileNotFoundError, "there is no such file"),
         ("cut.npz", RecordError, "damaged"),
         ("pipe.npy", RecordError, "a device or a pipe"),
@@ -389,7 +395,9 @@ def test_what_choices_say_without_their_context_is_left_out(tmp_path: Path) -> N
     found = lm_eval.read(samples(tmp_path, one))
     assert found.answers[0].choices == ("guard", "keeper", "defender")
     assert found.answers[0].scores == lm_eval.read(TAXONOMY).answers[0].scores
-    assert found.notices == ("1 items also have scores of choices without context, not read",)
+    assert found.notices == (
+        "1 items also have scores of choices without context; these are ignored",
+    )
 
 
 def test_choices_in_the_contexts(tmp_path: Path) -> None:
@@ -403,12 +411,15 @@ def test_choices_in_the_contexts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"doc_id": 0}, "the item of `doc_id` 0 is at .*:1 too; of a task with several filt"),
-        ({"acc": 1.0}, "`acc` is 1, but by its scores and `target` '2' it is not"),
+        ({"doc_id": 0}, "the item with `doc_id` 0 is at .*:1 too; if the task has several"),
+        ({"acc": 1.0}, "`acc` 1 contradicts the scores and `target` '2'"),
         ({"filtered_resps": [["nan", "False"]] * 3}, "a log-likelihood is 'nan'; a number is"),
         ({"filtered_resps": [["-1", "False"]] * 2}, "3 arguments, but 2 responses"),
         ({"filtered_resps": ["-1"] * 3}, "a response is a string"),
-        ({"doc": None, "arguments": {}, "filtered_resps": []}, "one response, where a multiple"),
+        (
+            {"doc": None, "arguments": {}, "filtered_resps": []},
+            "fewer than two responses; a multiple",
+        ),
     ],
 )
 def test_odd_samples_are_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -421,7 +432,7 @@ def test_odd_samples_are_refused(changes: dict[str, Any], said: str, tmp_path: P
 def test_a_target_that_is_an_index_and_another_choice_is_refused(tmp_path: Path) -> None:
     one = {"doc": {}, "arguments": [["1 + 1 =", " 1"], ["1 + 1 =", " 0"]], "target": "0"}
     one["filtered_resps"] = [[-1, True], [-2, True]]
-    with pytest.raises(RecordError, match="is a choice, and the index of another one"):
+    with pytest.raises(RecordError, match="is both a choice and the index of another one"):
         lm_eval.read(samples(tmp_path, one))
     assert lm_eval.read(samples(tmp_path, {**one, "target": 0})).answers[0].gold == 0
 
@@ -429,9 +440,9 @@ def test_a_target_that_is_an_index_and_another_choice_is_refused(tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        (f"results_{DATE}.json", "the accuracies of tasks, not what was said of each item"),
+        (f"results_{DATE}.json", "the accuracies of tasks, without the scores of items"),
         ("arc_write_out_info.json", "lm-evaluation-harness 0.3, without scores"),
-        ("pretrained=gpt2_arc.jsonl", "by its name no file of samples"),
+        ("pretrained=gpt2_arc.jsonl", "its name is not that of a file of samples"),
         ("", "a folder"),
     ],
 )
@@ -441,11 +452,11 @@ def test_other_files_are_refused_by_name(name: str, said: str) -> None:
 
 
 def test_other_tasks_arrays_and_empty_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"own_gen.*:1: .*only multiple-choice tasks are read"):
+    with pytest.raises(RecordError, match=r"own_gen.*:1: .*only multiple-choice tasks can be"):
         lm_eval.read(WRITTEN / f"samples_own_gen_{DATE}.jsonl")
     with pytest.raises(RecordError, match=r":1: .*a JSON array, as versions before 0\.4\.3 wrote"):
         lm_eval.read(samples(tmp_path, [sample()]))
-    with pytest.raises(RecordError, match="it holds no sample"):
+    with pytest.raises(RecordError, match="it has no samples"):
         lm_eval.read(samples(tmp_path))
 
 
@@ -462,7 +473,7 @@ def test_labels_in_two_orders_are_one_item(tmp_path: Path) -> None:
         (("animal", "plant"), (-1, -2)),
         (("plant", "animal"), (-3, -2)),
     ]
-    assert (found.name, found.notices) == ("said", ("keys that are not read: by",))
+    assert (found.name, found.notices) == ("said", ("keys ignored: by",))
 
 
 @pytest.mark.parametrize(
@@ -478,12 +489,12 @@ def test_labels_may_come_by_size(scores: str, tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "said.jsonl:1: the file is empty"),
-        (f"{ONE}}}\n{ONE}}}", "said.jsonl:2: its item, which begins at .*:1, has this order"),
-        (f"{ONE}}}\n{OTHER.replace('plant', 'tree')}}}", ":2: its item has other choices at"),
-        (f"{ONE}}}\n{OTHER.replace('A cat', 'A dog')}}}", ":2: its item has another text at"),
+        (f"{ONE}}}\n{ONE}}}", "said.jsonl:2: the item that begins at .*:1 already has this"),
+        (f"{ONE}}}\n{OTHER.replace('plant', 'tree')}}}", ":2: the same item has other choices at"),
+        (f"{ONE}}}\n{OTHER.replace('A cat', 'A dog')}}}", ":2: the same item has another text at"),
         (
             f'{ONE}, "gold": "plant"}}\n{OTHER}, "gold": "animal"}}',
-            ":2: its item has another gold at",
+            ":2: the same item has another gold at",
         ),
         (ONE.replace("order", "ordre") + "}", "`order` is missing .did you mean 'ordre'"),
         (ONE.replace('{"A": -1, "B": -2}', "7") + "}", "`scores` is a number; an object of"),
@@ -493,7 +504,7 @@ def test_labels_may_come_by_size(scores: str, tmp_path: Path) -> None:
         (ONE.replace('"plant"', '"animal "') + "}", "two choices in `order` are the same"),
         (ONE.replace('"plant"', "3") + "}", "a choice is a number; a text is needed"),
         (ONE.replace('"id": 1, "text": "A cat is an", ', "") + "}", "neither `id` nor `text`"),
-        (f'{ONE}, "gold": "tree"}}', "the gold 'tree' is none of the candidates"),
+        (f'{ONE}, "gold": "tree"}}', "the gold 'tree' is not one of the candidates"),
     ],
 )
 def test_odd_labels_are_refused(text: str, said: str, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, 
     ("names", "message"),
     [
         ([], "no folder"),
-        (["a", "b"], r"b: no result is there.*--output_dir"),
+        (["a", "b"], r"b: no results here.*--output_dir"),
         (["absent"], "there is no such folder"),
         (["c"], r"none of its results[\s\S]*runs/bad/result\.json"),
     ],
@@ -95,7 +95,7 @@ def test_same_run_twice_counts_once(tmp_path: Path, put: Put) -> None:
     assert run.path.startswith("a/")
     assert run.rows[0].value == 0.5
     same, other = results.left_out
-    assert "is there twice, with the same numbers; only the one in a/runs" in same
+    assert "exists twice, with the same numbers; only the one in a/runs" in same
     assert other.startswith("c/runs/")
     assert "OTHER numbers" in other
 
@@ -123,7 +123,7 @@ def test_a_file_that_is_not_that_of_the_record_is_refused(tmp_path: Path, put: P
     (folder / "grid.json").write_text(text)
     assert results.read(run, "grid.json") == {"values": [1]}
     (folder / "grid.json").write_text('{"values": [2]}')
-    again = f"remove runs/{folder.name} and give the command that made it again"
+    again = f"remove runs/{folder.name} and rerun the command that made it"
     said = rf"grid\.json: changed since the run ended; {again}$"
     with pytest.raises(load.UnreadableResultError, match=said):
         results.read(run, "grid.json")
@@ -215,7 +215,7 @@ def test_many_are_counted(tmp_path: Path) -> None:
         planned(tmp_path, f"w{number:02}")
     said = load.unfinished_notices([tmp_path], tmp_path)
     assert len(said) == 14
-    assert said[12] == "8 more runs failed; each has its error.txt"
+    assert said[12] == "8 more runs failed; see error.txt of each"
     assert said[13].startswith("20 runs are not finished yet: runs/w00, runs/w01,")
     assert said[13].endswith("runs/w11, ...")
 

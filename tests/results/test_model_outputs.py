@@ -54,22 +54,22 @@ def test_the_lists_are_held_against_the_set_but_for_quotes_and_the_mask(tmp_path
     assert found.lists == (contexts, targets)
     read_recorded(found, ASKED)
     targets.write_text("tea\ncar")
-    with pytest.raises(RecordError, match="targetlist:2: 'car', where 'bus' is expected"):
+    with pytest.raises(RecordError, match="targetlist:2: 'car' instead of 'bus'"):
         read_recorded(found, ASKED)
     contexts.write_text("He loved [MASK]")
-    with pytest.raises(RecordError, match=r"contextlist\.txt: 1 lines, where 2 are expected"):
+    with pytest.raises(RecordError, match=r"contextlist\.txt: 1 lines instead of 2"):
         read_recorded(found, ASKED)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("modelpreds", "tea\n", ": 1 lines, where 2 are expected, one for each context and target"),
-        ("modelpreds", "tea\n\n", ":2: empty; the model's best words are expected"),
-        ("modelpreds", "tea\ncar\nbus\n", ": 3 lines, where 2 are expected"),
-        ("modeltgtprobs", "0.5\n", ": 1 lines, where 2 are expected"),
-        ("modeltgtprobs", "0.5\nhigh\n", ":2: 'high', where a probability from 0 to 1 is expected"),
-        ("modeltgtprobs", "-3.5\n0.5\n", ":1: '-3.5', where a probability"),
+        ("modelpreds", "tea\n", ": 1 lines instead of 2, one per context and target"),
+        ("modelpreds", "tea\n\n", ":2: empty; write the model's best words"),
+        ("modelpreds", "tea\ncar\nbus\n", ": 3 lines instead of 2"),
+        ("modeltgtprobs", "0.5\n", ": 1 lines instead of 2"),
+        ("modeltgtprobs", "0.5\nhigh\n", ":2: 'high' is not a probability from 0 to 1"),
+        ("modeltgtprobs", "-3.5\n0.5\n", ":1: '-3.5' is not a probability"),
     ],
 )
 def test_what_is_wrong_in_a_file(name: str, text: str, said: str, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_line_that_is_no_list_of_words(line: str, tmp_path: Path) -> None:
     path = tmp_path / "ROLE-1500" / "bert.txt"
     path.write_text(f"['x']\n{line}\n")
     [found] = find_recorded(tmp_path, SETS)
-    with pytest.raises(RecordError, match=r"bert\.txt:2: a list of words is expected"):
+    with pytest.raises(RecordError, match=r"bert\.txt:2: not a list of words"):
         read_recorded(found, ASKED)
 
 
@@ -96,7 +96,7 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
         write_recorded(tmp_path / name)
         path = tmp_path / name / f"{name}-cprag-bert.txt"
         path.unlink()
-        with pytest.raises(UsageError, match=f"^{path}: not there; it is expected next to model"):
+        with pytest.raises(UsageError, match=f"^{path}: missing; put it next to model"):
             find_recorded(tmp_path / name, SETS)
     (tmp_path / "empty").mkdir()
     write_recorded(tmp_path / "twice")
@@ -106,10 +106,10 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
     write_recorded(tmp_path / "odd", "cprg")
     for name, said in {
         "never": "no such folder of recorded outputs",
-        "empty": r"no recorded outputs .* where SET is cprag, role, ROLE",
-        "twice": "is there as well; leave one of them",
+        "empty": r"no recorded outputs; it needs .* where SET is cprag, role, ROLE",
+        "twice": "exists too; keep one of them",
         "both": "bert on ROLE-1500 is in",
-        "odd": "no set and model can be read from its name",
+        "odd": "its name does not tell the set and the model",
     }.items():
         with pytest.raises(UsageError, match=said):
             find_recorded(tmp_path / name, SETS)

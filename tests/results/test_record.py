@@ -111,7 +111,7 @@ def run(tmp_path: Path) -> Path:
     ("damage", "said"),
     [
         (Path.unlink, "missing since the run ended"),
-        (lambda path: path.write_text(""), r"changed since the run ended \(0 bytes where it left"),
+        (lambda path: path.write_text(""), r"changed since the run ended \(\d+ bytes then, 0 now"),
         (lambda path: path.write_text(path.read_text().upper()), "changed since the run ended; "),
     ],
 )
@@ -124,7 +124,7 @@ def test_what_has_changed_is_refused(
     with pytest.raises(ValueError, match=said) as refused:
         checks[name.startswith(MODEL)]()
     assert str(refused.value).startswith(f"{run / name}: ")
-    assert str(refused.value).endswith(f"remove {run} and give the command that made it again")
+    assert str(refused.value).endswith(f"remove {run} and rerun the command that made it")
     checks[not name.startswith(MODEL)]()  # whoever uses the other part is not kept from it
 
 
@@ -301,7 +301,7 @@ def test_a_row_comes_back_from_json_as_it_was() -> None:
         ({"value": 1, "metrik": 1}, r"row 3: `metrik` is no key \(did you mean 'metric'\?\)"),
         ({"value": 1, "metric": 2}, "row 3: `metric` must be text in quotes, not 2"),
         ({"value": 1, "role": "rival"}, "row 3: `role` must be .*'control', not 'rival'"),
-        ({"value": 1, "subset": "template=a"}, "row 3: `subset` is 'template=a', which names no"),
+        ({"value": 1, "subset": "template=a"}, "row 3: `subset` is 'template=a', which is not"),
     ],
 )
 def test_a_cell_that_is_not_what_it_should_be_is_named(cells: object, message: str) -> None:
@@ -387,5 +387,5 @@ def test_parts_of_a_new_kind_and_statements_of_a_polarity_alone() -> None:
     ],
 )
 def test_anything_else_is_refused(value: object) -> None:
-    with pytest.raises(ValueError, match="names no part of a set"):
+    with pytest.raises(ValueError, match="is not a part of a set"):
         Subset.from_json(value)

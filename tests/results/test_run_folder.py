@@ -88,7 +88,7 @@ def test_a_data_file_that_has_changed_is_named(tmp_path: Path) -> None:
     with pytest.raises(run_folder.ConfigConflictError) as caught:
         folder("0a", "2c")
     first = str(caught.value).splitlines()[0]
-    assert "or data (my/b.jsonl is not what it was made with); choose another" in first
+    assert "or data (these files have changed: my/b.jsonl); choose another" in first
     assert "a.jsonl" not in first.replace("my/b.jsonl", "")
 
 
@@ -128,7 +128,7 @@ def test_a_config_that_computed_nothing_gives_way(
     (tmp_path / "nohup.out").touch()
     run_folder.CommandFolder(tmp_path, SECOND)
     assert config_of(tmp_path) == SECOND
-    said = f"{tmp_path / 'config.yaml'}: replaced, as the config before computed nothing"
+    said = f"{tmp_path / 'config.yaml'}: replaced, as nothing was computed with the previous config"
     assert said in capsys.readouterr().out
     assert not (run.path / "config.yaml").exists()
     assert (tmp_path / "nohup.out").exists()
@@ -169,7 +169,7 @@ def test_a_process_that_has_not_computed_yet_keeps_its_config(tmp_path: Path) ->
         try:
             assert other.stdout is not None
             assert other.stdout.readline() == b"there\n"
-            with pytest.raises(run_folder.ConfigConflictError, match="another process is at work"):
+            with pytest.raises(run_folder.ConfigConflictError, match="another process is working"):
                 run_folder.CommandFolder(tmp_path, SECOND)
             run_folder.CommandFolder(tmp_path, FIRST)  # the same command may be there twice
             assert config_of(tmp_path) == FIRST
@@ -212,6 +212,8 @@ HEAD = "step,epoch,metric,value\n"
 def test_a_damaged_file_is_named_with_what_to_do(text: str, tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     path.write_text(text)
-    with pytest.raises(ValueError, match=rf"^{path}: its lines .*; remove {tmp_path} ") as refused:
+    with pytest.raises(
+        ValueError, match=rf"^{path}: not all lines .*; remove {tmp_path} "
+    ) as refused:
         run_folder.read_metrics(path)
     assert "\n" not in str(refused.value)

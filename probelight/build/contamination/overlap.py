@@ -194,10 +194,10 @@ def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> l
         num_words += ends[-1]
         num_lost += text.count(_LOST)
     if num_lost > num_words:
-        raise RecordError(f"{path}: this is no text in UTF-8")
+        raise RecordError(f"{path}: this is not a text in UTF-8")
     if not num_words:
-        raise RecordError(f"{path}: there are no words in it")
-    lost = f"{path}: {num_lost:,} places are not UTF-8; they end words like a blank"
+        raise RecordError(f"{path}: the file has no words")
+    lost = f"{path}: {num_lost:,} characters are not UTF-8; they count as spaces"
     return [lost] if num_lost else []
 
 

@@ -137,9 +137,9 @@ class AntonymSettings(OlmpicsSettings):
     """Settings of antonym_negation.
 
     Args:
-        num_train: Items of train at most; WordNet has fewer opposites than are asked for.
+        num_train: Largest number of train items; WordNet has too few opposites for the default.
         wordnet_dir: Folder of a WordNet 3.0 database.
-        num_words: Both words are among this many of the most frequent ones.
+        num_words: Both words are among this number of most frequent words.
     """
 
     wordnet_dir: str = str(DEFAULT_DIR)
@@ -210,9 +210,9 @@ def check_pairs(settings: AntonymSettings, records: Sequence[Record]) -> list[Fi
     for record in records:
         pair = record.meta["arguments"]
         if record.gold != "not" and are_opposites(wordnet, *pair):
-            findings.append(Finding("opposites by another sense", record.where, record.stem))
+            findings.append(Finding("opposites in another sense", record.where, record.stem))
         if record.gold != "really" and are_synonyms(wordnet, *pair):
-            findings.append(Finding("synonyms by another sense", record.where, record.stem))
+            findings.append(Finding("synonyms in another sense", record.where, record.stem))
     return findings
 
 
@@ -227,19 +227,20 @@ def are_synonyms(wordnet: Any, first: str, second: str) -> bool:
 
 
 _ABOUT = """\
-Built as Talmor et al. (2020, section 4.3) describe, in the released sentences (with "an" where it
-is said, and none for adverbs), from opposites and synonyms of WordNet. Both words are among the
-frequent ones of wordfreq 3 (in place of Google Books) and in their commonest sense, of opposites in
-one of the two commonest; opposites at one remove (what is similar to hot is opposed to cold) need a
-gloss that confirms them. No pair shares five letters in a row, as happy and unhappy do, or is
-opposed in one sense and synonymous in another. Both orders of a pair are asked, in one split. The
-paper also took pairs from ConceptNet; few of WordNet's opposites are nouns and verbs, so most items
-are adjectives, and train is smaller than the paper's 4,000. Without the check of glosses there are
-twice as many opposites; in a sample that was read, about every fifth of these could be disputed."""
+Built as Talmor et al. (2020, section 4.3) describe, in the released sentences (with "an" where
+English needs it, and without adverbs), from opposites and synonyms of WordNet. Both words are among
+the frequent words of wordfreq 3 (instead of Google Books). Synonyms are in their most common sense,
+opposites in one of the two most common. Indirect opposites (a word similar to hot is the opposite
+of cold) need a gloss that confirms them. No pair shares five letters in a row, as happy and unhappy
+do, or is opposite in one sense and synonymous in another. Both orders of a pair are asked, in the
+same split. The paper also took pairs from ConceptNet. Few of WordNet's opposites are nouns and
+verbs, so most items are adjectives, and train is smaller than the paper's 4,000. Without the check
+of glosses there are twice as many opposites, but about one in five could be disputed, judging by a
+sample that was read."""
 
 ANTONYM_NEGATION = Builder(
     "antonym_negation",
-    "Not or really? Opposites and synonyms.",
+    "Not or really, between opposites or synonyms?",
     AntonymSettings,
     build_antonyms,
     sources={"wordnet_dir": WORDNET},

@@ -43,11 +43,11 @@ class AgeSettings(OlmpicsSettings):
     """Settings of age_comparison.
 
     Args:
-        num_train: Items of train at most; ages give 6,006, birth years 3,192.
-        num_dev: Items of dev at most; dev and test share 552.
+        num_train: Largest number of train items; ages allow 6,006, birth years 3,192.
+        num_dev: Largest number of dev items; dev and test share 552.
         perturbation: Panel of figure 3: A ages, B birth years in the birth-year sentence, C birth
             years in the age sentence, D ages in the birth-year sentence.
-        wording: Of the age sentence: as it is released, or as the paper has it.
+        wording: Wording of the age sentence: as released, or as in the paper.
     """
 
     perturbation: Literal["A", "B", "C", "D"] = "A"
@@ -59,8 +59,8 @@ class MultihopSettings(OlmpicsSettings):
     """Settings of multihop_composition.
 
     Args:
-        num_train: Items of train at most; there are 76,076 triples of ages.
-        num_dev: Items of dev at most; dev and test share 2,024.
+        num_train: Largest number of train items; there are 76,076 triples of ages.
+        num_dev: Largest number of dev items; dev and test share 2,024.
     """
 
 
@@ -71,7 +71,7 @@ class ObjectsSettings(OlmpicsSettings):
     Args:
         objects_path: A CSV file with the columns object, metres, kind (animal or object), source.
         min_ratio: The larger object of a pair is at least this many times the other's size.
-        wording: As the sentence is released, or as the paper has it.
+        wording: Wording of the sentence: as released, or as in the paper.
     """
 
     objects_path: str = str(OBJECTS_PATH)
@@ -132,28 +132,28 @@ def read_objects(path: Path) -> dict[str, dict[str, float]]:
     lines = read_lines(path)
     _, header = next(lines, (1, ""))
     if tuple(header.split(",")) != _COLUMNS:
-        raise RecordError(f"{path}:1: the header is not {','.join(_COLUMNS)}")
+        raise RecordError(f"{path}:1: the header must be {','.join(_COLUMNS)}")
     for number, text in lines:
         cells = [cell.strip() for cell in next(csv.reader([text]), [])]
         if len(cells) != len(_COLUMNS) or not all(cells):
-            problem = f"{len([cell for cell in cells if cell])} cells; give {', '.join(_COLUMNS)}"
+            problem = f"{len([cell for cell in cells if cell])} cells; write {', '.join(_COLUMNS)}"
             raise RecordError(f"{path}:{number}: {problem}")
         name, size, kind, _ = cells
         if any(name in of_kind for of_kind in objects.values()):
-            raise RecordError(f"{path}:{number}: {name!r} is there twice")
+            raise RecordError(f"{path}:{number}: {name!r} is repeated; keep one of them")
         if kind not in objects:
-            raise RecordError(f"{path}:{number}: the kind {kind!r}; give {' or '.join(_KINDS)}")
+            raise RecordError(f"{path}:{number}: the kind is {kind!r}; write {' or '.join(_KINDS)}")
         try:
             metres = float(size)
         except ValueError:
             metres = math.nan
         if not 0 < metres < math.inf:
-            problem = f"the size {size!r}; give a number of metres above 0"
+            problem = f"the size is {size!r}; write a number of metres above 0"
             raise RecordError(f"{path}:{number}: {problem}")
         objects[kind][name] = metres
     for kind, of_kind in objects.items():
         if len(of_kind) < 2:
-            raise RecordError(f"{path}: fewer than two lines of kind {kind}")
+            raise RecordError(f"{path}: fewer than two lines of the kind {kind}; add some")
         objects[kind] = dict(sorted(of_kind.items(), key=lambda item: (item[1], item[0])))
     return objects
 
@@ -194,15 +194,17 @@ _AGE_PATTERNS = {
     "birth_year": (r"A person born in (\d+) is \[MASK\] than me in age, If i was born in (\d+)\."),
 }
 _ABOUT_AGES = """\
-Built as Talmor et al. (2020, section 4.1 and figure 3) describe, in the released wording ("an"
-where it is said). Ages: 43 to 120 in train, 15 to 38 in the other splits; birth years: 1920 to 1976
-and 1977 to 2000, a division of ours, as the paper trains on ages only. The right answer follows the
-sentence, also where values are in the other's sentence. Both orders of a pair are asked, in one
-split. Where values give fewer sentences than asked for, all are there."""
+Built as Talmor et al. (2020, section 4.1 and figure 3) describe, in the released wording (with "an"
+where English needs it). Ages are 43 to 120 in train and 15 to 38 in the other splits. Birth years
+are 1920 to 1976 and 1977 to 2000; this division is our own, as the paper trains on ages only. The
+sentence decides which answer is right, even if ages are in the sentence for birth years or the
+other way round. Both orders of a pair are asked, in the same split. If the values allow fewer
+sentences than requested, all of them are used."""
 _ABOUT_MULTIHOP = """\
-Built as Talmor et al. (2020, section 4.5) describe, in the released wording ("an" where it is
-said). Ages: 43 to 120 in train, 15 to 38 in the other splits. No three ages are asked twice, and no
-two of them are the same, as in some released items that have two right answers."""
+Built as Talmor et al. (2020, section 4.5) describe, in the released wording (with "an" where
+English needs it). Ages are 43 to 120 in train and 15 to 38 in the other splits. No three ages are
+asked twice. The three ages always differ, unlike those of some released items, which have two right
+answers."""
 
 AGE_COMPARISON = Builder(
     "age_comparison",
@@ -239,12 +241,12 @@ MULTIHOP_COMPOSITION = Builder(
 )
 
 _ABOUT_OBJECTS = """\
-Built as Talmor et al. (2020, section 4.1) describe, in the released wording ("an" where it is
-said), over a list of our own: `objects.csv`, which names for each typical size (the longest
-dimension, rounded) where it can be looked up. Animals are for train, other objects for dev and
-test. In place of the paper's buckets of size, one object of a pair is at least three times
-(`min_ratio`) the other's size, so that no answer depends on a rounded size. Both orders of a pair
-are asked, in one split."""
+Built as Talmor et al. (2020, section 4.1) describe, in the released wording (with "an" where
+English needs it), from a list of our own: `objects.csv`, which gives a reference for each typical
+size (the longest dimension, rounded). Animals are in train, other objects in dev and test. Instead
+of the paper's buckets of sizes, one object of a pair is at least three times (`min_ratio`) as large
+as the other, so that no answer depends on rounding. Both orders of a pair are asked, in the same
+split."""
 
 OBJECTS_COMPARISON = Builder(
     "objects_comparison",

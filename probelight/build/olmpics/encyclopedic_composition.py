@@ -234,12 +234,12 @@ class CompositionSettings(OlmpicsSettings):
     Args:
         source: Wikidata's JSON dump (plain, gz, bz2), or a tab-separated table of triples with the
             columns subject, subject_label, property, object, object_label.
-        num_train: Items of train, a third of each template.
-        num_dev: Items of dev.
-        num_test: Items of test, which the paper does not have; 0 for none.
-        questions: Questions per bridge (a band, an actor, a company) at most.
-        min_sitelinks: Wikis that must have a page on the person, film or company that a fact begins
-            with, so that it is well known; a table does not say.
+        num_train: Number of train items, a third from each template.
+        num_dev: Number of dev items.
+        num_test: Number of test items, which the paper does not have; 0 for none.
+        questions: Largest number of questions per band, actor or company that links two facts.
+        min_sitelinks: Number of wikis that must have a page on the person, film or company that a
+            fact begins with, so that it is well known. It does not apply to a table.
     """
 
     source: str = "latest-all.json.gz"
@@ -341,21 +341,22 @@ def check_facts(settings: CompositionSettings, records: Sequence[Record]) -> lis
 
 
 _ABOUT = """\
-Built as Talmor et al. (2020, section 4.5) describe: their three templates, a third each. Questions
-have one answer in Wikidata: left out are people who played in two bands or founded two companies,
-films with two actors whose spouses are known, names that two entities share, and answers that are
-in a question. Wrong years are up to three years away, and each of three years in order is equally
-often right; wrong cities are in the same country and not a part of the right one; wrong spouses are
-of the same gender and, where there are enough, citizens of the same country. They are right answers
-of other questions of the split, and wrong no more often than necessary. Splits share no band, actor
-or company, and no answer except years.
+Built as Talmor et al. (2020, section 4.5) describe, with a third of the items from each of their
+three templates. Each question has one answer in Wikidata: people who played in two bands or founded
+two companies, films with two actors whose spouses are known, names that two entities share, and
+answers that are in a question are left out. Wrong years are up to three years away, and the
+earliest, middle and latest of the three years are right equally often. Wrong cities are in the same
+country and not a part of the right one. Wrong spouses have the same gender and, if there are
+enough, the same citizenship. Wrong answers are right answers of other questions of the split, and
+are wrong no more often than necessary. Splits share no band, actor or company, and no answer except
+years.
 
-`facts.jsonl.gz` has the single-hop facts of all splits, to train a model on first:
+`facts.jsonl.gz` has the single-hop facts of all splits, on which you can train a model first:
 `train.py curve --first_stage DIR/encyclopedic_composition/facts.jsonl.gz`."""
 
 ENCYCLOPEDIC_COMPOSITION = Builder(
     NAME,
-    "A fact about a thing named by a fact.",
+    "A fact about something that another fact names",
     CompositionSettings,
     build_composition,
     sources={"source": Source("Wikidata", "as of the file below", "CC0")},

@@ -26,9 +26,9 @@ class OlmpicsSettings(BuildSettings):
     """Settings of a probe of oLMpics.
 
     Args:
-        num_train: Items of train at most; the largest training set of the learning curves.
-        num_dev: Items of dev at most.
-        num_test: Items of test at most; 0 for none, as in the paper.
+        num_train: Largest number of train items: the largest training set of learning curves.
+        num_dev: Largest number of dev items.
+        num_test: Largest number of test items; 0 for none, as in the paper.
     """
 
     num_train: NumItems = 4_000
@@ -55,8 +55,9 @@ def at_most(sizes: Mapping[str, int], num_items: int) -> dict[str, int]:
     for name, size in sizes.items():
         cut[name] = min(size, num_items - sum(cut.values()))
         if cut[name] < 1:
-            full = " and ".join(f"--num_{split}" for split in cut if split != name) or "the sources"
-            raise UsageError(f"--num_{name} {size}: {full} leave none of {num_items:,} items")
+            full = " and ".join(f"--num_{split}" for split in cut if split != name)
+            after = f" after {full}" if full else ""
+            raise UsageError(f"--num_{name} {size}: none of {num_items:,} items are left{after}")
     return cut
 
 
@@ -114,7 +115,7 @@ def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Dr
     """Take the first `size` drafts; a UsageError with `advice` says that there are fewer."""
     found = list(islice(drafts, size))
     if len(found) < size:
-        raise UsageError(f"{what}: the source gives {len(found):,} items, not {size:,}; {advice}")
+        raise UsageError(f"{what}: the source has only {len(found):,} of {size:,} items; {advice}")
     return found
 
 
@@ -128,7 +129,7 @@ def frequent_words(count: int) -> frozenset[str]:
         from wordfreq import top_n_list
     except ModuleNotFoundError as error:
         raise FileNotFoundError(
-            "word frequencies come from the package wordfreq: pip install 'probelight[sources]'"
+            "word frequencies need the package wordfreq: pip install 'probelight[sources]'"
         ) from error
     return frozenset(top_n_list("en", count, wordlist="large"))
 
@@ -143,4 +144,4 @@ def read_vocabulary(path: Path) -> frozenset[str]:
             if candidate.suffix == ".json":
                 return frozenset(json.loads(text)["model"]["vocab"])
             return frozenset(text.splitlines())
-    raise FileNotFoundError(f"{path}: no vocab.txt or tokenizer.json of a model is there")
+    raise FileNotFoundError(f"{path}: no vocab.txt or tokenizer.json of a model found")

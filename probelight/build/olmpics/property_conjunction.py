@@ -156,14 +156,14 @@ class ConjunctionSettings(OlmpicsSettings):
     """Settings of property_conjunction.
 
     Args:
-        source: The assertions of ConceptNet 5.7, a csv.gz as released, or unpacked.
-        num_train: Items of train.
-        num_dev: Items of dev.
-        num_test: Items of test, which the paper does not have; 0 for none.
-        questions: Questions per concept at most.
-        min_weight: Weight that a property needs: 1 is one contributor, 2 two of them, or WordNet. A
-            wrong answer must not have the property, whatever its weight.
-        min_statements: Statements that must name a concept, so that it is well known.
+        source: The assertions of ConceptNet 5.7: the released csv.gz, or the unpacked file.
+        num_train: Number of train items.
+        num_dev: Number of dev items.
+        num_test: Number of test items, which the paper does not have; 0 for none.
+        questions: Largest number of questions per concept.
+        min_weight: Least weight of a property: 1 is one contributor; 2 is two, or WordNet. A wrong
+            answer must not have the property with any weight.
+        min_statements: Number of statements that must name a concept, so that it is well known.
     """
 
     source: str = str(DEFAULT_PATH)
@@ -283,7 +283,7 @@ def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -
     for record in records:
         first, second = (Property(*held) for held in record.meta["properties"])
         if not {first, second} <= known.of[record.gold].keys():
-            text = f"{record.gold!r} has not both properties"
+            text = f"{record.gold!r} does not have both properties"
             findings.append(Finding("a right answer is wrong (ConceptNet)", record.where, text))
         for name in record.wrong:
             is_first = name == record.meta["first_distractor"]
@@ -295,16 +295,16 @@ def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -
 
 
 _ABOUT = """\
-Built as Talmor et al. (2020, section 4.4) describe, in their words: the right answer has both
-properties, one wrong answer only the first, the other only the second. Properties are those of 15
-relations with enough weight; RelatedTo and IsA, the commonest, are asked for where others are used
-up, and neither twice in one question. ConceptNet does not say what a concept lacks: no statement of
-any weight may hint that a wrong answer has the other property, be it about the concept, its
-synonyms, what it is a kind of, or others of a narrow kind. A wrong answer shares at most two
-properties with the right one. All choices of a split are concepts of no other split, each right a
-few times at most; wrong answers are, where possible, right elsewhere. No pair of properties is
-asked for twice. `first_distractor` in the notes is the right answer of the variant
-`--variant but_not`."""
+Built as Talmor et al. (2020, section 4.4) describe, in their wording: the right answer has both
+properties, one wrong answer has only the first, and the other only the second. Properties come from
+15 relations with enough weight. RelatedTo and IsA, the most common, are used only after the others,
+and neither twice in one question. ConceptNet does not state what a concept lacks. Therefore no
+statement of any weight may suggest that a wrong answer has the other property, whether it is about
+the concept, its synonyms, what it is a kind of, or other concepts of a narrow kind. A wrong answer
+shares at most two properties with the right one. The choices of a split are concepts of no other
+split. Each is right a few times at most, and wrong answers are right in other questions if
+possible. No pair of properties is asked for twice. `first_distractor` in the notes is the right
+answer of the variant `--variant but_not`."""
 
 PROPERTY_CONJUNCTION = Builder(
     NAME,

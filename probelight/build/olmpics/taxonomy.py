@@ -88,15 +88,15 @@ class TaxonomySettings(OlmpicsSettings):
     """Settings of taxonomy_conjunction.
 
     Args:
-        num_train: Items of train.
-        num_dev: Items of dev; the released file has 599.
-        num_test: Items of test; 0 for none, as in the paper.
+        num_train: Number of train items.
+        num_dev: Number of dev items; the released file has 599.
+        num_test: Number of test items; 0 for none, as in the paper.
         wordnet_dir: Folder of a WordNet 3.0 database.
-        num_words: Concepts and answers are among this many of the most frequent words.
-        vocabulary: File or folder of a model whose pieces the answers must be too; "" for none.
-        evaluation_roots: Synsets whose trees are for dev and test; train gets the others.
-        per_gold: Items of train per gold hypernym at most.
-        evaluation_per_gold: Items of dev and test per gold hypernym at most.
+        num_words: Concepts and answers are among this number of most frequent words.
+        vocabulary: File or folder of a model in whose vocabulary the answers must be; "" for none.
+        evaluation_roots: Synsets whose trees are used for dev and test; train gets the others.
+        per_gold: Largest number of train items per gold hypernym.
+        evaluation_per_gold: Largest number of dev and test items per gold hypernym.
     """
 
     num_dev: NumItems = 599
@@ -129,7 +129,7 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
         splits |= _deal(of_evaluation, settings.evaluation, settings.evaluation_per_gold, rng)
     except ValueError as error:
         more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
-        raise UsageError(f"{error}: {more} and --evaluation_per_gold") from error
+        raise UsageError(f"{error}; {more} and --evaluation_per_gold") from error
     return in_order(finish("taxonomy_conjunction", splits, rng))
 
 
@@ -143,7 +143,7 @@ def _trees(wordnet: Any, roots: Sequence[str]) -> set[str]:
             synset = wordnet.synset(root)
         except (WordNetError, ValueError) as error:
             raise UsageError(
-                f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
+                f"--evaluation_roots {root}: not a synset of WordNet; give one such as animal.n.01"
             ) from error
         names |= {synset.name(), *(below.name() for _, below in descendants(synset, _ALL_HOPS))}
     return names
@@ -339,18 +339,19 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
             animals = [text for text, above_it in edges.items() if "animal" in above_it]
             if animals and senses and is_of_unsaid_kind(senses[0]):
                 text = f"{word} may be of kind {animals[0]!r}: {record.stem}"
-                findings.append(Finding("animal of unsaid kind", record.where, text))
+                findings.append(Finding("animal of unknown kind", record.where, text))
     return findings
 
 
 _ABOUT = """\
-Built as Talmor et al. (2020, section 4.4) describe, over WordNet alone: concepts are countable
-nouns in their first sense, among the frequent words of wordfreq 3 (in place of Google Books) or
-used in that sense in WordNet's own corpus; answers are single frequent words. The gold is the
-nearest shared hypernym; wrong answers are hypernyms of one concept and, by no sense, of the other.
-Animals are left out if WordNet does not say whether they are vertebrates: the young, males and
-females, pets. Food and animals are for dev and test, other trees for train. No two splits share a
-gold. The longest of three answers is right as often as by chance, where items allow that."""
+Built as Talmor et al. (2020, section 4.4) describe, from WordNet alone. Concepts are countable
+nouns in their first sense that are among the frequent words of wordfreq 3 (instead of Google Books)
+or occur in that sense in WordNet's own corpus. Answers are single frequent words. The right answer
+is the nearest shared hypernym; wrong answers are hypernyms of one concept and, in no sense, of the
+other. Animals are left out if WordNet does not say whether they are vertebrates: the young, males
+and females, and pets. Food and animals are in dev and test, other trees in train. No two splits
+share a right answer. The longest of three answers is right as often as by chance, if the items
+allow it."""
 
 TAXONOMY_CONJUNCTION = Builder(
     "taxonomy_conjunction",

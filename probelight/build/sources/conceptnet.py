@@ -32,18 +32,20 @@ def read_conceptnet(path: Path, relations: Collection[str]) -> Iterator[Edge]:
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path}: no ConceptNet assertions there. Get {ADDRESS} (475 MB), and give its path as "
-            "--source, or as `source:` in --config"
+            f"{path}: no ConceptNet assertions here. Download {ADDRESS} (475 MB), and give its "
+            "path as --source, or as `source:` in --config"
         )
     wanted = {f"/r/{name}" for name in relations}
     prefix = "/c/en/"
     for number, line in tracked_lines(path, "ConceptNet"):
         cells = line.split("\t")
         if len(cells) != 5:
-            raise RecordError(f"{path}:{number}: {len(cells)} columns parted by tabs; 5 are needed")
+            raise RecordError(f"{path}:{number}: {len(cells)} columns between tabs; 5 are needed")
         _, relation, start, end, facts = cells
         if not relation.startswith("/r/"):
-            raise RecordError(f"{path}:{number}: {relation[:60]!r} is no relation: /r/UsedFor is")
+            raise RecordError(
+                f"{path}:{number}: {relation[:60]!r} is not a relation like /r/UsedFor"
+            )
         if relation in wanted and start.startswith(prefix) and end.startswith(prefix):
             try:
                 weight = float(json.loads(facts)["weight"])
@@ -51,7 +53,7 @@ def read_conceptnet(path: Path, relations: Collection[str]) -> Iterator[Edge]:
                 weight = math.nan
             if not math.isfinite(weight):
                 raise RecordError(
-                    f'{path}:{number}: the last column is no JSON with a "weight": {facts[:60]!r}'
+                    f'{path}:{number}: the last column must be JSON with a "weight": {facts[:60]!r}'
                 )
             # "toy store" of /c/en/toy_store/n/wn/artifact
             first, second = (

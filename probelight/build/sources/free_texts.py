@@ -106,7 +106,7 @@ def free_text_documents(name: str, root: Path | str = "/") -> Iterator[Document]
         )
     parts = re.findall(free_text.kept, _read(path), re.DOTALL)
     if not parts:
-        raise ValueError(f"{path}: nothing in it matches {free_text.kept}: another edition?")
+        raise ValueError(f"{path}: no text matches {free_text.kept}; is this another edition?")
     kept: list[str] = []
     number = 0
     for paragraph in re.split(r"\n\s*\n", "\n\n".join(parts)):
@@ -176,7 +176,7 @@ def _r_objects(data: bytes) -> Iterator[bytes]:
         unpacker = zlib.decompressobj()
         yield (unpacked := unpacker.decompress(data[4:]))
         if len(unpacked) != size:
-            raise ValueError(f"an object of {size} bytes has {len(unpacked)}: the file is cut")
+            raise ValueError(f"an object has {len(unpacked)} of {size} bytes: the file is cut off")
         data = unpacker.unused_data
 
 

@@ -96,8 +96,8 @@ def _opened(path: Path | str) -> TextIO:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path}: no GCIDE file. On Debian: apt-get install dict-gcide; `probes build` takes a "
-            "folder of GNU's own files as well, from https://ftp.gnu.org/gnu/gcide/"
+            f"{path}: no GCIDE file. On Debian: apt-get install dict-gcide. `probes build` can "
+            "also read a folder of GNU's own files, from https://ftp.gnu.org/gnu/gcide/"
         )
     if path.suffix in {".dz", ".gz"}:
         return gzip.open(path, "rt", encoding="latin-1")
@@ -214,7 +214,7 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
     files = gnu_files(path) if path.exists() else []
     if not files:
         raise FileNotFoundError(
-            f"{path}: no file CIDE.A to CIDE.Z. Unpack https://ftp.gnu.org/gnu/gcide/ there, or "
+            f"{path}: no files CIDE.A to CIDE.Z. Unpack https://ftp.gnu.org/gnu/gcide/ there, or "
             "on Debian: apt-get install dict-gcide, and give its gcide.dict.dz"
         )
     numbers = dict[str, int]()

@@ -61,9 +61,9 @@ def read_wikidata(
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path}: no Wikidata there. Get the JSON dump, {ADDRESS} (some 140 GB; .bz2 takes far "
-            "longer to read), or save what you need as a table parted by tabs with the columns "
-            f"{', '.join(COLUMNS)}; give the path as --source, or as `source:` in --config"
+            f"{path}: no Wikidata here. Download the JSON dump, {ADDRESS} (about 140 GB; .bz2 "
+            "takes far longer to read), or save what you need as a tab-separated table with the "
+            f"columns {', '.join(COLUMNS)}; give the path as --source, or as `source:` in --config"
         )
     first = next((text for _, text in read_lines(path, limit=LARGE) if text.strip()), None)
     if first is None:
@@ -92,7 +92,9 @@ def read_wikidata(
                     (labels[language]["value"] for language in _LANGUAGES if language in labels), ""
                 )
             except (KeyError, TypeError) as error:
-                raise RecordError(f"{where}: the labels of {entity['id']} ({error!r})") from None
+                raise RecordError(
+                    f"{where}: the labels of {entity['id']} are damaged ({error!r})"
+                ) from None
             if label:
                 facts.labels[entity["id"]] = label
             for name in details:
@@ -111,7 +113,9 @@ def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, di
             opened = text
         elif text and text != "]":
             if not (text.startswith("{") and text.endswith("}")):
-                raise RecordError(f"{where}: no entity, a JSON object in a line: {text[:60]!r}")
+                raise RecordError(
+                    f"{where}: not an entity, one JSON object per line: {text[:60]!r}"
+                )
             if keep(text):
                 try:
                     entity: dict[str, Any] = json.loads(text)
@@ -122,7 +126,7 @@ def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, di
                 if entity.get("type", "item") == "item":
                     yield where, entity
     if opened and text != "]":
-        raise RecordError(f"{where}: the dump is cut off here: no ] ends it; fetch it again")
+        raise RecordError(f"{where}: the dump is cut off, as it has no ] at its end; get it again")
 
 
 def _values(entity: dict[str, Any], name: str, where: str) -> Iterator[str]:
@@ -141,7 +145,7 @@ def _values(entity: dict[str, Any], name: str, where: str) -> Iterator[str]:
                 yield value["id"] if "id" in value else f"Q{value['numeric-id']}"
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordError(
-            f"{where}: {entity['id']} says {name} in a way unknown here ({error!r})"
+            f"{where}: {entity['id']} has {name} in an unknown form ({error!r})"
         ) from None
 
 
@@ -153,22 +157,22 @@ def _read_triples(path: Path, properties: Collection[str]) -> Facts:
             names = [cell.removeprefix("?").strip('"').lower() for cell in cells]
             if missing := [column for column in COLUMNS if column not in names]:
                 raise RecordError(
-                    f"{path}:{number}: no column {', '.join(missing)}; a table of triples begins "
-                    f"with {', '.join(COLUMNS)}, parted by tabs, and a dump with [ or {{"
+                    f"{path}:{number}: no column {', '.join(missing)}; a table must begin with "
+                    f"{', '.join(COLUMNS)}, with tabs between them, and a dump with [ or {{"
                 )
             places, num_cells = [names.index(column) for column in COLUMNS], len(cells)
             continue
         if len(cells) != num_cells:
             raise RecordError(
-                f"{path}:{number}: {len(cells)} columns parted by tabs; the header has {num_cells}"
+                f"{path}:{number}: {len(cells)} columns between tabs; the header has {num_cells}"
             )
         subject, subject_label, name, other, other_label = (
             _plain(cells[place]) for place in places
         )
         if not (re.fullmatch(r"Q\d+", subject) and re.fullmatch(r"P\d+", name)):
             raise RecordError(
-                f"{path}:{number}: {subject[:30]!r}, {name[:30]!r}: a subject is an id such as "
-                "Q1299, a property one such as P463"
+                f"{path}:{number}: {subject[:30]!r}, {name[:30]!r}: the subject must be an id such "
+                "as Q1299, and the property one such as P463"
             )
         if name in properties and other:
             facts.add(subject, name, other)

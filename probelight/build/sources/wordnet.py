@@ -40,7 +40,7 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
     missing = [name for name in _REQUIRED if not (folder / name).is_file()]
     if missing:
         raise FileNotFoundError(
-            f"{folder} is not a WordNet 3.0 database folder: {', '.join(missing)} missing. "
+            f"{folder}: not a folder with the WordNet 3.0 database; it lacks {', '.join(missing)}. "
             "On Debian: apt-get install wordnet-base wordnet-sense-index"
         )
 

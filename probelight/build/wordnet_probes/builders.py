@@ -38,12 +38,12 @@ class SharedSettings(BuildSettings):
 
     Args:
         wordnet_dir: Folder of a WordNet 3.0 database.
-        max_hops: How far a hypernym or hyponym may be.
-        sister_depth: How deep the family of sisters goes, l of SISTER_l.
-        train_items: Items of train.
-        dev_items: Items of dev, unless `all` is true.
-        test_items: Items of test.
-        all: Gives dev all the rest.
+        max_hops: Largest distance of a hypernym or hyponym, in hops.
+        sister_depth: Depth of the family of sisters, l of SISTER_l.
+        train_items: Number of train items.
+        dev_items: Number of dev items, unless `all` is true.
+        test_items: Number of test items.
+        all: Put all remaining items into dev.
     """
 
     wordnet_dir: str = str(DEFAULT_DIR)
@@ -60,14 +60,15 @@ class WordNetSettings(SharedSettings):
     """Settings of a probe of WordNetQA.
 
     Args:
-        num_concepts: Concepts to ask about at most; nouns and verbs come before adjectives and
-            adverbs, which have no place in the taxonomy.
-        questions: Questions per concept at most: its contexts, wordings and, for ISA, answers.
-        perturbations: Sets of distractors per question at most: in dev where `all` is true;
-            otherwise, and in test, two at most.
-        train_perturbations: Sets of distractors per question of train at most.
-        answer_items: Items per right answer at most in each split, so that no few answers decide
-            what the choices alone give; none sets no limit.
+        num_concepts: Largest number of concepts to ask about. Nouns and verbs come before
+            adjectives and adverbs, which have no place in the taxonomy.
+        questions: Largest number of questions per concept, which differ in contexts, wordings and,
+            for ISA, answers.
+        perturbations: Largest number of sets of distractors per question in dev if `all` is true;
+            otherwise, and in test, it is at most two.
+        train_perturbations: Largest number of sets of distractors per question in train.
+        answer_items: Largest number of items per right answer in each split, so that a few answers
+            do not decide the accuracy on choices alone; none for no limit.
     """
 
     num_concepts: NumItems = 15_632
@@ -151,15 +152,14 @@ WORDNET = Source(
 
 _ABOUT = """\
 Built as Richardson and Sabharwal (2020, section 3.1) describe. Each concept has an example sentence
-with its word (synonymy: at least two words) and a short, complete gloss that is fit for everybody
-to read. No answer, right or wrong, repeats an asked word, its gloss included: by Snowball stems,
-WordNet's irregular forms and the first five letters. No hypernym or hyponym is in the stem; right
-synonyms use no word of the definition, wrong ones at most one. No wrong answer is right by any
-sense of any word. Splits share no concept, right answer or set of distractors; what that leaves
-over is why there may be fewer questions than in the paper. A question is repeated with other wrong
-answers (perturbations), each kind of relatives once before any is drawn from again: in train once
-unless `train_perturbations` is more, in test twice, in dev up to `perturbations` times where `all`
-is true."""
+with its word (synonymy: at least two words) and a short, complete gloss that everybody can read. No
+answer, right or wrong, repeats an asked word, not even in its gloss: words are compared by Snowball
+stems, WordNet's irregular forms and the first five letters. No hypernym or hyponym is in the stem.
+Right synonyms use no word of the definition, wrong ones at most one. No wrong answer is right in
+any sense of any word. Splits share no concept, right answer or set of distractors, so there may be
+fewer questions than in the paper. Questions are repeated with other wrong answers (perturbations):
+once in train unless `train_perturbations` is larger, twice in test, and up to `perturbations` times
+in dev if `all` is true. Each kind of relative is used once before any is used again."""
 
 
 def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Builder[WordNetSettings]:
@@ -182,8 +182,8 @@ WORDNET_BUILDERS = {
     for builder in (
         _builder("definitions", "How is the word defined?", DefinitionsSettings),
         _builder("synonymy", "Which words have this definition?", SynonymySettings),
-        _builder("hypernymy", "What is it a kind of?", HypernymySettings),
-        _builder("hyponymy", "What is a more specific kind of it?", HyponymySettings),
+        _builder("hypernymy", "What is the concept a kind of?", HypernymySettings),
+        _builder("hyponymy", "Which answer is a kind of the concept?", HyponymySettings),
     )
 }
 WORDNET_QA = "wordnet_qa"  # all four at once
@@ -194,7 +194,7 @@ class WordNetQASettings(SharedSettings):
     """Settings of the four probes of WordNetQA together.
 
     Args:
-        num_processes: Builders that run at once; each reads the sources for itself.
+        num_processes: Number of builders that run at once; each reads the sources itself.
     """
 
     num_processes: Annotated[int, Within(1, 4)] = 2

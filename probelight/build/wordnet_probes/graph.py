@@ -192,7 +192,7 @@ def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
             if is_right:
                 check = "a wrong answer is right (WordNet)"
             elif is_right_by_sense:
-                check = "right by another sense (WordNet)"
+                check = "right in another sense (WordNet)"
             elif gold in graph.homonyms(number):
                 check = "synonym of the gold (WordNet)"
             else:

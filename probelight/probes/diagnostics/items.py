@@ -36,9 +36,9 @@ class Prompt:
 
     def __post_init__(self) -> None:
         if not self.context or not self.target:
-            raise ValueError("it needs a context and a word behind it")
+            raise ValueError("it needs a context and a word after it")
         if MASK in self.context:
-            raise ValueError(f"{MASK} is put behind the context, and must not be in it")
+            raise ValueError(f"{MASK} is added after the context and must not be in it")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class NegatedPair(SentencePair):
     def __post_init__(self) -> None:
         first, second = (bool(_NEGATED.search(prompt.context)) for prompt in self.prompts)
         if first or not second:
-            raise ValueError("the first sentence of a pair must be without 'not', the second with")
+            raise ValueError("only the second sentence of a pair must contain 'not'")
 
 
 Item = InferenceItem | RoleItem | NegationItem | SentencePair
@@ -174,7 +174,7 @@ def read_roles(path: Path) -> tuple[Item, ...]:
                 f"{item.target!r}; each pair needs one line -a and one -b with the same target"
             )
     if len(roles) != len(items):
-        raise RecordError(f"{path}: an item is there twice; each has one line -a and one -b")
+        raise RecordError(f"{path}: an item is repeated; each needs one line -a and one line -b")
     return tuple(items)
 
 
@@ -191,12 +191,12 @@ def read_sentences(path: Path, kind: type[SentencePair] = SentencePair) -> tuple
         place, sentence = f"{path}:{number}", text.rstrip()
         if not sentence.endswith(","):
             raise RecordError(
-                f"{place}: a sentence that ends in a comma is needed, its last word the target"
+                f"{place}: the sentence must end in a comma; its last word is the target"
             )
         context, _, target = sentence[:-1].rstrip().rpartition(" ")
         prompts.append((place, _made(place, Prompt, context.strip(), target)))
     if not prompts or len(prompts) % 2:
-        raise RecordError(f"{path}: {len(prompts)} lines, where pairs of two lines are needed")
+        raise RecordError(f"{path}: {len(prompts)} lines; pairs of two lines are needed")
     both = list(pairwise(prompts))[::2]
     return tuple(_made(there, kind, one, two) for (_, one), (there, two) in both)
 
@@ -221,21 +221,19 @@ def _rows(path: Path, columns: str) -> Iterator[tuple[str, Mapping[str, str]]]:
             header = cells
             if missing := [name for name in columns.split() if name not in header]:
                 raise RecordError(
-                    f"{place}: no column {', '.join(missing)}; a first line with the names of the "
-                    "columns is needed, with tabs between them"
+                    f"{place}: no column {', '.join(missing)}; the first line must name the "
+                    "columns, with tabs between them"
                 )
         elif text.strip():
             found = True
             if len(cells) != len(header):
-                raise RecordError(
-                    f"{place}: {len(cells)} cells, where the header has {len(header)}"
-                )
+                raise RecordError(f"{place}: {len(cells)} cells, but the header has {len(header)}")
             row = dict(zip(header, cells, strict=True))
             if empty := [name for name in columns.split() if not row[name]]:
                 raise RecordError(f"{place}: {', '.join(empty)} is empty")
             yield place, {name: row[name] for name in columns.split()}
     if not found:
-        raise RecordError(f"{path}: no item is there")
+        raise RecordError(f"{path}: the file has no items")
 
 
 def _made(place: str, make: Callable[..., Made], *parts: object) -> Made:

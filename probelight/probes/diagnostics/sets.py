@@ -108,7 +108,7 @@ def load_set(name: str, mirror: str | Path | None = None) -> DiagnosticSet:
 
     Raises:
         RecordError: If the file is malformed; the message names file and line.
-        OSError: If it cannot be had; the message says what to do.
+        OSError: If it cannot be found or downloaded; the message says what to do.
     """
     source = SETS[name]
     path = locate(source, source.file, mirror, None, None).path  # all have checksums

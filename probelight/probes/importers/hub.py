@@ -41,18 +41,18 @@ def read_hub(
     """
     source = config.hub
     if source is None or split not in source.splits:
-        raise ConfigError(f"{config.name}: the Hub has no {split!r} split of it; use --mirror")
+        raise ConfigError(f"{config.name}: it has no {split!r} split on the Hub; use --mirror")
     rows = _load(source, split, cache_dir, is_offline(offline))
     where = f"{source.repo} {source.config or ''}".strip() + f", split {source.splits[split]}"
     if len(rows) > MAX_ITEMS:
-        raise RecordError(f"{where}: {len(rows):,} rows, and {MAX_ITEMS:,} are the most of one set")
+        raise RecordError(f"{where}: {len(rows):,} rows; a set can have at most {MAX_ITEMS:,}")
     columns = set(rows.column_names)
     adapter = adapter_of(columns)
     if adapter is None:
         known = "; ".join(", ".join(sorted(needed)) for needed, _ in _ADAPTERS)
         raise RecordError(
-            f"{where}: its columns {', '.join(sorted(columns))} are laid out in no known way; "
-            f"known are those of {known}"
+            f"{where}: its columns {', '.join(sorted(columns))} match no known layout; the known "
+            f"layouts are {known}"
         )
     records = []
     for number, row in enumerate(rows, start=1):
@@ -64,7 +64,7 @@ def read_hub(
             )
         except RecordError as error:
             raise RecordError(
-                f"{where}, row {number}: {error}. To go on without it, write in the probe's "
+                f"{where}, row {number}: {error}. To leave this row out, write in the probe's "
                 f"config `leave_out: {{{split}: [{number}]}}`"
             ) from None
         records.append(replace(record, file=where))
@@ -103,7 +103,7 @@ def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: 
             cache_dir=str(cache_dir) if cache_dir else None,
         )
     except Exception as error:  # whatever it raises (there are many), the user needs the same help
-        state = "in the local cache (offline mode is on)" if offline else "on the Hub"
+        state = "from the local cache (offline mode is on)" if offline else "from the Hub"
         raise DownloadError(
             f"{source.repo}: could not be loaded {state}: {type(error).__name__}: {error}. {ADVICE}"
         ) from error

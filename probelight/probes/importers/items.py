@@ -26,7 +26,7 @@ class ItemFile:
     """The content of one file."""
 
     records: tuple[Record, ...]  # in the order of the file
-    files: tuple[DataFile, ...]  # the file, and the user's choices of all items if it has none
+    files: tuple[DataFile, ...]  # the file, and the choices that the user gave for all items
     notices: tuple[str, ...]  # for a reader of the results ("505 ids repeat")
 
 
@@ -53,7 +53,7 @@ def read_items(path: str | Path, parse: Parse, **options: Unpack[Options]) -> It
     blank, unnamed, same = list[int](), list[int](), list[int]()
     for line, text in read_lines(path):
         if line > MAX_ITEMS:
-            raise RecordError(f"{path}:{line}: more than {MAX_ITEMS:,} lines, the most of one file")
+            raise RecordError(f"{path}:{line}: a file can have at most {MAX_ITEMS:,} lines")
         if not text.strip():
             blank.append(line)
             continue
@@ -73,18 +73,18 @@ def read_items(path: str | Path, parse: Parse, **options: Unpack[Options]) -> It
         records.append(replace(record, id=record.id or f"{name}-{line}", file=str(path)))
     if same:
         raise RecordError(
-            f"{path}:{same[0]}: the same sentence twice, of which neither can be the right one"
+            f"{path}:{same[0]}: the same sentence twice, so neither can be the right one"
             + (f" ({_lines(same, 50)})" if len(same) > 1 else "")
-            + ". Correct it, or write in a probe's config `leave_out: {<split>: "
+            + ". Correct it, or write in the probe's config `leave_out: {<split>: "
             f"[{', '.join(map(str, same[:50]))}]}}`"
         )
     if not records:
-        raise RecordError(f"{path}:1: the file is empty; it holds no item")
+        raise RecordError(f"{path}:1: the file is empty; it has no items")
     if not options.get("ids_repeat"):
         refuse_repeated_ids(records)
     notices = notices_of(records)
     if unnamed:
-        notices += (f"{len(unnamed)} rows have no id and are named by their line",)
+        notices += (f"{len(unnamed)} rows have no id and are named by their line numbers",)
     if blank:
         notices += (f"{len(blank)} blank lines skipped ({_lines(blank)})",)
     if leave_out:
@@ -99,9 +99,9 @@ def refuse_repeated_ids(records: Iterable[Record]) -> None:
     for record in records:
         if (other := first.setdefault(record.id, record)) is not record:
             raise RecordError(
-                f"{record.where}: the id {record.id!r} is that of line {other.position} too; give "
-                "each item an id of its own, or none (then it is named by its line). For a "
-                "released file that is so, write `ids_repeat: true` in the probe's config"
+                f"{record.where}: line {other.position} has the id {record.id!r} too; give each "
+                "item an id of its own, or none (then its line number is its name). If this is a "
+                "released file, write `ids_repeat: true` in the probe's config"
             )
 
 
@@ -239,7 +239,9 @@ def _text(value: object, what: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise RecordError(f"{what} holds half of a surrogate pair, which is no character") from None
+        raise RecordError(
+            f"{what} has half of a surrogate pair, which is not a character"
+        ) from None
     return value
 
 
@@ -249,11 +251,11 @@ def _row_hint(row: Mapping[str, Any]) -> str:
     choices = question.get("choices") if isinstance(question, dict) else row.get("choices")
     in_columns = isinstance(choices, dict) and {"text", "label"} <= choices.keys()
     if "sentence_good" in row:
-        return "; this is a minimal pair: give it as one, with the setup minimal_pair"
+        return "; this is a minimal pair: use the setup minimal_pair"
     if "question_stem" in row or in_columns or (isinstance(question, str) and choices is not None):
         return (
-            f"; this is a row as data sets of the Hub have it: write {QUESTION}, or name the data "
-            "set under `hub` in a probe's config"
+            f"; this looks like a row of a Hub dataset: write {QUESTION}, or name the dataset "
+            "under `hub` in the probe's config"
         )
     return ""
 

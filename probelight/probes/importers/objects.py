@@ -42,7 +42,7 @@ def items_text(items: Any) -> tuple[str, Setup]:
     """
     if isinstance(items, Mapping):
         kind = type(items).__name__
-        raise RecordError(f"{kind} is not a list of items; give one, or a split of a DatasetDict")
+        raise RecordError(f"{kind} is not a list of items; give a list or a split of a DatasetDict")
     if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
         items = items.to_dict("records")
     lines: list[str] = []
@@ -53,7 +53,7 @@ def items_text(items: Any) -> tuple[str, Setup]:
             setup = setup_of_row(row)
             first = first or setup
             if setup != first:
-                raise RecordError(f"it is {setup}, and item 1 is {first}; give two probes")
+                raise RecordError(f"it is {setup}, but item 1 is {first}; make them two probes")
         except RecordError as error:
             raise RecordError(f"item {number}: {error}") from None
         lines.append(json_text(row) + "\n")
@@ -86,11 +86,11 @@ def _row(item: object) -> dict[str, Any]:
         try:
             return adapter(row)
         except (KeyError, TypeError, IndexError) as error:
-            raise RecordError(f"{type(error).__name__}: {error}; give it as in {_PLAIN}") from error
+            raise RecordError(f"{type(error).__name__}: {error}; write it as {_PLAIN}") from error
     stem = next((row[name] for name in STEMS if name in row), None)
     gold = next((row[name] for name in GOLDS if name in row), None)
     if not (isinstance(stem, str) and isinstance(choices, list | tuple)) or gold is None:
-        raise RecordError(f"its keys are {', '.join(map(str, row))}; give them as in {_PLAIN}")
+        raise RecordError(f"its keys are {', '.join(map(str, row))}; write it as {_PLAIN}")
     if len(choices) > MAX_CHOICES:
         raise RecordError(f"{len(choices)} choices; 2 to {MAX_CHOICES} are needed")
     labels = [*LABELS[: len(choices)]]
@@ -100,7 +100,7 @@ def _row(item: object) -> dict[str, Any]:
         gold = labels[list(choices).index(gold)]
     if gold not in labels:
         last = len(choices) - 1
-        raise RecordError(f"its answer {gold!r} is none of its choices, and not 0 to {last}")
+        raise RecordError(f"its answer {gold!r} is not one of its choices, nor 0 to {last}")
     if OTHER_MASK.search(stem):
         stem = with_mask(stem)
     made = ai2_row(stem, choices, gold)

@@ -106,9 +106,9 @@ class _ItemTable:
             return None
         if len(cells) != len(self.fields):
             parted = _NAMED[self.delimiter]
-            quoted = ' (a cell with a comma is in "...")' if self.delimiter == "," else ""
+            quoted = ' (put a cell with a comma in "...")' if self.delimiter == "," else ""
             raise RecordError(
-                f"{len(cells)} cell(s), where the header has {len(self.fields)} columns with "
+                f"{len(cells)} cell(s), but the header has {len(self.fields)} columns with "
                 f"{parted} between them{quoted}"
             )
         row = dict(zip(self.fields, cells, strict=True))
@@ -118,8 +118,8 @@ class _ItemTable:
             raise RecordError("no gold: its cell is empty")
         if gold not in choices:
             raise RecordError(
-                f"the gold {gold[:60]!r} is none of the choices {listed(choices)}"
-                f"{nearest(gold, choices)}; write the choice itself, as it is there"
+                f"the gold {gold[:60]!r} is not one of the choices {listed(choices)}"
+                f"{nearest(gold, choices)}; write the exact text of a choice"
             )
         facts = {fact: row[fact] for fact in ("cluster", *_FACTS) if row.get(fact)}
         return Record(
@@ -140,10 +140,10 @@ class _ItemTable:
         for field in filter(None, fields):
             same = [cell for cell, other in zip(cells, fields, strict=True) if other == field]
             if len(same) > 1:
-                raise RecordError(f"{' and '.join(same)} are both the {field}; keep one of them")
+                raise RecordError(f"{' and '.join(same)} both name the {field}; keep one of them")
         named = [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
         if unread := [name for name, field in zip(named, fields, strict=True) if not field]:
-            self.notices = (f"columns that are not read: {listed(unread)}",)
+            self.notices = (f"columns ignored: {listed(unread)}",)
         return fields
 
     def _missing(self, field: str, cells: Sequence[str]) -> str:
@@ -152,19 +152,16 @@ class _ItemTable:
             for other in _NAMED:
                 if other in cells[0]:
                     return (
-                        f"this line has {_NAMED[other]} between its cells, and the cells of this "
-                        f"file are parted by {parted}: save it with commas as .csv, or with tabs "
-                        "as .tsv"
+                        f"this line has {_NAMED[other]} between its cells, but the file's name "
+                        f"asks for {parted}: save it with commas as .csv, or with tabs as .tsv"
                     )
         if "sentence_good" in [cell.lower() for cell in cells]:
-            return (
-                "these are columns of minimal pairs, whole sentences; their setup is minimal_pair"
-            )
+            return "these are columns of minimal pairs, whole sentences; use the setup minimal_pair"
         names = " or ".join(_NAMES[field][1:])
         if field == _CHOICES:
-            names += " (those of all items: --data.choices a,b, where a command has it)"
+            names += " (or give --data.choices a,b for all items, if the command has it)"
         return (
-            f"no column is the {field}: the first line must name the columns, {_STEM}, {_GOLD} and "
+            f"no column for the {field}: the first line must name the columns {_STEM}, {_GOLD} and "
             f"{_CHOICES}; {field} may be called {names}. It has {listed(cells)}"
         )
 
@@ -175,12 +172,12 @@ def _choices(cell: str) -> tuple[str, ...]:
         try:
             found = json.loads(cell)
         except (ValueError, RecursionError) as error:
-            raise RecordError(f"the choices {cell[:60]!r} are no JSON list: {error}") from None
+            raise RecordError(f"the choices {cell[:60]!r} are not a JSON list: {error}") from None
         if not all(isinstance(text, str) for text in found):
             raise RecordError(f"the choices {cell[:60]!r} are not all texts")
         return tuple(text.strip() for text in found)
     if "|" in cell and ";" in cell:
-        raise RecordError(f"the choices {cell[:60]!r} have both | and ; between them; write one")
+        raise RecordError(f"the choices {cell[:60]!r} have both | and ; between them; use one")
     found = [text.strip() for text in cell.split("|" if "|" in cell else ";")]
     if len(found) < 2:
         raise RecordError(
@@ -261,7 +258,7 @@ class _PairTable:
         if len(cells) != len(self.names):
             between = "tabs" if self.delimiter == "\t" else "commas"
             raise RecordError(
-                f"{len(cells)} cell(s), where there are {len(self.names)} columns with {between} "
+                f"{len(cells)} cell(s), but there are {len(self.names)} columns with {between} "
                 f"between them; more than one wrong sentence needs a header ({GOOD}, {BAD}, {BAD})"
             )
         pairs = list(zip(self.names, cells, strict=True))
@@ -276,8 +273,8 @@ class _PairTable:
         if not {GOOD, BAD} & set(names):
             if all(cell.isascii() and cell.isidentifier() for cell in cells):
                 raise RecordError(
-                    f"{listed(cells)}: are these sentences, or names of columns? Call the "
-                    f"columns {GOOD} and {BAD}; a first line that does so is needed here either way"
+                    f"{listed(cells)}: are these sentences or names of columns? In either case, "
+                    f"write a first line with the names {GOOD} and {BAD}"
                 )
             return ()
         if names.count(GOOD) != 1 or BAD not in names:
@@ -289,5 +286,5 @@ class _PairTable:
         if twice := {name for name in names if name and name != BAD and names.count(name) > 1}:
             raise RecordError(f"the header has two columns for {min(twice)}")
         if unread := [cell for cell, name in zip(cells, names, strict=True) if not name]:
-            self.notices = (f"columns that are not read: {listed(unread)}",)
+            self.notices = (f"columns ignored: {listed(unread)}",)
         return tuple(names)

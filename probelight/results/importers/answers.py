@@ -92,7 +92,7 @@ def place_of(text: str, choices: Sequence[str]) -> int:
     found = [place for place, choice in enumerate(choices) if plain(choice) == plain(text)]
     if len(found) != 1:
         raise RecordError(
-            f"the gold {text!r} is {'several' if found else 'none'} of the candidates "
+            f"the gold {text!r} {'matches several' if found else 'is not one'} of the candidates "
             f"{', '.join(map(repr, choices))}"
         )
     return found[0]
@@ -117,11 +117,11 @@ def with_gold(answers: Sequence[Answer], gold: Gold) -> tuple[Answer, ...]:
             place = place_of(text, answer.choices)
         if answer.gold not in (None, place):
             other = answer.choices[answer.gold or 0]
-            raise RecordError(f"{where}: the gold is {text!r}, but {answer.where} says {other!r}")
+            raise RecordError(f"{where}: the gold is {text!r}, but {answer.where} has {other!r}")
         used.add(key)
         found.append(replace(answer, gold=place))
     if unused := [where for key, (_, where) in right.items() if key not in used]:
-        raise RecordError(f"{unused[0]}: a gold of an item that the scores do not have")
+        raise RecordError(f"{unused[0]}: this gold belongs to an item that has no scores")
     return tuple(found)
 
 
@@ -154,19 +154,19 @@ def known_columns(
         if ours := ours_of.get(name.lower()):
             if ours in found:
                 both = f"{found[ours]} and {name}"
-                raise RecordError(f"{path}:1: the columns {both} are both the {ours}")
+                raise RecordError(f"{path}:1: the columns {both} both name the {ours}; keep one")
             found[ours] = name
     if lacking := [ours for ours in needed if ours not in found]:
         names = known[lacking[0]]
         near = nearest(names[0], list(table.columns))
         if len(table.columns) == 1:
-            near += " (cells are parted by commas in .csv, by tabs in .tsv)"
+            near += " (cells need commas between them in .csv, tabs in .tsv)"
         raise RecordError(
-            f"{path}:1: no column for the {lacking[0]}{near}; it is called "
-            f"{' or '.join(names)}, and here are {', '.join(table.columns)}"
+            f"{path}:1: no column for the {lacking[0]}{near}; call it {' or '.join(names)}. The "
+            f"columns are {', '.join(table.columns)}"
         )
     unread = [name for name in table.columns if name not in found.values()]
-    notices = (f"columns that are not read: {', '.join(unread)}",) if unread else ()
+    notices = (f"columns ignored: {', '.join(unread)}",) if unread else ()
     return table[[*found.values()]].set_axis([*found], axis="columns"), notices
 
 
@@ -204,14 +204,14 @@ def imported(
                     raise RecordError(f"{len(choices)} candidate(s); at least 2 are needed")
                 same = plain(str(row.text)) == plain(str(first.text))
                 if not same or plain(row.gold) != plain(first.gold):
-                    raise RecordError(f"its item has another text or gold at {first.where}")
+                    raise RecordError(f"the same item has another text or gold at {first.where}")
                 if (other := wheres.setdefault(plain(str(row.choice)), row.where)) != row.where:
-                    raise RecordError(f"its item has this choice at {other} too")
+                    raise RecordError(f"the same item has this choice at {other} too")
                 what = f"the score of {row.choice!r}" if choices else "the score"
                 scores.append(sign * score_of(row.score, what))
         with at(first.where):
             if isinstance(first.right, bool) and len(right) != 1:
-                raise RecordError(f"{len(right)} right choices of the item; one is needed")
+                raise RecordError(f"the item has {len(right)} right choices; one is needed")
             gold = place_of(first.gold, choices) if first.gold else next(iter(right), None)
         texts = (first.text,) if isinstance(first.text, str) else ()
         answers.append(

@@ -35,14 +35,14 @@ def read(path: Path) -> Imported:
     import pandas as pd  # not above: --help is quick
 
     if path.suffix not in (".npy", ".npz"):
-        what = "by its name no file of NumPy"
+        what = "its name is not that of a NumPy file"
         if path.name.startswith(("predict_results", "eval_results", "all_results")):
             what = "labels or metrics without the scores"
         raise UsageError(f"{path}: {what}; write the predictions with {_WRITTEN}")
     names = _names(regular_file(path))
     if PREDICTIONS not in names:
         raise RecordError(
-            f"{path}: it holds {', '.join(names) or 'no array'}; write it with {_WRITTEN}"
+            f"{path}: it contains {', '.join(names) or 'no array'}; write it with {_WRITTEN}"
         )
     logits = _array(path, PREDICTIONS, None)
     num_items, num_choices = logits.shape
@@ -52,11 +52,11 @@ def read(path: Path) -> Imported:
         labels = _array(path, LABELS, num_items)
         for where, label in zip(rows.index, labels.tolist(), strict=True):
             if not 0 <= label < num_choices:
-                raise RecordError(f"{where}: the label {label} is none of {num_choices} choices")
+                raise RecordError(f"{where}: the label {label} is not from 0 to {num_choices - 1}")
         rows["right"] = (labels[:, None] == range(num_choices)).tolist()
     frame = rows.assign(item=rows.index).explode([*rows.columns])
     unread = [name for name in names if name not in (PREDICTIONS, LABELS)]
-    notices = (f"arrays that are not read: {', '.join(unread)}",) if unread else ()
+    notices = (f"arrays ignored: {', '.join(unread)}",) if unread else ()
     return imported(path, sha256_of(path), frame, notices)
 
 
@@ -96,14 +96,14 @@ def _array(path: Path, name: str, num_items: int | None) -> np.ndarray[Any, np.d
 def _problem(shape: tuple[int, ...], dtype: np.dtype[Any], num_items: int | None) -> str:
     """Return what is wrong with an array's shape and type; empty if nothing is."""
     if dtype.hasobject:
-        return f": Python objects, which are not read; write it with {_WRITTEN}"
+        return f": Python objects, which cannot be read; write it with {_WRITTEN}"
     if num_items is not None:
         fits = shape == (num_items,) and dtype.kind in "iu"
-        return "" if fits else f", where one whole number for each of {num_items} rows is needed"
+        return "" if fits else f"; one whole number for each of {num_items} rows is needed"
     if len(shape) != 2 or dtype.kind not in "fiu" or shape[1] < 2:
-        return "; a row an item and a logit a choice are needed"
+        return "; one row per item and one logit per choice are needed"
     if not 0 < shape[0] <= MAX_ITEMS or shape[0] * shape[1] > MAX_SCORES:
-        return f"; 1 to {MAX_ITEMS:,} rows with {MAX_SCORES:,} logits in all are read"
+        return f"; 1 to {MAX_ITEMS:,} rows with at most {MAX_SCORES:,} logits in all can be read"
     return ""
 
 

@@ -52,12 +52,12 @@ def read(path: Path) -> Imported:
                 key = (answer.id,) if answer.id else (*answer.texts, *_sorted(answer.choices))
                 found[key] = _joined(found[key], answer) if key in found else answer
     if not found:
-        raise RecordError(f"{path}:1: the file is empty; it holds no item")
+        raise RecordError(f"{path}:1: the file is empty; it has no items")
     return Imported(
         (DataFile(str(path), content_sha256(path), len(found)),),
         tuple(found.values()),
         path.name.partition(".")[0],
-        notices=(f"keys that are not read: {', '.join(sorted(unread))}",) if unread else (),
+        notices=(f"keys ignored: {', '.join(sorted(unread))}",) if unread else (),
     )
 
 
@@ -83,7 +83,7 @@ def _answer(row: Mapping[str, Any], where: str) -> Answer:
     names = names_of(row)
     text, name, gold = (str(names.get(key, "")) for key in ("text", "id", "gold"))
     if not text and not name:
-        raise RecordError("neither `id` nor `text` names the item")
+        raise RecordError("the item has neither `id` nor `text`")
     return Answer(
         where=where,
         id=name,
@@ -111,17 +111,17 @@ def _in_order(scores: Mapping[str, object]) -> list[tuple[str, object]]:
 def _joined(first: Answer, other: Answer) -> Answer:
     """Return an item with one more order; both lines must be of the same item."""
     if _sorted(first.choices) != _sorted(other.choices):
-        raise RecordError(f"its item has other choices at {first.where}")
+        raise RecordError(f"the same item has other choices at {first.where}")
     if first.texts and other.texts and plain(first.texts[0]) != plain(other.texts[0]):
-        raise RecordError(f"its item has another text at {first.where}")
+        raise RecordError(f"the same item has another text at {first.where}")
     [one] = other.labelled
     if any([*map(plain, one.order)] == [*map(plain, known.order)] for known in first.labelled):
-        raise RecordError(f"its item, which begins at {first.where}, has this order already")
+        raise RecordError(f"the item that begins at {first.where} already has this order")
     gold = first.gold
     if other.gold is not None:
         place = place_of(other.choices[other.gold], first.choices)
         if gold not in (None, place):
-            raise RecordError(f"its item has another gold at {first.where}")
+            raise RecordError(f"the same item has another gold at {first.where}")
         gold = place
     labelled = (*first.labelled, one)
     return replace(first, gold=gold, texts=first.texts or other.texts, labelled=labelled)

@@ -25,7 +25,7 @@ from probelight.results.importers.answers import Answer, Imported, at, plain, sc
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[.\d]*"
 _NAME = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl(\.gz)?")
-_FILTERS = "; of a task with several filters keep the lines of one `filter`"
+_FILTERS = "; if the task has several filters, keep the lines of one `filter`"
 _OLD = "as versions before 0.4.3 wrote; evaluate again with a later one"
 
 
@@ -48,11 +48,11 @@ def read(path: Path) -> Imported:
                 answer = _answer(sample, where)
                 name = sample.get("doc_id", where)
                 if (other := wheres.setdefault(str(name), where)) != where:
-                    raise RecordError(f"the item of `doc_id` {name} is at {other} too{_FILTERS}")
+                    raise RecordError(f"the item with `doc_id` {name} is at {other} too{_FILTERS}")
             answers.append(answer)
             alone += "acc_mutual_info" in sample
     if not answers:
-        raise RecordError(f"{path}:1: the file is empty; it holds no sample")
+        raise RecordError(f"{path}:1: the file is empty; it has no samples")
     results = path.with_name(f"results_{found['date']}.json")  # of the same evaluation
     names = read_json(results, json.loads) if results.is_file() else None
     model = names.get("model_name") if isinstance(names, dict) else None
@@ -61,45 +61,47 @@ def read(path: Path) -> Imported:
         tuple(answers),
         found["task"],
         Path(model).name if isinstance(model, str) else "",
-        (f"{alone} items also have scores of choices without context, not read",) if alone else (),
+        (f"{alone} items also have scores of choices without context; these are ignored",)
+        if alone
+        else (),
     )
 
 
 def _misnamed(path: Path) -> str:
-    needed = "samples_TASK_DATE.jsonl is needed, which --log_samples writes since 0.4.3"
+    needed = "give samples_TASK_DATE.jsonl, which --log_samples (since 0.4.3) writes"
     if path.is_dir():
         return f"a folder; {needed} into it"
     if path.name.startswith("results"):
-        return f"the accuracies of tasks, not what was said of each item; {needed} next to it"
+        return f"the accuracies of tasks, without the scores of items; {needed} next to it"
     if path.name.endswith("_write_out_info.json"):
         return f"written by --write_out of lm-evaluation-harness 0.3, without scores; {needed}"
-    return f"by its name no file of samples; {needed}"
+    return f"its name is not that of a file of samples; {needed}"
 
 
 def _answer(sample: Mapping[str, Any], where: str) -> Answer:
     for key in ("doc", "arguments", "filtered_resps"):
         if key not in sample:
-            raise RecordError(f"`{key}` is missing; this is no sample of lm-evaluation-harness")
+            raise RecordError(f"`{key}` is missing; this is not a sample of lm-evaluation-harness")
     arguments = []
     for pair in map(_listed, _listed(sample["arguments"])):
         if len(pair) < 2 or not all(isinstance(text, str) for text in pair[:2]):
             raise RecordError(
-                "the arguments are no context with a continuation: this is a task that generates "
-                "text, or whose texts have no choices; only multiple-choice tasks are read"
+                "the arguments are not a context with a continuation: the task generates text, or "
+                "has no choices; only multiple-choice tasks can be imported"
             )
         arguments.append((pair[0], pair[1]))
     scores = []
     for response in _listed(sample["filtered_resps"]):
         if not isinstance(response, list) or len(response) != 2:
             raise RecordError(
-                f"a response is {kind_of(response)}; a multiple-choice task has a log-likelihood "
-                "and whether it is greedy"
+                f"a response is {kind_of(response)}; a log-likelihood and whether it is greedy are "
+                "needed, as in a multiple-choice task"
             )
         scores.append(score_of(response[0], "a log-likelihood"))
     if len(arguments) != len(scores):
         raise RecordError(f"{len(arguments)} arguments, but {len(scores)} responses")
     if len(arguments) < 2:
-        raise RecordError("one response, where a multiple-choice task has one for each choice")
+        raise RecordError("fewer than two responses; a multiple-choice task has one per choice")
     half = len(arguments) // 2  # each choice is alone too, behind the others
     alone = [("", choice) for _, choice in arguments[:half]]
     if "acc_mutual_info" in sample and arguments[half:] == alone:
@@ -111,7 +113,7 @@ def _answer(sample: Mapping[str, Any], where: str) -> Answer:
     elif len({choice for _, choice in arguments}) == 1:
         texts, choices = [""], [f"{context}{choice}".strip() for context, choice in arguments]
     else:
-        raise RecordError("both the contexts and their continuations differ")
+        raise RecordError("both contexts and continuations differ; one of them must be the same")
     own_id, paradigm = doc.get("id"), doc.get("UID")
     return Answer(
         where=where,
@@ -129,7 +131,7 @@ def _listed(value: object) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     if not isinstance(value, list):
-        raise RecordError(f"{kind_of(value)}, where a list is needed")
+        raise RecordError(f"{kind_of(value)} instead of a list")
     return value
 
 
@@ -152,11 +154,11 @@ def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[fl
     found = {texts.index(plain(target))} if is_text else set[int]()
     found |= {index for index in range(len(choices)) if target == str(index)}
     if len(found) > 1:
-        raise RecordError(f"`target` {target!r} is a choice, and the index of another one")
+        raise RecordError(f"`target` {target!r} is both a choice and the index of another one")
     if not found:
         return None
     gold = found.pop()
     best = scores.index(max(scores))  # of several the first, as the harness has it
     if (acc := sample.get("acc")) in (0, 1) and acc != float(best == gold):
-        raise RecordError(f"`acc` is {acc:g}, but by its scores and `target` {target!r} it is not")
+        raise RecordError(f"`acc` {acc:g} contradicts the scores and `target` {target!r}")
     return gold

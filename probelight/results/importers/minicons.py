@@ -74,6 +74,6 @@ def read(path: Path) -> Imported:
                 f"choice is right; write one of {', '.join(IS_RIGHT)}"
             )
     if "surprisal" in headers:
-        notices += ("scores are the file's surprisals with their sign turned",)
+        notices += ("scores are the file's surprisals with the sign reversed",)
     sign = -1 if "surprisal" in headers else 1
     return imported(path, content_sha256(path), frame, notices, sign=sign)

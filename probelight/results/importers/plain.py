@@ -36,7 +36,7 @@ def read(path: Path) -> Imported:
     if not delimiter_of(path):
         frame = _lines(path, _candidates)
         unread = ", ".join(sorted(set().union(*frame.pop("unread"))))
-        notices = (f"keys that are not read: {unread}",) if unread else ()
+        notices = (f"keys ignored: {unread}",) if unread else ()
     else:
         table = read_table(path)
         if {"candidate", "score"}.intersection(map(str.lower, table.columns)):
@@ -50,7 +50,7 @@ def read(path: Path) -> Imported:
             frame["score"] = [[score for _, score in row] for row in rows]
     names = frame.reindex(columns=["id", "text"]).astype(object).fillna("")
     if (unnamed := names.eq("").all(axis="columns")).any():
-        raise RecordError(f"{unnamed.idxmax()}: neither `id` nor `text` names the item")
+        raise RecordError(f"{unnamed.idxmax()}: the item has neither `id` nor `text`")
     if isinstance(frame["choice"].iloc[0], list):
         frame = frame.assign(item=frame.index).explode(["choice", "score"])
     else:
@@ -91,7 +91,7 @@ def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) 
             with at(where := f"{path}:{number}"):
                 rows[where] = parse(json_object(text))
     if not rows:
-        raise RecordError(f"{path}:1: the file is empty; it holds no item")
+        raise RecordError(f"{path}:1: the file is empty; it has no items")
     return pd.DataFrame([*rows.values()], index=[*rows], dtype=object)
 
 
@@ -106,7 +106,7 @@ def names_of(row: Mapping[str, Any]) -> dict[str, object]:
             if isinstance(value, bool) or not isinstance(value, str | int):
                 raise RecordError(f"`{name}` is {kind_of(value)}; a text is needed")
             if ours in found:
-                raise RecordError(f"{' and '.join(names)} are the same; give one of them")
+                raise RecordError(f"{' and '.join(names)} mean the same; give one of them")
             found[ours] = str(value)
     return found
 

@@ -202,13 +202,13 @@ def test_words_go_on_over_lines_and_blocks(tmp_path: Path, monkeypatch: pytest.M
 def test_what_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(b"a red\xff round\n")
-    notice = f"{path}: 1 places are not UTF-8; they end words like a blank"
+    notice = f"{path}: 1 characters are not UTF-8; they count as spaces"
     assert scan_text(scan(), path) == [notice]
     for data, said in (
         (b"", "no words"),
         (b" ?!\n", "no words"),
         ("a red".encode("utf-16"), "UTF-16"),
-        (bytes(range(128, 200)), "no text in UTF-8"),
+        (bytes(range(128, 200)), "not a text in UTF-8"),
         (gzip.compress(b"a red round fruit" * 99)[:40], "cut off"),
     ):
         path.write_bytes(data)

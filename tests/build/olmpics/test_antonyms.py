@@ -103,6 +103,6 @@ def test_what_wordnet_contradicts_is_found(settings: AntonymSettings) -> None:
     right = [item("hot", "cold", 0), item("hot", "warm", 1)]
     wrong = [item("cold", "hot", 1), item("warm", "hot", 0)]
     assert [found.check for found in check_pairs(settings, [*right, *wrong])] == [
-        "opposites by another sense",
-        "synonyms by another sense",
+        "opposites in another sense",
+        "synonyms in another sense",
     ]

@@ -159,17 +159,17 @@ def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"{OBJECTS}bee,0.01,animal", ":8: 3 cells; give object, metres, kind, source"),
+        (f"{OBJECTS}bee,0.01,animal", ":8: 3 cells; write object, metres, kind, source"),
         (f"{OBJECTS}bee,0.01,animal,", ":8: 3 cells"),
-        (f"{OBJECTS}ant,0.01,animal,a book", ":8: 'ant' is there twice"),
-        (f"{OBJECTS}bee,small,animal,a book", ":8: the size 'small'; give a number of metres abo"),
-        (f"{OBJECTS}bee,nan,animal,a book", ":8: the size 'nan'"),
-        (f"{OBJECTS}bee,-1,animal,a book", ":8: the size '-1'"),
-        (f"{OBJECTS}bee,0.01,insect,a book", ":8: the kind 'insect'; give animal or object"),
+        (f"{OBJECTS}ant,0.01,animal,a book", ":8: 'ant' is repeated"),
+        (f"{OBJECTS}bee,small,animal,a book", ":8: the size is 'small'; write a number of metres"),
+        (f"{OBJECTS}bee,nan,animal,a book", ":8: the size is 'nan'"),
+        (f"{OBJECTS}bee,-1,animal,a book", ":8: the size is '-1'"),
+        (f"{OBJECTS}bee,0.01,insect,a book", ":8: the kind is 'insect'; write animal or object"),
         (f"{OBJECTS}\n", ":8: 0 cells"),
-        ("ant,0.005,animal,a book\n", ":1: the header is not object,metres,kind,source"),
-        ("", ":1: the header is not"),
-        ("\n".join(OBJECTS.splitlines()[:4]), ": fewer than two lines of kind object"),
+        ("ant,0.005,animal,a book\n", ":1: the header must be object,metres,kind,source"),
+        ("", ":1: the header must be"),
+        ("\n".join(OBJECTS.splitlines()[:4]), ": fewer than two lines of the kind object"),
     ],
 )
 def test_a_malformed_file_is_named_with_its_line(small: Path, text: str, message: str) -> None:

@@ -72,7 +72,7 @@ def test_candidates_are_true_of_what_they_should_be(
 
 
 def test_splits_share_no_gold(settings: TaxonomySettings) -> None:
-    with pytest.raises(UsageError, match="items are left for dev"):  # "animal" is in test
+    with pytest.raises(UsageError, match="items for dev"):  # "animal" is in test
         build_taxonomy(replace(settings, num_test=2))
 
 

@@ -37,12 +37,15 @@ def test_english_statements_of_the_relations_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing", "4 columns parted by tabs; 5"),
-        ("", "1 columns parted by tabs"),
-        ("uri\trelation\tstart\tend\tfacts", "'relation' is no relation"),
-        ("/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing\t{}", "no JSON with a \"weight\": '{}'"),
-        ("/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing\t[1", "no JSON"),
-        ('/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing\t{"weight": NaN}', "no JSON"),
+        ("/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing", "4 columns between tabs; 5"),
+        ("", "1 columns between tabs"),
+        ("uri\trelation\tstart\tend\tfacts", "'relation' is not a relation"),
+        (
+            "/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing\t{}",
+            "must be JSON with a \"weight\": '{}'",
+        ),
+        ("/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing\t[1", "must be JSON"),
+        ('/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing\t{"weight": NaN}', "must be JSON"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, line: str, said: str) -> None:

@@ -111,14 +111,17 @@ def test_a_table_of_triples(tmp_path: Path, text: str) -> None:
     ("data", "said"),
     [
         (b"", r"dump: the file is empty"),
-        (b"[\n{}x\n]", r"dump:2: no entity, a JSON object in a line: '\{\}x'"),
+        (b"[\n{}x\n]", r"dump:2: not an entity, one JSON object per line: '\{\}x'"),
         (dump('{"P463"}'), r"dump:2: damaged JSON"),
         (dump('{"labels": {"P463": 1}}'), r'dump:2: an entity without an "id"'),
-        (dump(entity("Q1", "x", {"P463": [{"rank": "x"}]})), r"dump:2: Q1 says P463 in a way unk"),
-        (dump(LENNON)[:-2], r"dump:2: the dump is cut off here"),
+        (dump(entity("Q1", "x", {"P463": [{"rank": "x"}]})), r"dump:2: Q1 has P463 in an unknown"),
+        (dump(LENNON)[:-2], r"dump:2: the dump is cut off, as it has no"),
         (b"John\tplays\n", r"dump:1: no column subject, subject_label, property, object, object_l"),
-        (f"{HEADER}Q1\tx\tP1\n".encode(), r"dump:2: 3 columns parted by tabs; the header has 5"),
-        (f"{HEADER}Lennon\tx\tP1\tQ1\ty\n".encode(), r"dump:2: 'Lennon', 'P1': a subject is an id"),
+        (f"{HEADER}Q1\tx\tP1\n".encode(), r"dump:2: 3 columns between tabs; the header has 5"),
+        (
+            f"{HEADER}Lennon\tx\tP1\tQ1\ty\n".encode(),
+            r"dump:2: 'Lennon', 'P1': the subject must be an id",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path: Path, data: bytes, said: str) -> None:

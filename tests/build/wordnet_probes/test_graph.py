@@ -80,7 +80,7 @@ def item(chain: str, *wrong: str) -> Record:
         (item("dog.n.01<=dog.n.01", "poodle.n.01", "mammal.n.01"), []),
         (item("dog.n.01<=dog.n.01", "dog.n.01"), ["a wrong answer is right"]),
         # "run" is a motion, and in another sense a kind of moving.
-        (item("move.v.01<=run.v.01", "motion.n.01"), ["right by another sense"]),
+        (item("move.v.01<=run.v.01", "motion.n.01"), ["right in another sense"]),
         (item("dog.n.01=>dgo.n.01", "cat.n.01"), ["unknown synset"]),
         (Record("1", "q", ("a", "b"), 0), []),
     ],

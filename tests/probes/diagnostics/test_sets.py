@@ -38,7 +38,7 @@ def test_other_missing_and_malformed_files_of_a_mirror_are_named(tmp_path: Path)
     [notice] = data.notices
     assert "CPRAG-102.tsv is not the released file" in notice
     write_released(tmp_path, {"extended-diagnostics/ROLE-1500.txt": "one line\n"})
-    with pytest.raises(RecordError, match=r"ROLE-1500\.txt:1: a sentence that ends in a comma"):
+    with pytest.raises(RecordError, match=r"ROLE-1500\.txt:1: the sentence must end in a comma"):
         load_set("role_1500", tmp_path)
 
 

@@ -83,7 +83,7 @@ def test_a_malformed_row_is_named_with_the_way_to_leave_it_out(tmp_path: Path) -
 
 
 def test_unknown_columns_are_named(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="its columns text are laid out in no known way"):
+    with pytest.raises(RecordError, match="its columns text match no known layout"):
         read(hub(tmp_path / "data", {"text": "x"}), tmp_path)
 
 
@@ -95,7 +95,7 @@ def test_offline_asks_nobody_and_says_what_to_do(
     # As in a process that was started without HF_HUB_OFFLINE.
     monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    with pytest.raises(DownloadError, match=r"no/such: could not be loaded in the local ca.*--m"):
+    with pytest.raises(DownloadError, match=r"no/such: could not be loaded from the local c.*--m"):
         read(HubSource("no/such", {"train": "train"}), tmp_path, offline=True)
     assert asked == []
     assert not datasets.config.HF_HUB_OFFLINE
@@ -108,7 +108,7 @@ def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
         f"setup: mc_qa\nnum_choices: 4\nchance: 0.25\n"
         f"hub: {{repo: '{source.repo}', splits: {{train: train}}}}\nleave_out: {{train: []}}\n"
     )
-    with pytest.raises(RecordError, match="train:2: the id 'Mercury_1' is that of line 1 too"):
+    with pytest.raises(RecordError, match="train:2: line 1 has the id 'Mercury_1' too"):
         load_probe(config, "train", cache_dir=tmp_path / "cache")
     config.write_text(config.read_text() + "ids_repeat: true\n")
     data = load_probe(config, "train", cache_dir=tmp_path / "cache")

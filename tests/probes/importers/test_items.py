@@ -43,7 +43,7 @@ def test_rows_without_an_id_are_named_by_file_and_line(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.jsonl", row(id=7), without, row(id=None))
     assert [record.id for record in read_ai2(path).records] == ["7", "mine-2", "mine-3"]
     assert read_ai2(path, name="probe").records[1].id == "probe-2"
-    assert "2 rows have no id and are named by their line" in read_ai2(path).notices
+    assert "2 rows have no id and are named by their line numbers" in read_ai2(path).notices
 
 
 @pytest.mark.parametrize(("one", "other"), [("x", "x"), (7, "7"), (None, "a-1")])
@@ -51,7 +51,7 @@ def test_an_id_that_repeats_is_counted_or_an_error_that_names_both_lines(
     tmp_path: Path, one: Any, other: Any
 ) -> None:
     path = write(tmp_path / "a.jsonl", row(id=one), "", row(id="y"), row(id=other))
-    with pytest.raises(RecordError, match=r"a\.jsonl:4: the id '.*' is that of line 1 too.*ids_"):
+    with pytest.raises(RecordError, match=r"a\.jsonl:4: line 1 has the id '.*' too.*ids_"):
         read_ai2(path)
     read = read_ai2(path, ids_repeat=True)
     assert "1 ids repeat" in read.notices
@@ -190,13 +190,13 @@ MEANT = {
     "an object over lines": ("{", "invalid JSON: .*; each item is one JSON object on one line$"),
     "a row of the Hub": (
         {"id": "x", "question": "He is [MASK]", "choices": HUB, "answerKey": "B"},
-        r"`question` is a string.*as data sets of the Hub have it: write \"question\": \{\"stem\"",
+        r"`question` is a string.*like a row of a Hub dataset: write \"question\": \{\"stem\"",
     ),
-    "a row of the Hub, nested": (row(question={"choices": HUB}), "choices` is an object.*the Hub"),
-    "OpenBookQA": ({"question_stem": "He is", "choices": HUB}, "missing .*as data sets of the Hub"),
-    "another mask": (row(question={"stem": "He is <mask>"}), r"\[MASK\] in place of '<mask>'"),
-    "a small mask": (row(question={"stem": "He is [mask]"}), r"in place of '\[mask\]'; it becomes"),
-    "a line": (row(question={"stem": "He is ____ ."}), "in place of '____'"),
+    "a row of the Hub, nested": (row(question={"choices": HUB}), "choices` is an object.*a Hub"),
+    "OpenBookQA": ({"question_stem": "He is", "choices": HUB}, "missing .*row of a Hub dataset"),
+    "another mask": (row(question={"stem": "He is <mask>"}), r"\[MASK\] instead of '<mask>'"),
+    "a small mask": (row(question={"stem": "He is [mask]"}), r"instead of '\[mask\]'; it becomes"),
+    "a line": (row(question={"stem": "He is ____ ."}), "instead of '____'"),
 }
 
 

@@ -72,16 +72,16 @@ def test_ids_and_facts_are_kept_and_a_minimal_pair_is_one(tmp_path: Path) -> Non
     ("rows", "message"),
     [
         ([], "no items were given"),
-        ([WHALE], "item 1: its keys are sentence, choices; give them as in"),
+        ([WHALE], "item 1: its keys are sentence, choices; write it as"),
         ([{**WHALE, "answer": 0}, "whale"], "item 2: it is a str, not a dict"),
         ([{**WHALE, "choices": ["a"] * 6, "answer": 0}], "item 1: 6 choices; 2 to 5 are needed"),
         ([{"stem": 3, "choices": ["a", "b"], "answer": 0}], "item 1: its keys are stem"),
-        ([{**WHALE, "answer": "huge"}], "item 1: its answer 'huge' is none of its choices"),
-        ([{**WHALE, "answer": True}], "item 1: its answer True is none of its choices"),
-        ([{**WHALE, "answer": "AB"}], "item 1: its answer 'AB' is none of its choices, and not 0"),
+        ([{**WHALE, "answer": "huge"}], "item 1: its answer 'huge' is not one of its"),
+        ([{**WHALE, "answer": True}], "item 1: its answer True is not one of its"),
+        ([{**WHALE, "answer": "AB"}], "item 1: its answer 'AB' is not one of its choices, nor 0"),
         (
             [{**WHALE, "answer": 0}, {"question": CAT[0], "choices": CAT[1], "answer": 0}],
-            "item 2: it is mc_qa, and item 1 is mc_mlm; give two probes",
+            "item 2: it is mc_qa, but item 1 is mc_mlm; make them two probes",
         ),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_spreadsheets_table_is_read_by_its_header(tmp_path: Path) -> None:
         Record("one", 'a "whale", it is [MASK] .', ("big", "small"), 0, meta, 2),
         Record("mine-4", "Él es [MASK] .", ("big, very", "small"), 1, {"cluster": "m"}, 4),
     )
-    assert "columns that are not read: comment, column 8" in read.notices
+    assert "columns ignored: comment, column 8" in read.notices
     assert "1 blank lines skipped (lines 3)" in read.notices
     assert len(read.files) == 1  # no choices of all items
 
@@ -83,28 +83,36 @@ def test_tables_alone_need_no_setup() -> None:
     ("name", "text", "message"),
     [
         ("a.csv", HEAD, ":1: the file is empty"),
-        ("a.csv", "sentense,gold,choices\n", ":1: no column is the sentence: .* It has sentense"),
-        ("a.csv", f"{WHALE},big,big|small\n", ":1: no column is the sentence: the first line must"),
-        ("a.csv", "sentence,gold\n", ":1: no column is the choices: .*those of all items"),
-        ("a.csv", "text,stem,gold,choices\n", ":1: text and stem are both the sentence"),
+        ("a.csv", "sentense,gold,choices\n", ":1: no column for the sentence: .* It has sentense"),
+        ("a.csv", f"{WHALE},big,big|small\n", ":1: no column for the sentence: the first line"),
+        ("a.csv", "sentence,gold\n", ":1: no column for the choices: .*for all items"),
+        ("a.csv", "text,stem,gold,choices\n", ":1: text and stem both name the sentence"),
         ("a.csv", "sentence_good,sentence_bad\n", ":1: these are columns of minimal pairs"),
         ("a.csv", "sentence;gold;choices\n", ":1: this line has semicolons between its cells"),
         ("a.csv", "sentence\tgold\tchoices\n", ":1: this line has tabs between its cells"),
-        ("a.tsv", HEAD, ":1: this line has commas between its cells, and .* parted by tabs"),
-        ("a.csv", f"{HEAD}so, {WHALE},big,big|small\n", r":2: 4 cell\(s\), where the header has 3"),
+        ("a.tsv", HEAD, ":1: this line has commas between its cells, but .* asks for tabs"),
+        ("a.csv", f"{HEAD}so, {WHALE},big,big|small\n", r":2: 4 cell\(s\), but the header has 3"),
         ("a.csv", f"{HEAD}{WHALE},big\n", r":2: 2 cell\(s\)"),
         ("a.csv", f'{HEAD}"{WHALE},big,big|small\n', ":2: unexpected end of data; each item is"),
         ("a.csv", f"{HEAD}{WHALE},,big|small\n", ":2: no gold: its cell is empty"),
-        ("a.csv", f"{HEAD}{WHALE},bigg,big|small\n", r":2: the gold 'bigg' is none .* mean 'big'"),
-        ("a.csv", f"{HEAD}{WHALE},0,big|small\n", ":2: the gold '0' is none .* big, small; write"),
+        (
+            "a.csv",
+            f"{HEAD}{WHALE},bigg,big|small\n",
+            r":2: the gold 'bigg' is not one .* mean 'big'",
+        ),
+        (
+            "a.csv",
+            f"{HEAD}{WHALE},0,big|small\n",
+            ":2: the gold '0' is not one .* big, small; write",
+        ),
         ("a.csv", f"{HEAD}{WHALE},big,big\n", r":2: 1 choice\(s\) in 'big'; at least 2"),
         ("a.csv", f"{HEAD}{WHALE},big,big|small;red\n", r":2: .* both \| and ; between them"),
         ("a.csv", f"{HEAD}{WHALE},big,big||small\n", ":2: a choice is empty"),
         ("a.csv", f"{HEAD}{WHALE},big,big|big\n", ":2: the gold choice 'big' appears twice"),
-        ("a.csv", f"{HEAD}{WHALE},big,[big\n", r":2: the choices '\[big' are no JSON list"),
+        ("a.csv", f"{HEAD}{WHALE},big,[big\n", r":2: the choices '\[big' are not a JSON"),
         ("a.csv", f'{HEAD}{WHALE},big,"[""big"",1]"\n', ":2: .* are not all texts"),
         ("a.csv", f"{HEAD},big,big|small\n", r":2: no \[MASK\] in the sentence; .* mc_qa"),
-        ("a.csv", f"{HEAD}a <mask> .,big,big|small\n", r":2: .*write \[MASK\] in place of '<mask>"),
+        ("a.csv", f"{HEAD}a <mask> .,big,big|small\n", r":2: .*write \[MASK\] instead of '<mask>"),
         ("a.csv", f"id,hops,{HEAD}1,two,{WHALE},big,big|small\n", ":2: `hops` .* whole number"),
     ],
 )
@@ -187,7 +195,7 @@ def test_a_header_says_what_the_columns_are(tmp_path: Path) -> None:
     read = read_pairs(path)
     assert read.records[0].choices == ("a b", "b, a", "a a")
     assert read.records[0].meta == {"paradigm": "order"}
-    assert "columns that are not read: comment" in read.notices
+    assert "columns ignored: comment" in read.notices
 
 
 @pytest.mark.parametrize(
@@ -201,14 +209,14 @@ def test_a_header_says_what_the_columns_are(tmp_path: Path) -> None:
         ("a.jsonl", [{**BLIMP, "sentence_bad": list("abcde")}], "6 sentences; 2 to 5"),
         ("a.jsonl", [{**BLIMP, "sentence_bad": ["x", "x "]}], ":1: the same sentence twice"),
         ("a.jsonl", [{**BLIMP, "UID": {}}], "`UID` is an object"),
-        ("a.jsonl", [BLIMP, BLIMP], ":2: the id 'agreement-7' is that of line 1 too"),
+        ("a.jsonl", [BLIMP, BLIMP], ":2: line 1 has the id 'agreement-7' too"),
         ("a.jsonl", [{**BLIMP, "sentence_bad": "a [MASK]"}], r"\[MASK\] in the sentence 'a \[MAS"),
         ("a.jsonl", [], ":1: the file is empty"),
         ("a.jsonl", ["a b\tb a"], "this looks like CSV"),
         ("a.tsv", [], ":1: the file is empty"),
-        ("a.tsv", ["a b\tb a", "a b"], r":2: 1 cell\(s\), where there are 2 columns with tabs"),
+        ("a.tsv", ["a b\tb a", "a b"], r":2: 1 cell\(s\), but there are 2 columns with tabs"),
         ("a.tsv", ["a b\tb a\tc"], r":1: 3 cell\(s\).*needs a header"),
-        ("a.tsv", ["right\twrong", "a b\tb a"], ":1: right, wrong: are these sentences, or names"),
+        ("a.tsv", ["right\twrong", "a b\tb a"], ":1: right, wrong: are these sentences or names"),
         ("a.tsv", ["good\tsentence_bda", "a b\tb a"], r"0 named sentence_bad \(did you mean"),
         ("a.tsv", ["good\tbad\tid\tid", "a b\tb a\t1\t2"], "two columns for id"),
         ("a.csv", ['"a b,b a'], ":1: unexpected end of data; each pair is on one line"),

@@ -137,5 +137,7 @@ def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> N
     job = grid_job(MODEL, age_grids(ages=(20, 30))[0], TrainerSettings())
     config = {**job.config, "stems": "0" * 64}
     run = CommandFolder(tmp_path, {}).run(job.name, config)
-    with pytest.raises(UsageError, match=r"grid A \(paper wording\): changed since it was planned"):
+    with pytest.raises(
+        UsageError, match=r"grid A \(paper wording\): changed since the run was planned"
+    ):
         make_run(job.runner, run, config, RunContext())

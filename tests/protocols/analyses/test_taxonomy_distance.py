@@ -131,7 +131,7 @@ def test_what_was_measured_is_the_answers_and_they_must_not_change(tmp_path: Pat
     source.finish(answered)
     context = RunContext(paths={"results": str(tmp_path), "wordnet": "nowhere"})
     run = CommandFolder(tmp_path / "out", {}).run(job.name, job.config)
-    with pytest.raises(UsageError, match=r"predictions\.jsonl: changed since it was planned"):
+    with pytest.raises(UsageError, match=r"predictions\.jsonl: changed since the run was planned"):
         make_run(job.runner, run, job.config, context)
     source.write_lines("predictions.jsonl", [{"id": "three"}])
     with pytest.raises(ValueError, match=r"predictions\.jsonl: changed since the run ended"):

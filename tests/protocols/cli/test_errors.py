@@ -145,7 +145,7 @@ MISTAKES = [
     (f"demo {OUT} --plan.seeds=[5,5]", "error: --plan.seeds [5, 5]: give each once"),
     (f"{INOCULATE} --original.sets=a,a", "error: --original.sets ['a', 'a']: give each once"),
     # What is quoted is shortened.
-    (f"zero-shot {OUT} --probes={'x' * 9000}", f"no probe '{'x' * 59}...{'x' * 28}'; there are"),
+    (f"zero-shot {OUT} --probes={'x' * 9000}", f"no probe '{'x' * 59}...{'x' * 28}'; choose one"),
     (f"{ZERO_SHOT} --{'x' * 9000}=1", f"no option --{'x' * 58}...{'x' * 29}; --help_all shows all"),
     (f"explain --probes=age_small --item='{'no ' * 9000}x'", "given as @12"),
     (f"grid {OUT} --grid.last_age=1000000", "error: --grid.last_age 1000000: give "),

@@ -148,8 +148,8 @@ MISTAKES = [
     ("--probes={pairs} --grid.learning_rate='{mlp: 0.001}'", "no rate of mode linear"),
     (
         "--probes={pairs} --grid.controls=[standard,no_langauge]",
-        "grid.controls: there is no control 'no_langauge' (did you mean 'no_language'?); there are "
-        "standard, no_language, perturbed_language",
+        "grid.controls: there is no control 'no_langauge' (did you mean 'no_language'?); choose "
+        "one of standard, no_language, perturbed_language",
     ),
     ("--probes={pairs} --grid.sizes=[41,50]", "--grid.sizes [41,50]: pairs has 40 train rows"),
     ("--probes={pairs} --grid.sizes=[41,50]", "such as --grid.sizes [10,20,40]"),
@@ -330,7 +330,7 @@ def test_a_file_that_changed_behind_the_plan_is_refused_by_every_job(
     folder = CommandFolder(tmp_path / "out", {})
     for job in (jobs[0], jobs[-1]):
         context = RunContext(TRAINER, mirror=str(tmp_path / "probes" / "mirror"))
-        with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
+        with pytest.raises(UsageError, match=f"{path}: changed since the run was planned"):
             load_runner(job.runner_name)(folder.run(job.name, job.config), job.config, context)
 
 

@@ -137,7 +137,7 @@ def test_a_control_that_does_not_fit_names_probe_or_record(
     bare = pairs.controlled("choice_only", pairs.train, replace(pairs.config, arguments={}))
     assert {record.stem for record in bare} == {"[MASK]"}
     other = load(curve_probes, "asked").config
-    with pytest.raises(RecordError, match=r"train\.jsonl(\.gz)?:1: the arguments of asked are"):
+    with pytest.raises(RecordError, match=r"train\.jsonl(\.gz)?:1: no template of asked fits"):
         pairs.controlled("perturbed_language", pairs.train, other)
 
 
@@ -247,7 +247,7 @@ def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_
     assert nonsense_for(config, [ModelSettings(kind="esim")]) == {"younger": "ya", "older": "blah"}
     three = load_probe_config("multihop_composition")
     with pytest.raises(
-        NonsenseError, match=r"3 candidates, and only 2 .*'ya' in poorer; 'snap' in"
+        NonsenseError, match=r"3 candidates, but only 2 .*'ya' in poorer; 'snap' in"
     ):
         nonsense_for(three, [both, other])
     assert nonsense_for(load_probe_config("taxonomy_conjunction"), [both]) == {}

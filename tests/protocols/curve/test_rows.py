@@ -107,8 +107,8 @@ def test_hits_of_ties_are_scores(tmp_path: Path) -> None:
     values = {row["metric"]: row["value"] for row in facts["rows"] if not row.get("subset")}
     assert values == {"accuracy": 0.5, "tied_share": 0.5}
     assert facts["notices"] == [
-        "2 of 4 items of said are ties: n choices share the best score, which counts 1/n if the "
-        "right one is among them"
+        "2 of 4 items of said are ties: n choices share the best score, and the item counts 1/n if "
+        "the right one is among them"
     ]
 
 

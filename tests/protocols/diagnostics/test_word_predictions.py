@@ -184,6 +184,6 @@ def test_what_no_form_can_say_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     (tmp_path / "modelsplit-cprag-m").write_text("word\n")
     write_recorded(tmp_path, model="n", end="")
-    with pytest.raises(UsageError, match="there are no outputs of m on cprag it belongs to"):
+    with pytest.raises(UsageError, match="the outputs of m on cprag are missing"):
         find_recorded(tmp_path, ["cprag"])
     assert file_name("a/b\\c\nd") == "a-b-c-d"

@@ -96,7 +96,7 @@ def test_a_changed_file_is_named(
     path = tmp_path / "pairs-dev.jsonl"
     write_ai2(path, sentences(10, 20))
     assert curve(*command) == cli.USAGE_ERROR
-    assert f"data ({path} is not what it was made with)" in capsys.readouterr().err
+    assert f"data (these files have changed: {path})" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

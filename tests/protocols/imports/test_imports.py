@@ -198,7 +198,7 @@ def test_files_of_one_command_are_compared(
         ("plain SCORED SCORED --model=a OWN", "2 files have results of a on alive"),
         ("plain SCORED --model=a OWN --probe=age_small", "--probe or --data.path"),
         ("plain SCORED --model=a --probe=a,b", "--probe: one probe a command"),
-        ("lm_eval SCORED", "by its name no file of samples"),
+        ("lm_eval SCORED", "its name is not that of a file of samples"),
         ("plain FILE=a --model=b", "--model and FILE=MODEL both say whose results they are"),
         ("plain FILE=", "FILE=MODEL needs both"),
         ("plain FILE=a OTHER=b --data.name=x", "other.jsonl:1: it fits no item of x"),

@@ -286,7 +286,7 @@ def test_a_changed_file_is_refused_and_named(
     path = tmp_path / "second-train.jsonl"
     write_ai2(path, questions("second", 78, 1))
     assert inoculate(*command) == cli.USAGE_ERROR
-    assert f"data ({path} is not what it was made with)" in capsys.readouterr().err
+    assert f"data (these files have changed: {path})" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

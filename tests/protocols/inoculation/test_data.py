@@ -83,7 +83,7 @@ def test_an_original_task_of_few_items(
     assert [len(part) for part in parts] == [2, 2, 2, 2]  # a cluster each
     # 0.05 of the 8 items are 0.4, which is nearer to no cluster than to one.
     assert splits.notices == (
-        "four: original.selection_share 0.05: 2 of 6 items in place of a share of 0.0625",
+        "four: original.selection_share 0.05: 2 of 6 items instead of a share of 0.0625",
     )
     with pytest.raises(UsageError, match=r"original\.report_share 0\.2: of the 2 items of one"):
         original_splits(context, OriginalTask("few", [one]))

@@ -73,7 +73,7 @@ def test_a_cell_refuses_other_data_than_it_was_planned_with(
     cell = next(cell for cell in cells if cell.config["protocol"] == protocol)
     path = with_a_line_less(mirror, tmp_path / "mirror", probe)
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
-    with pytest.raises(UsageError, match=f"{path}: changed since it was planned; give the"):
+    with pytest.raises(UsageError, match=f"{path}: changed since the run was planned; rerun the"):
         run_job(run, run.config, under(str(tmp_path / "mirror")))
 
 
@@ -93,7 +93,7 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
     for change in (partial(save_file, {"a": torch.ones(2)}, path), path.unlink):
         change()
-        with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
+        with pytest.raises(UsageError, match=f"{path}: changed since the run was planned"):
             run_job(run, run.config, under(mirror))
         if path.exists():
             assert sweep_jobs(given, under(mirror))[0].key != cell.key

@@ -64,7 +64,7 @@ def test_a_calf_may_be_a_vertebrate(tmp_path: Path, findings: Callable[..., list
     stems = {name: f"A swan and a {name} are both a type of [MASK]." for name in ("calf", "clam")}
     items = [Record(name, stem, choices, 0) for name, stem in stems.items()]
     said = findings(*items, options=[f"--wordnet_dir={folder}"])
-    assert said[0] == "animal of unsaid kind: 1"
+    assert said[0] == "animal of unknown kind: 1"
     assert "calf may be of kind 'vertebrate'" in said[1]
 
 
@@ -97,49 +97,49 @@ GCIDE = "dictionary_qa --gcide_path={folder}"
 MISTAKES = [
     ("definition", "no builder of 'definition' (did you mean 'definitions'?)"),
     ("hyponymy --max_hops=6", "--max_hops 6: give a number from 1 to 5"),
-    ("synonymy --wordnet_dir={wordnet}", "nothing is left for train and dev and test"),
+    ("synonymy --wordnet_dir={wordnet}", "no items are left for train and dev and test"),
     ("wordnet_qa --num_processes=9", "--num_processes 9: give a number from 1 to 4"),
     ("age_comparison --perturbation=E", "--perturbation E: give one of A, B, C, D"),
     (
         "age_comparison --num_train=2 --num_test=600",
-        "--num_dev 500: --num_test leave none of 552 items",
+        "--num_dev 500: none of 552 items are left after --num_test",
     ),
     (
         "multihop_composition --num_dev=3000 --num_test=5",
-        "--num_test 5: --num_dev leave none of 2,024 items",
+        "--num_test 5: none of 2,024 items are left after --num_dev",
     ),
     *(
         (
             f"{TAXONOMY} --evaluation_roots=animal.n.01,{root}",
-            f"--evaluation_roots {root}: no synset of WordNet",
+            f"--evaluation_roots {root}: not a synset of WordNet",
         )
         for root in ("animal", "animal.n.02", "aminal.n.01", "animal.n.x")
     ),
     (
         f"{TAXONOMY} --vocabulary={{folder}} --evaluation_roots=[animal.n.01]",
-        "only 0 items are left for train, not 2: give smaller",
+        "only 0 of 2 items for train; give smaller",
     ),
     (
         "property_conjunction --source={folder}/edges.csv --min_statements=1",
-        "dev: the source gives 0 items, not 500; lower --min_weight",
+        "dev: the source has only 0 of 500 items; lower --min_weight",
     ),
     (
         "encyclopedic_composition --source={folder}/triples.tsv",
-        "band: the source gives 0 items, not 166; lower --min_sitelinks",
+        "band: the source has only 0 of 166 items; lower --min_sitelinks",
     ),
-    (f"{GCIDE}/gcide.dict", "questions can be made for train, not 3000: give smaller"),
+    (f"{GCIDE}/gcide.dict", "of 3000 questions can be made for train; give smaller"),
 ]
 MISSING = [
     ("hyponymy --wordnet_dir={folder}", "apt-get install wordnet-base"),
     ("wordnet_qa --num_processes=1 --wordnet_dir={folder}", "apt-get install wordnet-b"),
     (f"{TAXONOMY} --vocabulary={{folder}}/none", "no vocab.txt or tokenizer.json"),
-    ("property_conjunction", "no ConceptNet assertions there. Get https://"),
-    ("encyclopedic_composition", "no Wikidata there. Get the JSON dump, https://"),
+    ("property_conjunction", "no ConceptNet assertions here. Download https://"),
+    ("encyclopedic_composition", "no Wikidata here. Download the JSON dump, https://"),
     (f"{GCIDE}/none.dz", "apt-get install dict-gcide"),
-    (GCIDE, "no file CIDE.A to CIDE.Z"),
+    (GCIDE, "no files CIDE.A to CIDE.Z"),
     (f"{GCIDE}/CIDE.B", "https://ftp.gnu.org/gnu/gcide"),
-    (f"{GCIDE}/cut.dict.dz", "dz: it is damaged; get it anew"),
-    (f"{GCIDE}/edges.csv", "no entry of GCIDE is there"),
+    (f"{GCIDE}/cut.dict.dz", "dz: the file is damaged; get it again"),
+    (f"{GCIDE}/edges.csv", "the file has no entries of GCIDE"),
 ]
 
 

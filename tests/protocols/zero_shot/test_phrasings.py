@@ -88,8 +88,8 @@ def test_typos_are_named(
     ("text", "message"),
     [
         ("{1} is older", r"has 0 \[MASK\]"),
-        ("[MASK] {first}", r"must have its arguments as \{1\}, \{2\}"),
-        ("[MASK] alone", r"must have its arguments as \{1\}, \{2\}"),
+        ("[MASK] {first}", r"must contain the arguments as \{1\}, \{2\}"),
+        ("[MASK] alone", r"must contain the arguments as \{1\}, \{2\}"),
     ],
 )
 def test_a_phrasing_is_checked_where_it_is_read(tmp_path: Path, text: str, message: str) -> None:
@@ -111,7 +111,7 @@ def test_a_phrasing_has_a_name_that_can_be_chosen(tmp_path: Path, name: str) -> 
     }  # fmt: skip
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump(config))
-    with pytest.raises(ConfigError, match="can not choose that"):
+    with pytest.raises(ConfigError, match="cannot select this name; use one without"):
         load_probe_config(path)
 
 
@@ -120,5 +120,5 @@ def test_a_place_without_an_argument_is_named() -> None:
     wrong = {**config.phrasings, "third": "{3} is [MASK]"}
     stem = "A 21 year old person is [MASK] than me in age, If I am a 35 year old person."
 
-    with pytest.raises(RecordError, match=r"has \{3\}, and there are 2 arguments"):
+    with pytest.raises(RecordError, match=r"has \{3\}, but there are 2 arguments"):
         phrased(Record("1", stem, ("a", "b"), 0), replace(config, phrasings=wrong), "third")

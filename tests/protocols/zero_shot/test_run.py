@@ -127,7 +127,7 @@ def test_a_set_that_changed_behind_the_plan_is_refused(
     [job] = command.zero_shot_jobs([age], [ModelSettings()], TRAINER)
     config = {**job.config, "data": ["0" * 64]}
     run = RunFolder(tmp_path / "runs", job.name, config)
-    with pytest.raises(UsageError, match="changed since it was planned"):
+    with pytest.raises(UsageError, match="changed since the run was planned"):
         command.score_set(run, config, context)
     assert run.result() is None
 

@@ -212,7 +212,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(tmp_path: Path) -> 
     assert dose.estimate("probe_accuracy_group_not_in_train") is None  # no such rows
     (folder / "hits.json").write_text("{}")
     results = load_results(tmp_path)
-    assert "(it has no `probe` and `original`)" in results.left_out[0]
+    assert "(`probe` or `original` is missing)" in results.left_out[0]
     [[dose]] = doses(inoculations(results)).values()
     assert dose.interval("inoculation_cost") == (None, None)
 
