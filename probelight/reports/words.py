@@ -9,8 +9,8 @@ from probelight.metrics.intervals import FEW
 
 NOT_INTERPRETABLE = "not interpretable"
 ABSENT = "–"
-INTERVAL = "With each accuracy comes its 95% interval"
-BY_GROUPS = "by groups where items come in groups, else Wilson's"
+INTERVAL = "Each accuracy has its 95% interval"
+BY_GROUPS = "over groups of items if items come in groups, else Wilson's"
 TOO_FEW = "too few"  # in place of an interval of under `LEAST` groups or seeds
 LEAST = 3
 MEASURES = {

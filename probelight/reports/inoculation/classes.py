@@ -21,9 +21,9 @@ def classes_table(results: Results) -> Table | None:
     return tables.table(
         "knowledge_classes",
         "Does the dose teach what was weakly known, or what was unknown?",
-        "Classes of the report items by the answers of the model before the dose in other "
-        "phrasings than the one that is measured, so that no class was drawn by the answers that "
-        f"change. {CLASS_NOTE} k = 0: the same items in the measured phrasing before the dose. "
+        "The report items by class: how well the model answered them before the dose, in other "
+        "phrasings than the measured one, so the answers that are measured decide no class. "
+        f"{CLASS_NOTE} k = 0: the same items in the measured phrasing before the dose. "
         "Means over seeds.",
         [record for dose in every for record in _of_classes(dose)],
         [

@@ -34,13 +34,13 @@ def dynamics_table(results: Results) -> Table | None:
         return None
     return tables.table(
         "dynamics",
-        "From epoch to epoch",
-        "Mean over seeds. Confidence: the probability of a dose item's right answer, mean over "
-        "epochs; variability: its standard deviation; correct: the epochs in which it is right "
-        "(Swayamdipta et al. 2020). Forgotten: items that turned from right to wrong at least "
-        "once; events: how often, mean per item (Toneva et al. 2019). Selection items are looked "
-        "at before the training too, and of a large dose only the first items: as many as make an "
-        "epoch a tenth longer.",
+        "Training dynamics, epoch by epoch",
+        "Means over seeds. Confidence: the probability of a dose item's right answer, averaged "
+        "over epochs; variability: its standard deviation; correct: the share of epochs in which "
+        "it is right (Swayamdipta et al. 2020). Forgotten: items that turned from right to wrong "
+        "at least once; events: how often this happened per item (Toneva et al. 2019). Selection "
+        "items are scored before training too. Of a large dose only the first items are scored, "
+        "as many as make an epoch a tenth longer.",
         rows,
         [
             text("items", "items", "_about"),
@@ -141,9 +141,9 @@ def data_map_figure(results: Results) -> Figure | None:
         return figures.drawn(
             "data_map",
             "How the model learned the dose",
-            "Each mark is an item of the dose (of all seeds), in eval mode after each epoch: mean "
-            "probability of its right answer over the epochs against its standard deviation "
-            "(Swayamdipta et al. 2020). Top left: learned at once; right: in between; bottom left: "
-            f"not learned.{figures.left_out(len(panels), figures.MAX_PANELS)}",
+            "Each mark is an item of the dose (all seeds), scored in eval mode after each epoch: "
+            "the mean probability of its right answer over epochs against its standard deviation "
+            "(Swayamdipta et al. 2020). Top left: learned at once; bottom left: not learned; "
+            f"right: in between.{figures.left_out(len(panels), figures.MAX_PANELS)}",
             canvas,
         )

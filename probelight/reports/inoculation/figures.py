@@ -15,10 +15,10 @@ from probelight.results.load import Results
 
 EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some
 EXTRAS_NOTE = (
-    "Extra: original-task examples added to the probe's, none, as many (x1) or twice as many (x2, "
-    "at most 3,000)."
+    "Extra: how many original-task examples are mixed into the dose: none, as many as probe "
+    "examples (x1) or twice as many (x2, at most 3,000)."
 )
-SELECTED = {  # the lines of a way to the chosen checkpoint
+SELECTED = {  # lines on the way to the chosen checkpoint
     "probe": ("probe_accuracy", LINES[0]),
     "original": ("original_accuracy", LINES[1]),
     "average": ("aggregate", Line(MUTED, (0, (1.2, 1.6)), "^")),
@@ -46,18 +46,18 @@ def inoculation_figure(results: Results) -> Figure | None:
     if by_extra:
         marks = {model: replace(look, marker="") for model, look in looks.items()}
         marks |= extra_marks(extras)
-    styles = " Full lines are the probe, broken ones the original task." if several else ""
+    styles = " Solid lines are the probe, dashed ones the original task." if several else ""
     added = (
-        " Marks of k > 0 have the shape of the chosen setting's extra; where there are several "
-        f"seeds a bar is their mean. {EXTRAS_NOTE}"
+        " The shape of a mark at k > 0 shows the extra of the chosen setting; with several seeds, "
+        f"a bar is their mean. {EXTRAS_NOTE}"
     )
     return line_figure(
         "inoculation",
-        "What inoculation gave, and what it cost",
-        "Hollow marks at k = 0 are the scores before inoculation, filled ones those of the chosen "
-        "checkpoint (the best average on the selection splits over settings and epochs) after "
-        "training on k probe examples (log axis), all on the report split. Whiskers are 95% "
-        "intervals; with several seeds the lines are means and small marks the seeds."
+        "Accuracy on both tasks after fine-tuning on k examples",
+        "Hollow marks at k = 0 are the accuracies before inoculation. Filled marks are those of "
+        "the chosen checkpoint (the best average on the selection splits, over settings and "
+        "epochs) after training on k probe examples (log axis). All are on the report split. "
+        "Whiskers are 95% intervals; with several seeds, lines are means and small marks seeds."
         f"{styles}{added if by_extra else ''}",
         [_dose_panel(group, looks, by_extra) for group in found],
         "probe examples k",
@@ -127,14 +127,14 @@ def trajectory_figure(results: Results) -> Figure | None:
     if not cells:
         return None
     is_part = len(cells) < sum(cell.chosen for cell in every)
-    seeds = " One seed of each dose is drawn." if is_part else ""
+    seeds = " One seed of each dose is shown." if is_part else ""
     return line_figure(
         "selection",
         "How the checkpoint was chosen",
-        "Accuracy on the selection items, after each epoch (0 = before inoculation, which is no "
-        "candidate). They share no item with the report, but where a panel says that the "
-        "checkpoint was chosen on the reported items (the probe's). The ring marks the best "
-        f"average of the two: the checkpoint that is reported.{seeds}",
+        "Accuracy on the selection items after each epoch. Epoch 0 is the model before "
+        "inoculation, which cannot be chosen. Selection items are never report items, unless a "
+        "panel says that the checkpoint was chosen on the reported items of the probe. The ring "
+        f"marks the best average of the two tasks: the reported checkpoint.{seeds}",
         [_trajectory_panel(cell) for cell in cells],
         "epoch",
         looks={"chosen": RING},

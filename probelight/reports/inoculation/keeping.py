@@ -29,32 +29,32 @@ from probelight.reports.table import Column, Table, text, whole
 from probelight.results.load import Results
 
 NONE, BEFORE = "none", "the model before"
-# What the strength of a way is; of these a larger one holds back more. Of others it is a rank.
+# What the strength of a method is; a larger one forgets less. Of other methods it is a rank.
 STRENGTHS = {"replay": "share", "l2_sp": "alpha", "distillation": "weight"}
 GAIN, ORIGINAL = "probe_gain", "original_accuracy"
-Place = tuple[str, float | None, float | None]  # way of keeping, strength, rate
+Place = tuple[str, float | None, float | None]  # method, strength, rate
 MOST = 3  # comparisons in the paragraph
 MEASURED = (
-    "Gain: accuracy on the probe after minus before; cost: accuracy on the original task before "
-    "minus after, both on the report items, means over seeds."
+    "Gain: accuracy on the probe after minus before. Cost: accuracy on the original task before "
+    "minus after. Both are on the report items, means over seeds."
 )
 AGAINST: Mapping[Verdict, str] = {
-    "below": "less was lost with",
-    "above": "more was lost with",
-    "not distinguishable": "no difference could be told with",
-    "unknown": "there is no interval to tell a difference with",
+    "below": "clearly less was lost with",
+    "above": "clearly more was lost with",
+    "not distinguishable": "there is no clear difference with",
+    "unknown": "there is no interval of the difference with",
 }
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A strength and a rate of a way of keeping what was known, with the runs of its seeds."""
+    """A strength and a rate of a method against forgetting, with the runs of its seeds."""
 
     keeping: str
     strength: float | None
     rate: float | None
     dose: Dose
-    has_seeds: bool  # those that all ways share; its runs are of these alone then
+    has_seeds: bool  # those that all methods share; its runs are of these alone then
 
     @cached_property
     def gain(self) -> Estimate | None:
@@ -101,7 +101,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The ways that were tried at one dose, by their names."""
+    """The methods that were tried at one dose, by name."""
 
     series: Series
     dose: int
@@ -109,32 +109,32 @@ class Comparison:
 
     @cached_property
     def methods(self) -> dict[str, list[tuple[Setting, Point]]]:
-        """The ways with their settings that are compared."""
+        """The methods with their settings that are compared."""
         found = {n: [(s, s.point) for s in every if s.point] for n, every in self.settings.items()}
         return {name: every for name, every in found.items() if every}
 
     @cached_property
     def highest(self) -> dict[str, float]:
-        """The highest gain of each way."""
+        """The highest gain of each method."""
         return {n: max(point.gain for _, point in found) for n, found in self.methods.items()}
 
     @property
     def gain(self) -> float:
-        """The gain that ways are compared at: the highest that all of them reach."""
+        """The gain that methods are compared at: the highest that all of them reach."""
         return min(self.highest.values())
 
     @cached_property
     def refused(self) -> str:
-        """Why the ways are not compared; "" if they are."""
+        """Why the methods are not compared; "" if they are."""
         if len(self.methods) < 2:
-            return "the ways have no seeds in common"
+            return "the methods have no seeds in common"
         if not all(s.dose.interpretable for found in self.methods.values() for s, _ in found):
             return "the model was not above chance on the original task before"
-        return "" if self.gain > 0 else "not every way gained anything on the probe"
+        return "" if self.gain > 0 else "not every method gained on the probe"
 
     @cached_property
     def cuts(self) -> dict[str, Cut]:
-        """Where each way has the gain that ways are compared at; empty if they are not."""
+        """Where each method has the gain that methods are compared at; empty if they are not."""
         if self.refused:
             return {}
         points = {name: [point for _, point in found] for name, found in self.methods.items()}
@@ -142,15 +142,15 @@ class Comparison:
 
     @property
     def first(self) -> str:
-        """The way that the others are compared with: none, if that was tried."""
+        """The method that the others are compared with: none, if that was tried."""
         return NONE if NONE in self.methods else next(iter(self.methods))
 
     def ends(self, name: str) -> list[Setting]:
-        """Return the two settings that a way is cut between; one next to the model before."""
+        """Return the two settings that a method is interpolated between; one if next to 0."""
         return [self.methods[name][i][0] for i in self.cuts[name].ends] if self.cuts else []
 
     def cost(self, name: str, minus: str = "") -> Estimate | None:
-        """Return the cost of a way at the gain, or how much more it is than that of another."""
+        """Return the cost of a method at the gain, or its difference from that of another."""
         if not self.cuts or name == minus:
             return None
         weights = {name: 1.0, **({minus: -1.0} if minus else {})}
@@ -175,19 +175,19 @@ def _groups(settings: Sequence[Setting], task: str) -> tuple[int, ...] | None:
 
 
 def _bare(keeping: str) -> str:
-    """Return the way whose strength is recorded, without what is said of its other settings."""
+    """Return the method whose strength is recorded, without its other settings."""
     return keeping.split("+")[0].split(" (")[0]
 
 
 def method_name(keeping: str, extra: str) -> str:
-    """Return what tables call a way of keeping what was known."""
+    """Return what tables call a method against forgetting."""
     parts = [keeping.replace("l2_sp", "L2-SP").replace("lora", "LoRA")] if keeping else []
     return ", ".join([*parts, *([f"extra {extra}"] if extra != "none" else [])]) or NONE
 
 
 @lru_cache(maxsize=2)
 def comparisons(results: Results) -> tuple[Comparison, ...]:
-    """Return the doses that were given with several ways of keeping what was known."""
+    """Return the doses that were given with several methods against forgetting."""
     found = []
     cells = sorted(
         with_controls(results),
@@ -215,28 +215,29 @@ def comparisons(results: Results) -> tuple[Comparison, ...]:
 
 
 def keeping_table(results: Results) -> Table | None:
-    """Make the table of what each way of keeping cost at equal gain of the probe."""
+    """Make the table of what each method against forgetting cost at equal gain of the probe."""
     every = comparisons(results)
     numbers = {len(found) for one in every for found in one.methods.values()}
     uneven = (
-        " The ways have different numbers of settings, and one with more of them has more chances "
-        "to look good."
+        " The methods were tried with different numbers of settings, and more settings are more "
+        "chances to look good."
     )
     return tables.table(
         "keeping",
-        "Ways of keeping what was known, at equal gain",
-        f"{MEASURED} Compared at the highest gain that every way reaches, by linear interpolation "
-        "between two neighbouring settings (the model before is one, with no gain and no cost); "
-        "where several pairs of them have that gain between them, the selection items say which. "
-        "Intervals are 95%, over groups of items of both tasks and over seeds, with that gain "
-        "taken as fixed (none where runs did not record what each item counted). Difference: from "
-        "none, or from the first way where none was not tried, on the same items and seeds."
+        "Methods against forgetting, at equal gain",
+        f"{MEASURED} Methods are compared at the highest gain that every method reaches, by linear "
+        "interpolation between two neighbouring settings. The model before inoculation counts as a "
+        "setting without gain and cost; if several pairs of settings have that gain between them, "
+        "the selection items decide which pair. Intervals are 95%, over groups of items of both "
+        "tasks and over seeds, and take that gain as fixed (none if runs did not record a score "
+        "per item). Difference: from none, or from the first method if none was not tried, on the "
+        "same items and seeds."
         f"{uneven if len(numbers) > 1 else ''}",
         [record for one in every for record in _methods(one)],
         [
             WHAT,
             whole("k", "dose"),
-            text("kept by", "method"),
+            text("method", "method"),
             whole("settings", "num_settings"),
             whole("seeds", "num_seeds"),
             tables.number("highest", "highest_gain", words.points, group="gain, points"),
@@ -304,13 +305,14 @@ def _rounded(number: float) -> str:
 
 
 def keeping_settings_table(results: Results) -> Table | None:
-    """Make the table of what every setting of every way gained and cost."""
+    """Make the table of gain and cost of every setting of every method."""
     return tables.table(
         "keeping_settings",
-        "Every setting of every way",
-        f"{MEASURED} {words.INTERVAL}. A dagger marks settings that lack seeds, or numbers, which "
-        "the ways share, and so are not compared. Average: of both tasks, on the selection items. "
-        "Updates of the optimiser and examples seen up to the chosen epoch: means over seeds.",
+        "Every setting of every method",
+        f"{MEASURED} {words.INTERVAL}. A dagger marks settings that are not compared, because they "
+        "lack seeds or numbers that all methods have. Average: of both tasks, on the selection "
+        "items. Updates and examples: optimiser steps and examples seen up to the chosen epoch, "
+        "means over seeds.",
         [
             {
                 **one.series.columns,
@@ -341,7 +343,7 @@ def keeping_settings_table(results: Results) -> Table | None:
         [
             WHAT,
             whole("k", "dose"),
-            text("kept by", "_method"),
+            text("method", "_method"),
             text("strength", "_strength"),
             tables.number("rate", "learning_rate", words.rate),
             whole("seeds", "num_seeds"),
@@ -355,7 +357,7 @@ def keeping_settings_table(results: Results) -> Table | None:
 
 
 def summary(results: Results) -> str:
-    """Return which way lost least with the largest dose that can be compared, and what cannot."""
+    """Return which method lost least at the largest dose that can be compared, and what cannot."""
     every = comparisons(results)
     last = {one.series: one for one in every if not one.refused}
     told = [one for one in every if one.refused or one is last[one.series]]
@@ -364,7 +366,7 @@ def summary(results: Results) -> str:
         what = f"{one.series.probe} ({one.series.about}; k = {words.count(one.dose)})"
         if one.refused:
             sentences.append(
-                f"Ways of keeping what was known are not compared for {what}: {one.refused}."
+                f"Methods against forgetting are not compared for {what}: {one.refused}."
             )
             continue
         best = min(one.cuts, key=lambda name: one.cuts[name].cost)
@@ -379,9 +381,9 @@ def summary(results: Results) -> str:
         ]
         gain, cost = map(words.points, (one.gain, one.cuts[best].cost))
         sentences.append(
-            f"At equal gain on {what}, {gain} points, least of the original task was lost with "
+            f"At an equal gain of {gain} points on {what}, the original task lost least with "
             f"{best}: {cost} points. Compared with {one.first}, {'; '.join(clauses)}."
         )
     if (rest := len(told) - MOST) > 0:
-        sentences.append(f"The table of the ways has {rest} more.")
+        sentences.append(f"The table of the methods shows {rest} more.")
     return " ".join(sentences)

@@ -1,4 +1,4 @@
-"""The figure of ways of keeping what was known: what each of their settings gained and cost."""
+"""The figure of methods against forgetting: gain and cost of each of their settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZES = (4.8, 6.2, 7.6)  # of marks, by rising rate
 
 @figures.styled()
 def keeping_figure(results: Results) -> Figure | None:
-    """Draw the cost of each way's settings against their gain, one panel per dose."""
+    """Draw the cost of each method's settings against their gain, one panel per dose."""
     every = [one for one in comparisons(results) if one.methods]
     if not every:
         return None
@@ -38,8 +38,8 @@ def keeping_figure(results: Results) -> Figure | None:
         figures.head(
             axis, f"{words.in_words(one.series.probe)}, k = {words.count(one.dose)}", subtitle
         )
-        axis.set_xlabel("gained on the probe, points")
-        axis.set_ylabel("lost on the original task, points")
+        axis.set_xlabel("gain on the probe, points")
+        axis.set_ylabel("cost on the original task, points")
         for zero in (axis.axhline, axis.axvline):
             zero(0, color=MUTED, linewidth=0.7, zorder=1)
         for name, found in one.methods.items():
@@ -58,19 +58,19 @@ def keeping_figure(results: Results) -> Figure | None:
     left_out = figures.left_out(len(every), figures.MAX_PANELS)
     return figures.drawn(
         "keeping",
-        "What inoculation gave, and what it cost, by way of keeping what was known",
-        f"{MEASURED} Right is more gained, low is less lost. Each mark is a setting of a way, "
-        "with 95% intervals both ways. A line joins the strengths of one learning rate, or the "
-        "rates of a way with one strength, from the model before inoculation, at 0 and 0; of "
-        "several such lines of a way those of higher rates have larger marks. The dotted line is "
-        "the highest gain that every way reaches; rings are the costs that are compared there. "
+        "Gain and cost of inoculation, by method against forgetting",
+        f"{MEASURED} Further right is more gain, lower is less forgetting. Each mark is a setting "
+        "of a method, with 95% intervals of both. A line starts at the model before inoculation "
+        "(0, 0) and joins the strengths at one learning rate, or the rates at one strength; among "
+        "several lines of a method, higher rates have larger marks. The dotted line is the highest "
+        "gain that every method reaches; the rings on it are the costs that are compared. "
         f"Each panel has its own axes.{left_out}",
         canvas,
     )
 
 
 def _draw(axis: Axes, found: Sequence[tuple[Setting, Point]], look: Line) -> None:
-    """Draw the lines of a way, its marks and their whiskers."""
+    """Draw the lines of a method, its marks and their whiskers."""
     varies = len({setting.strength for setting, _ in found}) > 1
     by_rate: dict[float, list[tuple[Setting, Point]]] = {}
     for setting, point in sorted(found, key=lambda pair: pair[1].place):

@@ -89,9 +89,10 @@ def pareto_table(results: Results) -> Table | None:
     return table(
         "pareto",
         "The Pareto front",
-        "The checkpoints that no other one of the same k and seed beats on both tasks, on the "
-        "selection items, by rising score on the original task. M*_k has the best average of the "
-        "two. The last column counts the checkpoints (settings and epochs); the csv has all.",
+        "For each k and seed, the checkpoints that no other checkpoint beats on both tasks, by "
+        "accuracy on the selection items, sorted by the original task. M*_k has the best average "
+        "of both. The last column counts all checkpoints (settings and epochs); the csv file "
+        "lists them.",
         found,
         [
             text("probe", "probe", "_about"),
@@ -144,11 +145,11 @@ def pareto_figure(results: Results) -> Figure | None:
     return figures.drawn(
         "pareto",
         "Every checkpoint that could have been chosen",
-        "Each mark is one setting after one epoch, scored on the selection items. The stairs "
-        "join the checkpoints of a seed that no other one of that seed beats on both tasks "
-        "(filled marks; hollow ones are beaten). The ring is M*, the best average; along the "
-        "thin line through it averages are equal. What lies left of the dotted line, the original "
-        "task before inoculation, has lost. A number counts the marks that lie on each other. "
+        "Each mark is one setting after one epoch, scored on the selection items. Filled marks, "
+        "joined by a stepped line per seed, are checkpoints that no other one of the seed beats on "
+        "both tasks. The ring is M*, the best average; on the thin line through it averages are "
+        "equal. The dotted line is the original task before inoculation: marks left of it lost "
+        "accuracy. A number counts marks at the same place. "
         f"{EXTRAS_NOTE} Each panel has its own axes."
         + figures.left_out(len(panels), figures.MAX_PANELS),
         canvas,

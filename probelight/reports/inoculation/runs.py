@@ -65,7 +65,7 @@ class Series(NamedTuple):
 
     @property
     def without_keeping(self) -> Series:
-        """What runs share that keep what was known in different ways."""
+        """What runs with different methods against forgetting share."""
         return self._replace(keeping="")
 
     @property
@@ -74,14 +74,14 @@ class Series(NamedTuple):
         split = self.report_split
         on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
         how = on_reported if self.selection == ON_REPORTED else split
-        other = f"setup {self.setup}: its namesake begins or reports differently"
+        other = f"setup {self.setup}: another start or other report items than its namesake"
         control = self.control.replace("_", " ")
         return ", ".join(filter(None, (control, self.keeping, how, other if self.setup else "")))
 
     @property
     def about(self) -> str:
         """The model, its original task and what is unusual."""
-        origin = f"originally {self.original_task}" if self.original_task else ""
+        origin = f"original task {self.original_task}" if self.original_task else ""
         return ", ".join(filter(None, (self.model, origin, self.remarks)))
 
 
@@ -132,9 +132,9 @@ def drawn(results: Results) -> list[Inoculation]:
 
 
 def drawn_series(every: Iterable[Series]) -> set[Series]:
-    """Return those whose lines are drawn: without a way of keeping, where there are such runs.
+    """Return those whose lines are drawn: without a method against forgetting, if there are any.
 
-    The ways are many, and are compared in a figure of their own.
+    The methods are many, and are compared in a figure of their own.
     """
     known = {*every}
     return {one for one in known if not one.keeping or one.without_keeping not in known}

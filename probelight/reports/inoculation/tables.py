@@ -1,4 +1,4 @@
-"""The tables of the original task and of its inoculation, and what they do not say."""
+"""The tables of the original task and of its inoculation, and the sentences above them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ BOTH = ("aggregate_above_chance", "aggregate")
 UNRELATED = tuple(f"{metric}_group_not_in_train" for metric in PROBE)
 COST = "inoculation_cost"
 COLUMNS = (
-    "Above chance: the average of the scores rescaled so that chance is 0 and perfection 100. "
-    "Whole clusters: groups of questions about one concept with every one right."
+    "Above chance: the average of both scores after rescaling each so that chance is 0 and all "
+    "right is 100. Whole clusters: share of the concepts with every question right."
 )
 POOLED_FROM = 5  # larger clusters are few, so a row of their own would say nothing
 POOLED = f"clusters of {POOLED_FROM} or more"
@@ -45,9 +45,9 @@ WHAT = text("probe", "probe", "_about")
 SETTING = text("setting", "_setting", "_among")
 MOST = 6  # names in a clause of the paragraph
 COSTS: Mapping[Verdict, str] = {
-    "above": "above none",
-    "not distinguishable": "not distinguishable from none",
-    "below": "below none, a gain,",
+    "above": "clearly above 0",
+    "not distinguishable": "not clearly different from 0",
+    "below": "clearly below 0, a gain,",
     "unknown": "without an interval",
 }
 
@@ -80,11 +80,11 @@ def inoculation_table(results: Results) -> Table | None:
     return table(
         "inoculation",
         "Inoculation",
-        "k: probe examples trained on. Rate and epoch: the setting and the checkpoint with the "
-        "best average on the selection splits; a dagger marks settings that were not chosen. Both "
-        f"scores are from the report split. {INTERVAL}. Cost: original-task accuracy before minus "
-        "after. Lost / gained: its items that turned wrong / right, with the exact McNemar test "
-        f"(by whole groups where items come in groups). {COLUMNS}",
+        "k: number of probe examples trained on. Rate and epoch: the setting and checkpoint with "
+        "the best average on the selection splits; a dagger marks settings that were not chosen. "
+        f"Both accuracies are on the report split. {INTERVAL}. Cost: original-task accuracy before "
+        "minus after. Lost / gained: its items that turned wrong / right, with the exact McNemar "
+        f"test (by whole groups if items come in groups). {COLUMNS}",
         [_record(cell, cell.measured, cell.interpretable) for cell in with_controls(results)],
         [
             WHAT,
@@ -109,10 +109,10 @@ def seeds_table(results: Results) -> Table | None:
     return table(
         "inoculation_seeds",
         "Inoculation, mean over seeds",
-        "For each seed the setting and checkpoint with the best average on the selection splits. "
-        f"{INTERVAL}, over groups of items and over seeds (none where a run did not record what "
-        "each item counted); over seeds: the lowest and the highest one. "
-        f"{COLUMNS} Group not in train: items without a relative there.",
+        "For each seed, the setting and checkpoint with the best average on the selection splits. "
+        f"{INTERVAL}, over groups of items and over seeds (none if a run did not record a score "
+        "per item). Over seeds: the lowest and the highest seed. "
+        f"{COLUMNS} Group not in train: items whose group has no item in the train file.",
         [_means(dose) for dose in every],
         [
             WHAT,
@@ -150,9 +150,9 @@ def replay_table(results: Results) -> Table | None:
     return table(
         "replay",
         "What replay changed",
-        "Replay: original-task examples added to the dose, as many as the probe's (x1) or twice as "
-        f"many (x2). {INTERVAL}, over groups of items and over seeds. The last columns are the "
-        "differences from the dose alone, on the same items.",
+        "Replay: original-task examples mixed into the dose, as many as probe examples (x1) or "
+        f"twice as many (x2). {INTERVAL}, over groups of items and over seeds. The last columns "
+        "are the differences from the dose alone, on the same items.",
         records,
         [
             WHAT,
@@ -161,8 +161,8 @@ def replay_table(results: Results) -> Table | None:
             whole("seeds", "num_seeds"),
             tables.gap("gain, points", "gain"),
             cost_column("cost, points"),
-            tables.gap("gain", "gain_more", group="more than without, points"),
-            tables.gap("cost", "cost_more", group="more than without, points"),
+            tables.gap("gain", "gain_more", group="difference from no replay, points"),
+            tables.gap("cost", "cost_more", group="difference from no replay, points"),
         ],
     )
 
@@ -173,10 +173,10 @@ def inoculation_parts_table(results: Results) -> Table | None:
     return table(
         "inoculation_parts",
         "Inoculation, part by part",
-        f"{INTERVAL}. Parts: data sets of the original task, items without a relative in the "
-        "training files, and clusters of as many questions about one concept, with every one right "
-        "(the csv file has each size). The cost of a data set is read if it was above its own "
-        "chance before.",
+        f"{INTERVAL}. Parts: data sets of the original task; items whose group has no item in the "
+        "train file; and concepts with a given number of questions, of which all must be right "
+        "(the csv file has each number). The cost of a data set is shown if the model was above "
+        "chance on it before.",
         [record for cell in cells for record in _parts(cell)],
         [
             WHAT,
@@ -308,7 +308,7 @@ def _pooled(rows: Sequence[Row]) -> Row:
 
 
 def summary(results: Results) -> str:
-    """Return what the largest doses gave and cost, and whether selection lost anything."""
+    """Return gain and cost of the largest doses, and whether selection lost anything."""
     lines = list(doses(drawn(results)).values())
     found: dict[str, dict[str, list[str]]] = {}
     for line in lines[:MOST]:
@@ -319,7 +319,7 @@ def summary(results: Results) -> str:
         clauses = [f"{verdict} for {words.listed(names)}" for verdict, names in by_verdict.items()]
         sentences.append(f"{about} {'; '.join(clauses)}.")
     if (rest := len(lines) - MOST) > 0:
-        sentences.append(f"The tables have {rest} more.")
+        sentences.append(f"The tables show {rest} more.")
     return " ".join(sentences)
 
 
@@ -327,7 +327,7 @@ def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
     """Yield the beginning of a sentence, the verdict, and what it is about."""
     name, num_seeds = f"{dose.series.probe} ({dose.series.about})", len(dose.runs)
     if num_seeds > 1 and not all(run.run.sides for run in dose.runs):
-        reason = "have no interval, because runs did not record what each item counted,"
+        reason = "have no interval, because the runs did not record a score per item,"
         yield "Means over seeds", reason, name
     else:
         verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
@@ -335,7 +335,7 @@ def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
         cost, added = COSTS[verdict_of(dose.interval(COST), 0.0)], ""
         extras = sorted({f"extra {run.extra}" for run in dose.runs} - {"extra none"})
         if not dose.interpretable:
-            cost = f"{NOT_INTERPRETABLE}, as the model was not above chance before,"
+            cost = f"{NOT_INTERPRETABLE}, because the model was not above chance before,"
         elif extras and cost == COSTS["below"]:  # which may explain it
             added = f", with original-task examples added ({', '.join(extras)})"
         yield "The cost on the original task was", cost, name + added

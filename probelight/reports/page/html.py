@@ -94,7 +94,7 @@ def policy(script: str, in_files: bool) -> str:
 def title(results: Results) -> str:
     """Return what the page answers, by the protocols of its results."""
     every = sorted({run.model for run in results.runs if run.model})
-    # Baselines and random weights are what the models are held against.
+    # Models are compared with baselines and random weights.
     references = {run.model for run in results.runs if run.role in ("baseline", "control")}
     models = [model for model in every if model not in references] or every
     who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
@@ -102,7 +102,7 @@ def title(results: Results) -> str:
         also = ", and what inoculation cost" if results.of("inoculation") else " before training"
         return f"What {who} knew{also}"
     if results.of("inoculation"):
-        return f"What inoculation gave {who}, and what it cost"
+        return f"What {who} gained and lost by inoculation"
     if all(run.protocol == "compare" for run in results.runs):
         return "Which systems differ on the same items"
     expected = results.of("diagnose") and not results.of("curve")

@@ -178,7 +178,7 @@ def read_probes(results: Results) -> tuple[dict[str, ProbeItems], tuple[str, ...
     for probe in probes.values():
         probe.sheets = {model: _distinct(found) for model, found in sorted(probe.sheets.items())}
     unread += [
-        f"{number} {'run' if number == 1 else 'runs'} ({protocol}) left no answers in "
+        f"{number} {'run' if number == 1 else 'runs'} ({protocol}) kept no answers in "
         f"{PREDICTIONS}."
         for protocol, number in sorted(silent.items())
     ]
@@ -251,9 +251,9 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
             parts = [*trained, "" if row.extra == "none" else row.extra, row.kept]
             parts.append(f"learning rate {rate(row.learning_rate)}")
             if task and row.control not in WHOLE:
-                parts.append(f"inoculated under {row.control.replace('_', ' ')}")
+                parts.append(f"inoculated with control {row.control.replace('_', ' ')}")
         case "diagnose":
-            parts = ["words behind the context"]
+            parts = ["words after the context"]
         case protocol:
             parts = [protocol.replace("_", " "), name, seed_text]
     parts.append("" if control in WHOLE else control.replace("_", " "))

@@ -25,7 +25,7 @@ def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
     for section in sections:
         parts += [f"## {markdown(section.title)}", *_section(section)]
     if results.notices:
-        summary = f"{count(len(results.notices))} said by the runs"
+        summary = f"{count(len(results.notices))} from the runs"
         parts += ["## Notices", _folded(summary, _bullets(results.notices))]
     return "\n\n".join(parts) + "\n"
 
@@ -52,7 +52,7 @@ def _table(table: Table) -> str:
     if len(text) <= MOST_SHOWN:
         return text
     files = (f"[tables/{table.name}.{kind}](tables/{table.name}.{kind})" for kind in ("md", "csv"))
-    return f"It is long: {' and '.join(files)} have it."
+    return f"The table is long: see {' or '.join(files)}."
 
 
 def _folded(summary: str, *parts: str, is_open: bool = False) -> str:

@@ -42,8 +42,8 @@ def models_table(results: Results) -> Table | None:
         "models",
         "Models",
         "A run that trains the network (an original task, an inoculation, a fully trained curve) "
-        "records the weights it kept at the end; any other those it was given, without the heads "
-        "that it trains on a frozen encoder.",
+        "records the weights that it kept at the end. Any other run records the weights that it "
+        "loaded, without the heads that it trains on a frozen encoder.",
         [
             {
                 "model": model,
@@ -145,7 +145,7 @@ def runs_table(results: Results) -> Table | None:
         number("seconds", "seconds", "{:,.1f}".format),
     ]
     note = (
-        f"{computing_time(results)} of computing in all. A run's name leads to its folder; below "
-        "is its command."
+        f"{computing_time(results)} of computing in all. A run's name links to its folder; its "
+        "command is below."
     )
     return table("runs", "Runs", note, records, columns)

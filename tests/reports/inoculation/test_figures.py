@@ -38,7 +38,7 @@ def test_inoculation_marks_what_was_added(
     figure = present(inoculation_figure(results))
     said = {text for text in texts_of(figure) if text.startswith("extra ")}
     assert said == {f"extra {extra}" for extra in seeds}
-    assert "the shape of the chosen setting's extra" in figure.caption
+    assert "The shape of a mark at k > 0 shows the extra of the chosen setting" in figure.caption
     # Both scores have a point each seed, next to the mean of several; none is the line's own mark.
     assert figure.canvas is not None
     marks = [str(line.get_marker()) for line in figure.canvas.axes[0].lines]
@@ -80,7 +80,7 @@ def test_trajectory_names_the_original_task_and_rings_the_chosen_checkpoint(
     assert {"hypernymy, k = 1,000", "chosen"} <= set(texts)
     assert texts.count("dictionary-lm · original task: definitions") == 2
     assert texts.count("rate 2e-5 · seed 1") == 2
-    assert "share no item with the report, but where a panel says" in figure.caption
+    assert "Selection items are never report items, unless a panel says" in figure.caption
     assert figure.canvas is not None
     for axis, epoch, score in zip(figure.canvas.axes, (2, 3), (50.5, 56.5), strict=True):
         ring = axis.lines[0]
@@ -129,7 +129,7 @@ def test_table_holds_the_front_and_the_csv_everything(sweep: Results) -> None:
     assert sum(table.frame.chosen) == 1
     assert table.runs[0][0].startswith("fast-")
     assert {row[0] for row in table.rows} == {
-        Cell("hypernymy", "dictionary-lm, originally definitions, test")
+        Cell("hypernymy", "dictionary-lm, original task definitions, test")
     }
 
 

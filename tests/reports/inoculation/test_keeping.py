@@ -103,10 +103,10 @@ def test_cost_at_equal_gain_by_hand(added: Add) -> None:
     table = present(keeping_table(two_ways(added)))
     none, l2_sp = (named(table, place) for place in range(2))
     assert {row["probe"] for row in (none, l2_sp)} == {
-        Cell("hypernymy", "dictionary-lm, originally books")
+        Cell("hypernymy", "dictionary-lm, original task books")
     }
     # L2-SP gains 40 points at most. None gains that halfway between its rates.
-    assert [row["kept by"].text for row in (none, l2_sp)] == ["none", "L2-SP"]
+    assert [row["method"].text for row in (none, l2_sp)] == ["none", "L2-SP"]
     assert [row["gain, points: highest"].text for row in (none, l2_sp)] == ["+60.0", "+40.0"]
     assert {row["gain, points: compared at"].text for row in (none, l2_sp)} == {"+40.0"}
     costs = [row["cost, points: at that gain"] for row in (none, l2_sp)]
@@ -162,7 +162,7 @@ def test_intervals_hold_items_and_seeds_of_both_tasks(added: Add) -> None:
 def test_every_setting_has_a_row(added: Add) -> None:
     table = present(keeping_settings_table(two_ways(added)))
     rows = [named(table, place) for place in range(4)]
-    assert [(row["kept by"].text, row["strength"].text, row["rate"].text) for row in rows] == [
+    assert [(row["method"].text, row["strength"].text, row["rate"].text) for row in rows] == [
         ("none", "–", "1e-5"),
         ("none", "–", "0.0001"),
         ("L2-SP", "alpha 0.1", "2e-5"),
@@ -192,19 +192,19 @@ def test_the_selection_items_choose_between_rates(
 def test_one_sentence_says_who_lost_least(added: Add) -> None:
     said = summary(two_ways(added))
     assert said == (
-        "At equal gain on hypernymy (dictionary-lm, originally books; k = 100), +40.0 points, "
-        "least of the original task was lost with L2-SP: +20.0 points. Compared with none, no "
-        "difference could be told with L2-SP."
+        "At an equal gain of +40.0 points on hypernymy (dictionary-lm, original task books; k = "
+        "100), the original task lost least with L2-SP: +20.0 points. Compared with none, there is "
+        "no clear difference with L2-SP."
     )
 
 
 def test_nothing_is_compared_where_a_way_gained_nothing(added: Add, tmp_path: Path) -> None:
     added("", None, 1e-5, (2, 2), (1, 1))
     results = added("lora", 8.0, 1e-4, (0, 0), (0, 0))
-    why = "not every way gained anything on the probe"
-    about = "hypernymy (dictionary-lm, originally books; k = 100)"
+    why = "not every method gained on the probe"
+    about = "hypernymy (dictionary-lm, original task books; k = 100)"
     assert summary(results) == (
-        f"Ways of keeping what was known are not compared for {about}: {why}."
+        f"Methods against forgetting are not compared for {about}: {why}."
     )
     row = named(present(keeping_table(results)), 0)
     assert "cost, points: at that gain" not in row
@@ -218,8 +218,8 @@ def test_the_largest_dose_that_can_be_compared_is_told(added: Add) -> None:
         two_ways(added, dose=dose)
     added("", None, 1e-5, (0, 0), (1, 1), dose=500)
     said = summary(added("l2_sp", 1.0, 1e-5, (2, 2), (1, 1), dose=500))
-    assert said.count("At equal gain") == said.count("k = 100)") == 1
-    assert said.endswith("k = 500): not every way gained anything on the probe.")
+    assert said.count("At an equal gain") == said.count("k = 100)") == 1
+    assert said.endswith("k = 500): not every method gained on the probe.")
 
 
 def test_a_cost_at_chance_is_not_compared(added: Add) -> None:
@@ -247,7 +247,7 @@ def test_seeds_are_those_that_all_ways_have(added: Add) -> None:
 def test_ways_without_a_common_seed_are_not_compared(added: Add) -> None:
     added("", None, 1e-5, (4,), (2,), seeds=(1,))
     results = added("l2_sp", 0.1, 2e-5, (4,), (2,), seeds=(2,))
-    assert "the ways have no seeds in common" in summary(results)
+    assert "the methods have no seeds in common" in summary(results)
     assert keeping_table(results) is None
     assert [row[2].text for row in present(keeping_settings_table(results)).rows] == [
         "none †",
@@ -265,7 +265,7 @@ def test_other_items_are_told_from_nothing(added: Add, more: dict[str, Any]) -> 
     assert none["cost_ci_low"] < 0.3 < none["cost_ci_high"]
     assert l2_sp["cost_more_ci_low"] is l2_sp["cost_more_ci_high"] is None
     assert (l2_sp["cost_ci_low"] is None) == ("hits" in more)
-    assert "there is no interval to tell a difference with L2-SP." in summary(results)
+    assert "there is no interval of the difference with L2-SP." in summary(results)
 
 
 def test_one_seed_has_an_interval_over_items(added: Add) -> None:
@@ -301,7 +301,7 @@ def test_a_lower_rank_and_a_larger_share_hold_back_more(added: Add) -> None:
     added("replay", 0.75, 2e-5, (1, 1), (0, 0))
     table = present(keeping_table(added("replay", 0.25, 2e-5, (3, 3), (2, 2))))
     rows = [named(table, place) for place in range(3)]
-    assert [row["kept by"].text for row in rows] == ["distillation", "LoRA", "replay"]
+    assert [row["method"].text for row in rows] == ["distillation", "LoRA", "replay"]
     assert [row["between"].text for row in rows] == [
         "weight 1, rate 2e-5",
         "rank 2 to 16, rate 0.0001",
@@ -316,8 +316,8 @@ def test_figure_draws_ways_costs_and_the_gain(added: Add) -> None:
     figure = present(keeping_figure(results))
     assert figure.name == "keeping"
     said = {*texts_of(figure)}
-    assert {"none", "L2-SP", "compared", "gained on the probe, points"} <= said
-    assert {"hypernymy, k = 100", "lost on the original task, points"} <= said
+    assert {"none", "L2-SP", "compared", "gain on the probe, points"} <= said
+    assert {"hypernymy, k = 100", "cost on the original task, points"} <= said
     [axis] = figure.canvas.axes
     drawn = [np.array(line.get_xydata()).tolist() for line in axis.lines]
     assert [[0.0, 0.0], [20.0, 10.0], [60.0, 50.0]] in [np.round(xy, 9).tolist() for xy in drawn]

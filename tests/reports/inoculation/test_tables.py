@@ -16,7 +16,7 @@ from tests.fixtures.results import accuracy, inoculation_rows, write_run
 def test_inoculation_row_by_hand(demo_folder: Path) -> None:
     table = tables(demo_folder)["inoculation"]
     row = named(table, 1)
-    assert row["probe"] == Cell("hypernymy", "dictionary-lm, originally definitions")
+    assert row["probe"] == Cell("hypernymy", "dictionary-lm, original task definitions")
     assert row["setting"] == Cell("rate 2e-5, epoch 3", "extra none, seed 1")
     assert row["cost, points"] == Cell("+3.8", "+0.8 to +6.8")  # (301 - 282) / 500
     assert row["lost / gained"] == Cell("39 / 20", "p < 0.001")
@@ -45,11 +45,11 @@ def test_replay_is_shown_beside_the_dose_alone(
     alone, replayed = (named(table, place) for place in range(2))
     assert [row["replay"].text for row in (alone, replayed)] == ["none", "x1"]
     assert [row["cost, points"].text for row in (alone, replayed)] == ["+5.0", "+1.5"]
-    assert alone["more than without, points: cost"].text == ABSENT
-    assert replayed["more than without, points: cost"].text == "−3.5"
+    assert alone["difference from no replay, points: cost"].text == ABSENT
+    assert replayed["difference from no replay, points: cost"].text == "−3.5"
     # 240 and 200 of 1,000 items.
     assert [row["gain, points"].text for row in (alone, replayed)] == ["+24.0", "+20.0"]
-    assert replayed["more than without, points: gain"].text == "−4.0"
+    assert replayed["difference from no replay, points: gain"].text == "−4.0"
 
 
 def test_doses_that_were_all_given_alone_have_no_table_of_replay(
@@ -89,7 +89,7 @@ def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., Resu
     assert row["probe %: over seeds"] == Cell("30.0–40.0")
     # The runs hold no items, so nothing is known about a mean, such as that of 10 / 500 in both.
     assert row["cost, points: mean"] == Cell("+2.0")
-    assert "none where a run" in table.note
+    assert "none if a run" in table.note
     assert row["cost, points: over seeds"] == Cell("+2.0 to +2.0")
     (record,) = records(table)
     assert record["probe_accuracy_median"] == pytest.approx(0.35)
@@ -110,7 +110,7 @@ def test_seeds_are_averaged_on_untouched_items_too(tmp_path: Path) -> None:
     table = tables(tmp_path)["inoculation_seeds"]
     group = "probe, group not in train %"
     assert [c.label for c in table.columns if c.group == group] == ["before", "after", "over seeds"]
-    assert "without a relative there" in table.note
+    assert "Group not in train: items whose group has no item in the train file" in table.note
     first, second = table.rows
     assert first[-3:] == (Cell("10.0"), Cell("25.0"), Cell("20.0–30.0"))
     assert second[-3:] == (Cell("–"), Cell("–"), Cell("–"))
@@ -140,7 +140,7 @@ def test_large_clusters_are_one_row_of_the_parts(tmp_path: Path) -> None:
     write_run(tmp_path, "a", found, **facts)
     table = tables(tmp_path)["inoculation_parts"]
     first, second = table.rows
-    detail = "dictionary-lm, originally definitions, chosen on the reported items (dev)"
+    detail = "dictionary-lm, original task definitions, chosen on the reported items (dev)"
     assert first[0] == second[0] == Cell("hypernymy", detail)
     assert [cell.text for cell in first[4:]] == ["clusters of 4", "20.0", "40.0", "40"]
     # 3 of 20 before and 6 of 20 after, with Wilson's intervals.
@@ -187,14 +187,14 @@ ADDED = ", with original-task examples added (extra x1)"
             {"original_correct": (100, 98), "probe_correct": (200, 210)},  # of 500, of 1,000
             False,
             "not distinguishable from chance",
-            "not interpretable, as the model was not above chance before,",
+            "not interpretable, because the model was not above chance before,",
             "",
         ),
         # 10 and 50 of 500, with 3 points of doubt.
-        ({"probe_correct": (291, 150)}, True, "below chance", "not distinguishable from none", ""),
-        ({"original_correct": (300, 250)}, True, "above chance", "above none", ""),
-        (GAIN, True, "above chance", "below none, a gain,", ""),
-        ({**GAIN, "extra": "x1"}, True, "above chance", "below none, a gain,", ADDED),
+        ({"probe_correct": (291, 150)}, True, "below chance", "not clearly different from 0", ""),
+        ({"original_correct": (300, 250)}, True, "above chance", "clearly above 0", ""),
+        (GAIN, True, "above chance", "clearly below 0, a gain,", ""),
+        ({**GAIN, "extra": "x1"}, True, "above chance", "clearly below 0, a gain,", ADDED),
     ],
 )
 def test_verdicts_on_gain_and_cost(
@@ -218,7 +218,7 @@ def test_seeds_without_their_items_have_no_interval(
 ) -> None:
     inoculated(*({"seed": seed} for seed in (1, 2)))
     assert findings(tmp_path) == [
-        "Means over seeds have no interval, because runs did not record what each item counted, "
+        "Means over seeds have no interval, because the runs did not record a score per item, "
         "for hypernymy (dictionary-lm)."
     ]
 
@@ -244,7 +244,7 @@ def test_many_inoculations_are_told_briefly(
     inoculated(*({"probe": f"p{i}"} for i in range(8)))
     names = ", ".join(f"p{i} (dictionary-lm)" for i in range(5))
     assert f"above chance for {names} and p5 (dictionary-lm)." in findings(tmp_path)[0]
-    assert findings(tmp_path)[0].endswith("The tables have 2 more.")
+    assert findings(tmp_path)[0].endswith("The tables show 2 more.")
 
 
 def test_an_interval_of_two_groups_is_too_little(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_runs_that_cannot_be_shown_are_named(answered: Results) -> None:
     damaged, silent = found(answered).unread
     at = "runs/cut-378bfce5cda2/predictions.jsonl"
     assert damaged.startswith(f"Not shown: {at}: not a whole JSON")
-    assert silent == "1 run (zero shot) left no answers in predictions.jsonl."
+    assert silent == "1 run (zero shot) kept no answers in predictions.jsonl."
     assert silent in to_html(answered, [], found(answered))
 
 

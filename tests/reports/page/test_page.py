@@ -122,7 +122,7 @@ def test_what_is_left_out_is_said_on_the_page(demo_folder: Path, tmp_path: Path)
     bad.parent.mkdir()
     bad.write_text('{"rows": [')
     page = Page(build_report(demo_folder, tmp_path / "out").read_text(encoding="utf-8"))
-    assert "Not everything in this folder is on this page." in page.text
+    assert "Some results in this folder are not on this page." in page.text
     assert "runs/cut/result.json: not a whole JSON file" in page.text
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "<details open><summary>Left out of this report</summary>\n\n- runs/cut/result" in text
@@ -246,7 +246,7 @@ def test_a_table_is_folded_under_its_title_and_number_of_rows(results: Results) 
 
 def test_a_long_table_is_linked(results: Results) -> None:
     text = to_markdown_report(results, [made([f"row {number}" for number in range(1000)])])
-    assert "(1,000 rows)</summary>\n\nIt is long: [tables/t.md](tables/t.md) and" in text
+    assert "(1,000 rows)</summary>\n\nThe table is long: see [tables/t.md](tables/t.md) or" in text
     assert len(text) < 1000
 
 
@@ -263,6 +263,6 @@ def test_what_runs_noticed_is_folded(tmp_path: Path) -> None:
     results = load_results(tmp_path)
     assert results.notices == (f"{common} (2 runs)", f"3 rows repeat a choice ({keys[1]})")
     assert to_markdown_report(results, []).endswith(
-        "<details><summary>2 said by the runs</summary>\n\n"
+        "<details><summary>2 from the runs</summary>\n\n"
         f"- {common} (2 runs)\n- 3 rows repeat a choice ({keys[1]})\n\n</details>\n"
     )
