@@ -142,7 +142,7 @@ class Results:
         from probelight.reports.terminal import print_table
 
         text = io.StringIO()
-        console = Console(file=text, width=WIDTH, color_system=None)
+        console = Console(file=text, width=WIDTH, color_system=None, force_jupyter=False)
         for table in self.tables:
             print_table(table, console)
         return text.getvalue() + f"results: {self.folder}"

@@ -21,7 +21,8 @@ FRAME = 3  # the line before a cell, and a blank on each side of it
 
 def print_tables(folder: Path, protocol: str, *, kept: bool = True) -> None:
     """Print the tables and notices of one protocol's results in a folder, and where it is kept."""
-    console = Console()
+    # In a notebook, rich would show the tables itself, although a Python call prints nothing.
+    console = Console(force_jupyter=False)
     results = load_results(folder)
     for table in printed(protocol, results):
         print_table(table, console)

@@ -78,6 +78,24 @@ def test_nothing_is_printed_and_a_finished_run_is_not_made_again(
     assert path.stat().st_mtime_ns == before
 
 
+def test_a_notebook_prints_nothing_either(
+    results: probelight.Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *texts: shown.extend(texts))
+    probelight.zero_shot("dictionary-lm", WHALES)
+    probelight.inoculate(
+        "bookshelf-qa",
+        "hypernymy_small",
+        {"name": "definitions", "sets": ["definitions_large"]},
+        dose=20,
+        dry_run=True,
+    )
+    assert "100.0" in repr(results)
+    assert shown == []
+
+
 def test_a_temporary_folder_goes_with_its_results() -> None:
     found = probelight.zero_shot("dictionary-lm", WHALES)
     folder = found.folder

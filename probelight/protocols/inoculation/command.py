@@ -169,7 +169,9 @@ def inoculate(
         print(brief(notice))
     if dry_run:
         print_plan(jobs, Path(output_dir), trainer.accelerator)
-        Console().print(detectable_table(measured_sets(parts, original.name, num_seeds=1)))
+        Console(force_jupyter=False).print(
+            detectable_table(measured_sets(parts, original.name, num_seeds=1))
+        )
         return None
     config = {
         "command": "inoculate",
