@@ -331,7 +331,7 @@ def read_table(path: Path) -> pd.DataFrame:
             elif any(cells):
                 if len(cells) != len(header):
                     raise RecordError(
-                        f"{path}:{line}: {len(cells)} cell(s), but the header has {len(header)}"
+                        f"{path}:{line}: {len(cells)} cell(s), where the header has {len(header)}"
                     )
                 rows[f"{path}:{line}"] = cells
             line = reader.line_num + 1

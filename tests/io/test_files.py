@@ -233,7 +233,7 @@ def test_cells_are_texts_that_keep_their_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id,score\n1\n", r"a\.csv:2: 1 cell\(s\), but the header has 2"),
+        ("id,score\n1\n", r"a\.csv:2: 1 cell\(s\), where the header has 2"),
         ("id,\n1,2\n", r"a\.csv:1: column 2 has no name"),
         ("id,score\n", r"a\.csv:1: a header and rows are needed"),
         ('id,score\n1,"2\n', r"a\.csv:2: unexpected end"),

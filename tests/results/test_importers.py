@@ -204,7 +204,7 @@ def test_a_row_per_pair(tmp_path: Path) -> None:
         (LONG.replace("1,A cat is", ",A cat is"), ":2: the item is empty"),
         (LONG.replace("score", "scoer"), ":1: no column for the score .did you mean 'scoer'"),
         (LONG.replace("prefix", "sentence"), ":1: the columns sentence and continuation are both"),
-        (LONG.replace(",m\n1", "\n1"), ":2: 5 cell.s., but the header has 6"),
+        (LONG.replace(",m\n1", "\n1"), ":2: 5 cell.s., where the header has 6"),
         (LONG.splitlines()[0], "a header and rows are needed"),
         (LONG + '3,"open', ":6: unexpected end of data"),
         ("", "a header and rows are needed"),
